@@ -1,0 +1,27 @@
+// The monotonic clock, in seconds.
+#pragma once
+
+#include <ctime>
+
+namespace penstock {
+
+inline double now_s() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+// Adds the time until its end to `sum_s`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& sum_s) noexcept : sum_s_(sum_s), begin_s_(now_s()) {}
+  ~Stopwatch() { sum_s_ += now_s() - begin_s_; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& sum_s_;
+  double begin_s_;
+};
+
+}  // namespace penstock

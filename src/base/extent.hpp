@@ -1,0 +1,37 @@
+// Half-open ranges of bytes: of a file (Extent) and of a rank's own data
+// stream (StreamRange). Two types, so that one is never taken for the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace penstock {
+
+using Off = int64_t;  // a file offset or a count of bytes; never negative in a file
+
+template <class Tag>
+struct Range {
+  Off begin = 0;
+  Off end = 0;
+
+  constexpr Off size() const noexcept { return end - begin; }
+  constexpr bool empty() const noexcept { return end <= begin; }
+  constexpr bool contains(Off x) const noexcept { return begin <= x && x < end; }
+  constexpr bool overlaps(Range o) const noexcept {
+    return !intersect(o).empty();
+  }
+  constexpr Range intersect(Range o) const noexcept {
+    const Off b = std::max(begin, o.begin), e = std::min(end, o.end);
+    return b < e ? Range{b, e} : Range{b, b};
+  }
+  friend constexpr bool operator==(Range, Range) = default;
+};
+
+using Extent = Range<struct FileTag>;         // bytes of the file
+using StreamRange = Range<struct StreamTag>;  // bytes of one rank's stream, through its file view
+
+constexpr Off align_down(Off x, Off unit) noexcept { return x - x % unit; }
+constexpr Off align_up(Off x, Off unit) noexcept { return align_down(x + unit - 1, unit); }
+constexpr Off divide_up(Off a, Off b) noexcept { return (a + b - 1) / b; }
+
+}  // namespace penstock

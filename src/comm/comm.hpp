@@ -1,0 +1,61 @@
+// One interface over MPI ranks and over threads, so that the same plan runs on
+// both. Collective calls must be made by every rank in the same order; they are
+// used a fixed number of times per write, never inside a cycle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace penstock::comm {
+
+// A set of point-to-point messages in flight. Buffers belong to the caller and must stay valid until
+// the message is done. Messages of one (sender, receiver, tag) arrive in order. Tags are 0..255.
+class Transfers {
+ public:
+  virtual ~Transfers() = default;
+
+  virtual void send(int to, int tag, std::span<const std::byte> bytes) = 0;
+  // The message must have exactly bytes.size() bytes. Receives are numbered 0, 1, ... since the last
+  // finish(); next_received() names them so.
+  virtual void receive(int from, int tag, std::span<std::byte> bytes) = 0;
+
+  // Waits for some receive to complete and returns its number, each once; nullopt when all have.
+  // Progresses everything in flight. After an error the rest is still accounted for.
+  virtual std::optional<int> next_received() = 0;
+  // Waits for all sends and receives and forgets them. The worst error of all messages since the
+  // last finish().
+  virtual Result<void> finish() = 0;
+};
+
+class Comm {
+ public:
+  virtual ~Comm() = default;
+
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  virtual int nodes() const noexcept = 0;           // nodes that the ranks live on
+  virtual int cores_per_node() const noexcept = 0;  // usable, the smallest of any node
+
+  // Collective. all.size() == size() * mine.size(); rank i's bytes at i * mine.size().
+  virtual Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  // Collective, in place.
+  virtual Result<void> all_max(std::span<int64_t> values) = 0;
+  virtual Result<void> all_sum(std::span<int64_t> values) = 0;
+  virtual Result<void> barrier() = 0;
+  // Collective. Concatenates everybody's bytes on `root`, in rank order; empty elsewhere.
+  virtual Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) = 0;
+
+  virtual std::unique_ptr<Transfers> transfers() = 0;
+};
+
+// Collective. The same class on every rank: the worst of all. The rank that failed keeps its own
+// error when it is the worst; others get one that says a peer failed. Never skipped, never early.
+Result<void> agree(Comm& comm, Result<void> mine);
+
+}  // namespace penstock::comm

@@ -1,0 +1,16 @@
+// Ranks of an MPI communicator. Waiting never spins without end: ranks may
+// outnumber cores, and the program's own messages must progress while we wait.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "comm/comm.hpp"
+
+namespace penstock::comm {
+
+// Collective over `parent`, which is duplicated; errors are returned, never fatal.
+Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent);
+
+}  // namespace penstock::comm

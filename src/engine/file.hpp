@@ -1,0 +1,85 @@
+// An open file as the engine sees it: view, method, statistics, errors. It
+// knows comm::Comm and not MPI's C signatures; src/pmpi translates. The MPI library keeps the
+// individual file pointer: the engine is told where to write.
+//
+// Collective calls must be made by every rank of the file's communicator.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/comm.hpp"
+#include "engine/config.hpp"
+#include "engine/statistics.hpp"
+#include "exec/pipeline.hpp"
+#include "layout/file_view.hpp"
+
+namespace penstock::engine {
+
+struct OpenInfo {
+  std::string path;          // without a "ufs:"-like prefix
+  bool opened_here = true;   // the MPI library's own open succeeded on this rank
+  bool writable = false;     // opened for writing (and not MPI_MODE_SEQUENTIAL)
+  std::string unserved_why;  // not empty: pass writes through, with this reason
+  Config config;             // with hints applied
+};
+
+// A write as pmpi hands it over: bytes [position, position + size) of the stream through the view.
+struct Write {
+  CallKind kind = CallKind::write;
+  int64_t position_bytes = 0;
+  const void* memory = nullptr;
+  layout::LoopTree memory_type;
+  int64_t memory_count = 0;
+  ErrorClass argument_error = ErrorClass::none;
+};
+
+struct WriteResult {
+  ErrorClass agreed = ErrorClass::none;
+  int64_t bytes = 0;  // for the status: the longest prefix in the file, in whole etypes
+};
+
+class File {
+ public:
+  // Collective. Always gives a File: when some rank cannot be served, served() is false on all and
+  // why_unserved() says so on the log.
+  static std::unique_ptr<File> open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info);
+  ~File();
+
+  // Writes go through the engine now. The same on every rank.
+  bool served() const noexcept;
+  const std::string& why_unserved() const noexcept;
+  const Config& config() const noexcept;
+  const layout::FileView& view() const noexcept;
+
+  // Collective. `served_why` not empty on some rank: this view (or atomic mode) is passed through
+  // until the next call of this function; all agree.
+  void set_view(layout::FileView view, const std::string& unserved_why);
+  void set_atomic(bool atomic);  // collective
+
+  WriteResult write_all(const Write& write);  // collective; REQUIRES served()
+  WriteResult write(const Write& write);      // local; REQUIRES served()
+
+  // Before anything else is passed on: all accepted bytes are in the file when it returns.
+  ErrorClass flush();
+  // After the MPI library did it: counts.
+  void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function);
+
+  // Collective. On the device, or every rank gets the same error.
+  ErrorClass sync();
+  // Collective. Verifies, applies the sync policy, closes the descriptor, agrees, merges the
+  // statistics. The report is complete on rank 0 of the file. Call once, then destroy.
+  ErrorClass close(FileReport& report);
+  // This rank's view of a file still open, for the log of a job that may be killed.
+  FileReport snapshot() const;
+
+  comm::Comm& comm() noexcept;
+
+ private:
+  struct State;
+  explicit File(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::engine

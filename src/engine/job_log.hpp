@@ -1,0 +1,43 @@
+// The log of a job: one JSON file (docs/reference/job-log.schema.json), written by rename so that
+// it is whole whenever it is read, mode 0600, never through a link. `state` is "running" until the
+// end, so a killed job leaves a readable log that says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "engine/statistics.hpp"
+
+namespace penstock::engine {
+
+inline constexpr int kLogSchemaVersion = 1;
+
+struct JobFacts {
+  std::string job_id, program, mpi_library, penstock_version, host;
+  int ranks = 0, rank = 0;
+  double start_unix_s = 0;
+};
+
+class JobLog {
+ public:
+  // Chooses the name penstock-<program>-<job_id>.json in `dir`; writes nothing yet.
+  JobLog(std::string dir, JobFacts facts);
+
+  void add(FileReport report);                      // a file that was closed
+  std::string encode_reports() const;               // of this process, to be merged elsewhere
+  Result<void> merge(const std::string& encoded);   // from encode_reports() of another process
+  // `open_files` are snapshots. Atomic: the old log or the new one, never half.
+  Result<void> write(bool finished, const std::vector<FileReport>& open_files);
+  // "penstock: 12.4 GiB by engine, 0 B passed through, 0 errors, log PATH"
+  std::string summary_line() const;
+  const std::string& path() const noexcept { return path_; }
+  bool empty() const noexcept { return reports_.empty(); }
+
+ private:
+  std::string path_;
+  JobFacts facts_;
+  std::vector<FileReport> reports_;
+};
+
+}  // namespace penstock::engine

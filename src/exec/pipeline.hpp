@@ -1,0 +1,90 @@
+// Executes a plan: pack, exchange, fill, write, cycle by cycle, and agrees on
+// what happened. The same code on threads and on MPI ranks. After an error every
+// rank keeps its part of every cycle, so that nobody waits for ever.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/error.hpp"
+#include "comm/comm.hpp"
+#include "io/mechanism.hpp"
+#include "layout/cursor.hpp"
+#include "layout/file_view.hpp"
+#include "layout/geometry.hpp"
+#include "plan/algorithm.hpp"
+
+namespace penstock::exec {
+
+// One rank's part of a write: bytes [range) of its stream through `view`, from `memory`.
+struct WriteRequest {
+  const layout::FileView* view = nullptr;
+  StreamRange range;
+  const std::byte* memory = nullptr;
+  // How the bytes lie in memory, from its first stream byte = range.begin; count copies.
+  layout::LoopTree memory_type = layout::LoopTree::bytes(1);
+  int64_t memory_count = 0;
+  // Set when the arguments were wrong: the rank takes part with nothing, and every rank is told.
+  ErrorClass argument_error = ErrorClass::none;
+  bool view_changed = false;  // since the last collective write on this file
+};
+
+struct PhaseTimes {  // seconds
+  double plan_s = 0, pack_s = 0, exchange_s = 0, write_s = 0;
+};
+
+struct WriteOutcome {
+  ErrorClass agreed = ErrorClass::none;  // the same on every rank of a collective write
+  std::optional<Error> mine;             // this rank's own failure, with its detail
+  int64_t prefix_bytes = 0;              // of my range: in the file for certain, from its beginning
+  int64_t written_bytes = 0;             // that this rank put into the file, as a writer
+  const plan::Algorithm* algorithm = nullptr;  // the one that ran
+};
+
+struct Traffic {  // counts do not depend on the machine: tests assert on them
+  int64_t messages = 0, message_bytes = 0, writes = 0, cycles = 0, descriptions = 0;
+};
+
+// Called with every extent that has entered the file, and its bytes: for --verify.
+class WriteObserver {
+ public:
+  virtual ~WriteObserver() = default;
+  virtual void wrote(Off offset, std::span<const std::byte> bytes) = 0;
+};
+
+// What a file keeps between collective calls: warm buffers and the peers' views.
+class Pipeline {
+ public:
+  // `choose` returns the algorithm for one call, given everybody's summaries; the same on every
+  // rank, so it must be a pure function of its arguments.
+  struct Choice {
+    const plan::Algorithm* algorithm;
+    plan::Parameters parameters;
+  };
+  using Choose = Choice (*)(const void* context, const plan::Crowd&, const plan::Team&,
+                            const layout::Geometry&);
+
+  Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+
+  // Collective.
+  WriteOutcome write_all(const WriteRequest& request, Choose choose, const void* context);
+  // Local: this rank's bytes, by this rank alone.
+  WriteOutcome write_alone(const WriteRequest& request);
+
+  void set_observer(WriteObserver* observer) noexcept;
+  const PhaseTimes& times() const noexcept;
+  const Traffic& traffic() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::exec

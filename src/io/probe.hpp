@@ -1,0 +1,32 @@
+// What the file system under a path is, where its files may be cut, and how
+// much of a file the device does not have yet.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "layout/geometry.hpp"
+
+namespace penstock::io {
+
+struct FileSystem {
+  std::string type;  // "ext4", "tmpfs", "nfs", "lustre", "fuse", ... or "0x..." when not known
+  layout::Geometry geometry;
+};
+
+// Of an open descriptor. Network file systems get Sharing::unit_per_node.
+Result<FileSystem> probe(int fd);
+
+// Bytes of the file in the page cache that are dirty or under write-back, by cachestat(2)
+// (Linux >= 6.5); nullopt where the kernel lacks it.
+std::optional<int64_t> unwritten_bytes(int fd);
+
+// Device and inode, to see that two descriptors are one file.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+Result<FileIdentity> identify(int fd);
+
+}  // namespace penstock::io

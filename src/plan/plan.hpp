@@ -1,0 +1,95 @@
+// A plan: who writes which bytes in which cycle, as a value. It is computed
+// by pure functions from summaries (plan/algorithm.hpp), and the same value is executed on
+// MPI ranks or threads (exec), costed, simulated and drawn. Nothing here holds
+// a list of segments or of ranks: each rank asks for its own part, cycle by cycle.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/extent.hpp"
+#include "layout/file_view.hpp"
+#include "plan/summary.hpp"
+
+namespace penstock::plan {
+
+// The ranks that a plan is for, as far as placement cares.
+struct Team {
+  int ranks = 1;
+  int nodes = 1;           // ranks are spread over nodes in consecutive blocks
+  int cores_per_node = 1;  // usable cores
+};
+
+// A piece of one rank's own stream: it goes to `writer` in `cycle`.
+struct Slice {
+  int writer = 0;
+  int cycle = 0;
+  StreamRange src;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+struct IntRange {  // half-open
+  int begin = 0, end = 0;
+  bool contains(int x) const noexcept { return begin <= x && x < end; }
+  bool empty() const noexcept { return end <= begin; }
+};
+
+class Plan {
+ public:
+  virtual ~Plan() = default;
+
+  // Writers are numbered 0..writers()-1; each is one rank, and no rank is two writers.
+  virtual int writers() const noexcept = 0;
+  virtual int writer_rank(int writer) const noexcept = 0;
+  virtual std::optional<int> writer_of(int rank) const noexcept = 0;
+
+  // Cycles of one writer; 0 when it has nothing to write.
+  virtual int cycles(int writer) const noexcept = 0;
+  // The largest number of cycles of any writer: how often the pipeline turns.
+  virtual int cycles() const noexcept = 0;
+  // The file bytes that a writer may write in a cycle. Extents of different (writer, cycle) pairs
+  // never overlap when owns_blocks(), and are ascending in cycle for one writer. An upper bound on size.
+  virtual Extent extent(int writer, int cycle) const = 0;
+
+  // Cuts fall on the geometry's unit, so each unit has one writer: direct I/O, mmap and network
+  // file systems are safe.
+  virtual bool owns_blocks() const noexcept = 0;
+  // Some bytes move between ranks. When not, each rank writes its own and no messages flow.
+  virtual bool exchanges() const noexcept = 0;
+
+  // Conservative: the cycles in which a rank with this summary may have bytes for any writer, and
+  // in such a cycle the consecutive writers that may get some. Both sides compute the same.
+  virtual IntRange cycles_of(const Summary& s, int rank) const = 0;
+  virtual IntRange writers_of(const Summary& s, int rank, int cycle) const = 0;
+  bool owes(const Summary& s, int rank, int writer, int cycle) const {
+    return cycles_of(s, rank).contains(cycle) && writers_of(s, rank, cycle).contains(writer);
+  }
+
+  // Exact: the part of `own` (a range of the stream of `rank`, through `view`) that goes to `writer`
+  // in `cycle`; empty when none. Sender and writer compute the same. REQUIRES view.is_monotone().
+  virtual StreamRange part(const layout::FileView& view, StreamRange own, int rank, int writer,
+                           int cycle) const = 0;
+};
+
+// The slices of one rank, lazily, in (cycle, writer) order, none empty. Together they are exactly `own`.
+//   for (Slices s(plan, view, own, summary, rank); auto slice = s.next();) ...
+class Slices {
+ public:
+  Slices(const Plan& plan, const layout::FileView& view, StreamRange own, const Summary& summary,
+         int rank);
+  std::optional<Slice> next();
+
+ private:
+  const Plan& plan_;
+  const layout::FileView& view_;
+  StreamRange own_;
+  Summary summary_;
+  int rank_;
+  IntRange cycles_;
+  IntRange writers_;
+  int cycle_;
+  int writer_;
+};
+
+}  // namespace penstock::plan

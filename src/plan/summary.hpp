@@ -1,0 +1,92 @@
+// What one rank says about its part of one collective call, and how the
+// summaries of all ranks are held: as classes of equivalent ranks, so that
+// memory follows the number of patterns and not the number of ranks, and a
+// simulator can walk 100,000 ranks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/extent.hpp"
+#include "base/hash.hpp"
+
+namespace penstock::plan {
+
+// 40 bytes; travels in the entry agreement of a collective call.
+struct Summary {
+  Off lo = 0;          // first file byte touched; lo == hi: this rank writes nothing
+  Off hi = 0;          // one past the last
+  int64_t bytes = 0;   // of data; == hi - lo exactly when the rank's part is one contiguous extent
+  Hash shape = 0;      // of the file view
+  uint32_t flags = 0;  // bits of SummaryFlag
+  uint32_t error = 0;  // ErrorClass: the rank cannot take part, and writes nothing
+
+  Extent extent() const noexcept { return {lo, hi}; }
+  bool empty() const noexcept { return bytes == 0; }
+  bool contiguous() const noexcept { return bytes == hi - lo; }
+  friend bool operator==(const Summary&, const Summary&) = default;
+};
+static_assert(sizeof(Summary) == 40);
+
+enum SummaryFlag : uint32_t {
+  kViewChanged = 1,  // the view was set since its last collective write: descriptions are stale
+};
+
+// Ranks first, first+1, ..., first+count-1 whose summaries are equal up to a constant shift.
+struct RankClass {
+  int first = 0;
+  int count = 0;
+  Summary summary;      // of rank `first`
+  Off shift_bytes = 0;  // rank first+i: lo and hi are larger by i * shift_bytes
+};
+
+// All ranks of a team. Immutable.
+class Crowd {
+ public:
+  Crowd() = default;
+  static Crowd from(std::span<const Summary> by_rank);
+  // REQUIRES classes that partition 0..n-1 in ascending order.
+  static Crowd from_classes(std::vector<RankClass> classes);
+
+  int ranks() const noexcept { return ranks_; }
+  std::span<const RankClass> classes() const noexcept { return classes_; }
+  Summary summary(int rank) const;  // O(log classes)
+  Extent bounds() const noexcept { return bounds_; }  // of all ranks; empty when nobody writes
+  int64_t bytes() const noexcept { return bytes_; }
+  uint32_t worst_error() const noexcept { return worst_error_; }
+  // No two ranks' extents overlap, in rank order or not: nothing to shuffle when contiguous.
+  bool extents_disjoint() const noexcept { return disjoint_; }
+  bool all_contiguous() const noexcept { return contiguous_; }
+
+  // Calls visit(rank, summary) for each rank whose extent overlaps `e`, ascending.
+  // O(classes + answers).
+  template <class Visit>
+  void for_each_touching(Extent e, Visit&& visit) const;
+
+ private:
+  std::vector<RankClass> classes_;
+  int ranks_ = 0;
+  Extent bounds_;
+  int64_t bytes_ = 0;
+  uint32_t worst_error_ = 0;
+  bool disjoint_ = true;
+  bool contiguous_ = true;
+};
+
+// The members of `c`, as indices [begin, end) within the class, whose extents overlap `e`.
+struct IndexRange {
+  int begin = 0, end = 0;
+};
+IndexRange touching(const RankClass& c, Extent e) noexcept;
+Summary member(const RankClass& c, int index) noexcept;
+
+template <class Visit>
+void Crowd::for_each_touching(Extent e, Visit&& visit) const {
+  for (const RankClass& c : classes_) {
+    const IndexRange r = touching(c, e);
+    for (int i = r.begin; i < r.end; ++i) visit(c.first + i, member(c, i));
+  }
+}
+
+}  // namespace penstock::plan
