@@ -14,22 +14,29 @@
 
 namespace penstock::comm {
 
-// A set of point-to-point messages in flight. Buffers belong to the caller and must stay valid until
-// the message is done. Messages of one (sender, receiver, tag) arrive in order. Tags are 0..255.
+// What next() reports.
+struct Event {
+  enum class Kind : uint8_t { sent, received } kind;
+  int number;  // as send() or receive() returned it
+};
+
+// A set of point-to-point messages in flight. Buffers belong to the caller and must stay valid
+// until next() or finish() has reported the message. Messages of one (sender, receiver, tag) arrive
+// in order. Tags are 0..255.
 class Transfers {
  public:
   virtual ~Transfers() = default;
 
-  virtual void send(int to, int tag, std::span<const std::byte> bytes) = 0;
-  // The message must have exactly bytes.size() bytes. Receives are numbered 0, 1, ... since the last
-  // finish(); next_received() names them so.
-  virtual void receive(int from, int tag, std::span<std::byte> bytes) = 0;
+  // Both start and return at once, with a small non-negative number that names the message until
+  // its event has been reported; numbers are reused after that. Failures are reported by finish().
+  virtual int send(int to, int tag, std::span<const std::byte> bytes) = 0;
+  // The message must have exactly bytes.size() bytes, else a communication error is recorded.
+  virtual int receive(int from, int tag, std::span<std::byte> bytes) = 0;
 
-  // Waits for some receive to complete and returns its number, each once; nullopt when all have.
-  // Progresses everything in flight. After an error the rest is still accounted for.
-  virtual std::optional<int> next_received() = 0;
-  // Waits for all sends and receives and forgets them. The worst error of all messages since the
-  // last finish().
+  // Waits until some message in flight is done and reports it, each once; nullopt when none is in
+  // flight. Progresses everything. A failed message is reported like any other.
+  virtual std::optional<Event> next() = 0;
+  // Waits for all that is in flight. The worst error of all messages since the last finish().
   virtual Result<void> finish() = 0;
 };
 
@@ -51,6 +58,7 @@ class Comm {
   // Collective. Concatenates everybody's bytes on `root`, in rank order; empty elsewhere.
   virtual Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) = 0;
 
+  // Not collective. Must not outlive the communicator.
   virtual std::unique_ptr<Transfers> transfers() = 0;
 };
 

@@ -31,7 +31,6 @@ struct WriteRequest {
   int64_t memory_count = 0;
   // Set when the arguments were wrong: the rank takes part with nothing, and every rank is told.
   ErrorClass argument_error = ErrorClass::none;
-  bool view_changed = false;  // since the last collective write on this file
 };
 
 struct PhaseTimes {  // seconds
@@ -50,11 +49,12 @@ struct Traffic {  // counts do not depend on the machine: tests assert on them
   int64_t messages = 0, message_bytes = 0, writes = 0, cycles = 0, descriptions = 0;
 };
 
-// Called with every extent that has entered the file, and its bytes: for --verify.
+// Told of all bytes that this rank writes: for --verify.
 class WriteObserver {
  public:
   virtual ~WriteObserver() = default;
-  virtual void wrote(Off offset, std::span<const std::byte> bytes) = 0;
+  virtual void writing(Off offset, std::span<const std::byte> bytes) = 0;  // about to be written
+  virtual void missed(Extent e) = 0;  // may not have entered the file after all
 };
 
 // What a file keeps between collective calls: warm buffers and the peers' views.

@@ -42,10 +42,11 @@ struct Algorithm {
                                                const layout::Geometry&) = nullptr;
 };
 
-std::span<const Algorithm* const> algorithms();           // in the order of algorithms.def
+std::span<const Algorithm* const> algorithms();          // in the order of algorithms.def
 const Algorithm* find_algorithm(std::string_view name);  // nullptr when there is none
 
 inline constexpr int64_t kDefaultCycleBytes = int64_t{4} << 20;
-inline constexpr int64_t kMaxCycleBytes = int64_t{1} << 30;  // so that a message's count fits an int
+inline constexpr int64_t kMaxCycleBytes = int64_t{1}
+                                          << 30;  // so that a message's count fits an int
 
 }  // namespace penstock::plan

@@ -49,7 +49,8 @@ class Plan {
   // The largest number of cycles of any writer: how often the pipeline turns.
   virtual int cycles() const noexcept = 0;
   // The file bytes that a writer may write in a cycle. Extents of different (writer, cycle) pairs
-  // never overlap when owns_blocks(), and are ascending in cycle for one writer. An upper bound on size.
+  // never overlap when owns_blocks(), and are ascending in cycle for one writer. An upper bound on
+  // size.
   virtual Extent extent(int writer, int cycle) const = 0;
 
   // Cuts fall on the geometry's unit, so each unit has one writer: direct I/O, mmap and network
@@ -66,13 +67,15 @@ class Plan {
     return cycles_of(s, rank).contains(cycle) && writers_of(s, rank, cycle).contains(writer);
   }
 
-  // Exact: the part of `own` (a range of the stream of `rank`, through `view`) that goes to `writer`
-  // in `cycle`; empty when none. Sender and writer compute the same. REQUIRES view.is_monotone().
+  // Exact: the part of `own` (a range of the stream of `rank`, through `view`) that goes to
+  // `writer` in `cycle`; empty when none. Sender and writer compute the same. REQUIRES
+  // view.is_monotone().
   virtual StreamRange part(const layout::FileView& view, StreamRange own, int rank, int writer,
                            int cycle) const = 0;
 };
 
-// The slices of one rank, lazily, in (cycle, writer) order, none empty. Together they are exactly `own`.
+// The slices of one rank, lazily, in (cycle, writer) order, none empty. Together they are exactly
+// `own`.
 //   for (Slices s(plan, view, own, summary, rank); auto slice = s.next();) ...
 class Slices {
  public:
@@ -81,6 +84,8 @@ class Slices {
   std::optional<Slice> next();
 
  private:
+  void begin_cycle();
+
   const Plan& plan_;
   const layout::FileView& view_;
   StreamRange own_;

@@ -8,30 +8,41 @@
 #include <span>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/extent.hpp"
 #include "base/hash.hpp"
+#include "layout/file_view.hpp"
 
 namespace penstock::plan {
 
-// 40 bytes; travels in the entry agreement of a collective call.
+// 48 bytes; travels in the entry agreement of a collective call. With the loop tree of the rank's
+// filetype (known by its hash) it says all: lo and phase place the tree, bytes ends the range.
 struct Summary {
-  Off lo = 0;          // first file byte touched; lo == hi: this rank writes nothing
-  Off hi = 0;          // one past the last
-  int64_t bytes = 0;   // of data; == hi - lo exactly when the rank's part is one contiguous extent
-  Hash shape = 0;      // of the file view
-  uint32_t flags = 0;  // bits of SummaryFlag
-  uint32_t error = 0;  // ErrorClass: the rank cannot take part, and writes nothing
+  Off lo = 0;         // first file byte touched; lo == hi: this rank writes nothing
+  Off hi = 0;         // one past the last
+  int64_t bytes = 0;  // of data; == hi - lo exactly when the rank's part is one contiguous extent
+  int64_t phase = 0;  // stream position of the first byte within one filetype; 0 when contiguous
+  Hash shape = 0;     // of the filetype; 0 when contiguous
+  uint32_t description_bytes = 0;  // of the serialised filetype; 0 when contiguous
+  uint32_t error = 0;              // ErrorClass: the rank cannot take part, and writes nothing
 
   Extent extent() const noexcept { return {lo, hi}; }
   bool empty() const noexcept { return bytes == 0; }
   bool contiguous() const noexcept { return bytes == hi - lo; }
   friend bool operator==(const Summary&, const Summary&) = default;
 };
-static_assert(sizeof(Summary) == 40);
+static_assert(sizeof(Summary) == 48);
 
-enum SummaryFlag : uint32_t {
-  kViewChanged = 1,  // the view was set since its last collective write: descriptions are stale
+// The summary of bytes `own` of a stream through `view`. `description_bytes` is the size of the
+// serialised filetype, which the caller keeps per view.
+Summary summarise(const layout::FileView& view, StreamRange own, uint32_t description_bytes);
+// The other way round: the view that a summary describes, and the rank's range in it. `filetype` is
+// the tree with hash `s.shape`, ignored when the summary is contiguous.
+struct Part {
+  layout::FileView view;
+  StreamRange own;
 };
+Result<Part> locate(const Summary& s, const layout::LoopTree& filetype);
 
 // Ranks first, first+1, ..., first+count-1 whose summaries are equal up to a constant shift.
 struct RankClass {
@@ -46,12 +57,12 @@ class Crowd {
  public:
   Crowd() = default;
   static Crowd from(std::span<const Summary> by_rank);
-  // REQUIRES classes that partition 0..n-1 in ascending order.
-  static Crowd from_classes(std::vector<RankClass> classes);
+  // Ascending, disjoint classes of a team of `ranks`; ranks that no class names write nothing.
+  static Crowd from_classes(std::vector<RankClass> classes, int ranks);
 
   int ranks() const noexcept { return ranks_; }
   std::span<const RankClass> classes() const noexcept { return classes_; }
-  Summary summary(int rank) const;  // O(log classes)
+  Summary summary(int rank) const;                    // O(log classes)
   Extent bounds() const noexcept { return bounds_; }  // of all ranks; empty when nobody writes
   int64_t bytes() const noexcept { return bytes_; }
   uint32_t worst_error() const noexcept { return worst_error_; }

@@ -1,0 +1,75 @@
+// individual: every rank writes its own bytes, and none is sent. Its cycles are
+// equal pieces of the rank's stream, to overlap packing with writing (chaarawi-2009, 3.3).
+#include <utility>
+
+#include "plan/algorithm.hpp"
+
+namespace penstock::plan {
+namespace {
+
+class IndividualPlan final : public Plan {
+ public:
+  IndividualPlan(const Team& team, Crowd crowd, int64_t cycle_bytes)
+      : ranks_(team.ranks), crowd_(std::move(crowd)), cycle_bytes_(cycle_bytes) {
+    for (const RankClass& c : crowd_.classes())
+      cycles_ = std::max(cycles_, cycles_of(c.summary, c.first).end);
+  }
+
+  int writers() const noexcept override { return ranks_; }
+  int writer_rank(int writer) const noexcept override { return writer; }
+  std::optional<int> writer_of(int rank) const noexcept override { return rank; }
+  int cycles(int writer) const noexcept override {
+    return cycles_of(crowd_.summary(writer), writer).end;
+  }
+  int cycles() const noexcept override { return cycles_; }
+  // Where the stream is cut in the file depends on the view: the rank's whole extent is the bound.
+  Extent extent(int writer, int) const override { return crowd_.summary(writer).extent(); }
+  bool owns_blocks() const noexcept override { return false; }
+  bool exchanges() const noexcept override { return false; }
+
+  IntRange cycles_of(const Summary& s, int) const override {
+    return {0, int(divide_up(s.bytes, cycle_bytes_))};
+  }
+  IntRange writers_of(const Summary& s, int rank, int) const override {
+    return s.empty() ? IntRange{} : IntRange{rank, rank + 1};
+  }
+  StreamRange part(const layout::FileView&, StreamRange own, int rank, int writer,
+                   int cycle) const override {
+    if (writer != rank) return {own.begin, own.begin};
+    const int64_t begin = own.begin + cycle * cycle_bytes_;
+    return own.intersect({begin, begin + cycle_bytes_});
+  }
+
+ private:
+  int ranks_;
+  Crowd crowd_;
+  int64_t cycle_bytes_;
+  int cycles_ = 0;
+};
+
+Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
+                                          const layout::Geometry&) {
+  if (p.writers != 0 && p.writers != team.ranks)
+    return fail(
+        ErrorClass::argument, "individual",
+        "writers must be left out, since every rank writes, got " + std::to_string(p.writers));
+  return std::make_unique<const IndividualPlan>(
+      team, crowd, p.cycle_bytes > 0 ? p.cycle_bytes : kDefaultCycleBytes);
+}
+
+}  // namespace
+
+const Algorithm& individual_algorithm() {
+  static constexpr OptionInfo kOptions[] = {{"cycle", "bytes packed and written at a time"}};
+  static const Algorithm a{.name = "individual",
+                           .summary = "every rank writes its own bytes",
+                           .source = "chaarawi-2009",
+                           .needs = Needs::nothing,
+                           .owns_blocks = false,
+                           .exchanges = false,
+                           .options = kOptions,
+                           .place = &place};
+  return a;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,121 @@
+// two_phase: the extent that all ranks touch is cut into one even, contiguous
+// file domain per writer; bytes are exchanged, then written (Thakur, Gropp, Lusk 1999). Cuts
+// fall on the geometry's unit, so each unit has one writer.
+#include <algorithm>
+#include <string>
+
+#include "plan/algorithm.hpp"
+
+namespace penstock::plan {
+namespace {
+
+// A domain smaller than this costs more in messages than its writer saves.
+constexpr int64_t kLeastDomainBytes = int64_t{64} << 10;
+
+class TwoPhasePlan final : public Plan {
+ public:
+  TwoPhasePlan(int ranks, int writers, Extent bounds, int64_t unit, int64_t cycle_bytes)
+      : ranks_(ranks),
+        writers_(writers),
+        bounds_(bounds),
+        base_(align_down(bounds.begin, unit)),
+        domain_bytes_(std::max(unit, align_up(divide_up(bounds.end - base_, writers), unit))),
+        cycle_bytes_(align_up(cycle_bytes, unit)) {}
+
+  int writers() const noexcept override { return writers_; }
+  // Spread evenly over the ranks, and so over nodes, which hold consecutive ranks.
+  int writer_rank(int writer) const noexcept override {
+    return int(int64_t{writer} * ranks_ / writers_);
+  }
+  std::optional<int> writer_of(int rank) const noexcept override {
+    const int writer = int(divide_up(int64_t{rank} * writers_, ranks_));
+    if (writer < writers_ && writer_rank(writer) == rank) return writer;
+    return std::nullopt;
+  }
+
+  int cycles(int writer) const noexcept override {
+    return int(divide_up(domain(writer).size(), cycle_bytes_));
+  }
+  int cycles() const noexcept override {
+    return cycles(0);
+  }  // only the last domains can be shorter
+  Extent extent(int writer, int cycle) const override {
+    const Extent d = domain(writer);
+    const Off begin = d.begin + cycle * cycle_bytes_;
+    return d.intersect({begin, begin + cycle_bytes_}).intersect(bounds_);
+  }
+  bool owns_blocks() const noexcept override { return true; }
+  bool exchanges() const noexcept override { return true; }
+
+  IntRange cycles_of(const Summary& s, int) const override {
+    if (s.empty()) return {};
+    const int first = writer_at(s.lo), last = writer_at(s.hi - 1);
+    if (first != last) return {0, cycles()};
+    return {cycle_at(s.lo), cycle_at(s.hi - 1) + 1};
+  }
+  IntRange writers_of(const Summary& s, int, int cycle) const override {
+    if (s.empty()) return {};
+    IntRange w{writer_at(s.lo), writer_at(s.hi - 1) + 1};
+    if (!extent(w.begin, cycle).overlaps(s.extent())) ++w.begin;
+    if (w.begin < w.end && !extent(w.end - 1, cycle).overlaps(s.extent())) --w.end;
+    return w;
+  }
+  StreamRange part(const layout::FileView& view, StreamRange own, int, int writer,
+                   int cycle) const override {
+    return view.clip(own, extent(writer, cycle));
+  }
+
+ private:
+  Extent domain(int writer) const noexcept {
+    const Off begin = std::min(base_ + writer * domain_bytes_, bounds_.end);
+    return {begin, std::min(begin + domain_bytes_, bounds_.end)};
+  }
+  int writer_at(Off offset) const noexcept { return int((offset - base_) / domain_bytes_); }
+  int cycle_at(Off offset) const noexcept {
+    return int((offset - base_) % domain_bytes_ / cycle_bytes_);
+  }
+
+  int ranks_, writers_;
+  Extent bounds_;
+  Off base_;
+  int64_t domain_bytes_, cycle_bytes_;
+};
+
+int default_writers(const Team& team, Extent bounds) {
+  const int per_node =
+      std::max(1, std::min(team.ranks / std::max(1, team.nodes), team.cores_per_node));
+  const int64_t useful = std::max<int64_t>(1, bounds.size() / kLeastDomainBytes);
+  return int(std::min<int64_t>(useful, std::min(team.ranks, per_node * std::max(1, team.nodes))));
+}
+
+Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
+                                          const layout::Geometry& geometry) {
+  if (p.writers < 0)
+    return fail(ErrorClass::argument, "two_phase",
+                "writers must be at least 1, got " + std::to_string(p.writers));
+  const Extent bounds = crowd.bounds();
+  // More writers than ranks were asked for where a job is small: all ranks write.
+  const int writers =
+      p.writers > 0 ? std::min(p.writers, team.ranks) : default_writers(team, bounds);
+  const int64_t cycle = p.cycle_bytes > 0 ? p.cycle_bytes : kDefaultCycleBytes;
+  return std::make_unique<const TwoPhasePlan>(team.ranks, writers, bounds, geometry.unit(), cycle);
+}
+
+}  // namespace
+
+const Algorithm& two_phase_algorithm() {
+  static constexpr OptionInfo kOptions[] = {
+      {"writers", "ranks that write, at most all; by default one per core of each node"},
+      {"cycle", "bytes that a writer collects and writes at a time"}};
+  static const Algorithm a{.name = "two_phase",
+                           .summary = "even contiguous file domains, aligned to blocks or stripes",
+                           .source = "ROMIO; barro-2002, chaarawi-2009",
+                           .needs = Needs::bounds,
+                           .owns_blocks = true,
+                           .exchanges = true,
+                           .options = kOptions,
+                           .place = &place};
+  return a;
+}
+
+}  // namespace penstock::plan
