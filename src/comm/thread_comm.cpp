@@ -1,0 +1,257 @@
+// Ranks as threads: mailboxes for messages, a barrier with a board for collectives.
+// A message is copied once, by its receiver, straight from the sender's memory.
+#include "comm/thread_comm.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace penstock::comm {
+namespace {
+
+struct Message {
+  std::span<const std::byte> bytes;
+  int sender;
+  bool taken = false;  // guarded by the sender's mailbox
+};
+
+// What one rank waits on: messages to it, and news of those it sent.
+struct Mailbox {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> arrived;  // by (sender, tag)
+};
+
+struct Team {
+  explicit Team(int ranks) : boxes(size_t(ranks)), board(size_t(ranks)) {}
+
+  // Returns when all ranks have entered.
+  void meet() {
+    std::unique_lock lock(mutex);
+    const int64_t mine = generation;
+    if (++entered == int(board.size())) {
+      entered = 0;
+      ++generation;
+      all_here.notify_all();
+    } else {
+      all_here.wait(lock, [&] { return generation != mine; });
+    }
+  }
+
+  std::vector<Mailbox> boxes;
+  std::mutex mutex;
+  std::condition_variable all_here;
+  int entered = 0;
+  int64_t generation = 0;
+  std::vector<std::span<const std::byte>> board;  // what each rank shows in a collective
+};
+
+class ThreadTransfers final : public Transfers {
+ public:
+  ThreadTransfers(Team& team, int rank)
+      : team_(team), box_(team.boxes[size_t(rank)]), rank_(rank) {}
+  ~ThreadTransfers() override { (void)finish(); }
+
+  int send(int to, int tag, std::span<const std::byte> bytes) override {
+    auto message = std::make_shared<Message>(Message{bytes, rank_});
+    const int number = place(sends_, message);
+    Mailbox& box = team_.boxes[size_t(to)];
+    const std::lock_guard lock(box.mutex);
+    box.arrived[{rank_, tag}].push_back(std::move(message));
+    box.changed.notify_all();
+    return number;
+  }
+
+  int receive(int from, int tag, std::span<std::byte> bytes) override {
+    return place(receives_, std::optional(Receive{from, tag, bytes, ++posted_}));
+  }
+
+  std::optional<Event> next() override {
+    std::unique_lock lock(box_.mutex);
+    while (in_flight_ > 0) {
+      if (const auto number = sent()) return Event{Event::Kind::sent, *number};
+      if (auto found = match()) {
+        lock.unlock();
+        take(*found->message, found->into);
+        return Event{Event::Kind::received, found->number};
+      }
+      box_.changed.wait(lock);
+    }
+    return std::nullopt;
+  }
+
+  Result<void> finish() override {
+    while (next()) {
+    }
+    Result<void> r = std::move(status_);
+    status_ = {};
+    return r;
+  }
+
+ private:
+  struct Receive {
+    int from, tag;
+    std::span<std::byte> into;
+    int64_t order;  // of posting: messages match in it
+  };
+  struct Match {
+    std::shared_ptr<Message> message;
+    std::span<std::byte> into;
+    int number;
+  };
+
+  template <class T>
+  int place(std::vector<T>& slots, T value) {
+    ++in_flight_;
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (!slots[i]) return slots[i] = std::move(value), int(i);
+    slots.push_back(std::move(value));
+    return int(slots.size()) - 1;
+  }
+
+  std::optional<int> sent() {
+    for (size_t i = 0; i < sends_.size(); ++i) {
+      if (!sends_[i] || !sends_[i]->taken) continue;
+      sends_[i].reset();
+      --in_flight_;
+      return int(i);
+    }
+    return std::nullopt;
+  }
+
+  // The oldest receive whose message is here.
+  std::optional<Match> match() {
+    std::optional<Receive>* best = nullptr;
+    for (auto& r : receives_) {
+      if (!r || (best != nullptr && (*best)->order < r->order)) continue;
+      const auto queue = box_.arrived.find({r->from, r->tag});
+      if (queue != box_.arrived.end() && !queue->second.empty()) best = &r;
+    }
+    if (best == nullptr) return std::nullopt;
+    auto& queue = box_.arrived[{(*best)->from, (*best)->tag}];
+    Match m{std::move(queue.front()), (*best)->into, int(best - receives_.data())};
+    queue.pop_front();
+    best->reset();
+    --in_flight_;
+    return m;
+  }
+
+  void take(Message& message, std::span<std::byte> into) {
+    if (message.bytes.size() != into.size())
+      status_ = fail(ErrorClass::communication, "receive",
+                     "expected " + std::to_string(into.size()) + " bytes, got " +
+                         std::to_string(message.bytes.size()));
+    if (const size_t n = std::min(message.bytes.size(), into.size()); n > 0)
+      std::memcpy(into.data(), message.bytes.data(), n);
+    Mailbox& sender = team_.boxes[size_t(message.sender)];
+    const std::lock_guard lock(sender.mutex);
+    message.taken = true;
+    sender.changed.notify_all();
+  }
+
+  Team& team_;
+  Mailbox& box_;
+  int rank_;
+  std::vector<std::shared_ptr<Message>> sends_;
+  std::vector<std::optional<Receive>> receives_;
+  int in_flight_ = 0;
+  int64_t posted_ = 0;
+  Result<void> status_;
+};
+
+class ThreadComm final : public Comm {
+ public:
+  ThreadComm(Team& team, int rank, int nodes) : team_(team), rank_(rank), nodes_(nodes) {}
+
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return int(team_.board.size()); }
+  int nodes() const noexcept override { return nodes_; }
+  int cores_per_node() const noexcept override {
+    return std::max(1, int(std::thread::hardware_concurrency()));
+  }
+
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    together(mine, [&] {
+      for (size_t i = 0; i < team_.board.size(); ++i)
+        if (!mine.empty())
+          std::memcpy(all.data() + i * mine.size(), team_.board[i].data(), mine.size());
+    });
+    return {};
+  }
+
+  Result<void> all_max(std::span<int64_t> values) override {
+    return reduce(values, [](int64_t a, int64_t b) { return std::max(a, b); });
+  }
+  Result<void> all_sum(std::span<int64_t> values) override {
+    return reduce(values, [](int64_t a, int64_t b) { return a + b; });
+  }
+  Result<void> barrier() override {
+    team_.meet();
+    return {};
+  }
+
+  Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override {
+    std::vector<std::byte> all;
+    together(mine, [&] {
+      if (rank_ != root) return;
+      for (const auto& part : team_.board) all.insert(all.end(), part.begin(), part.end());
+    });
+    return all;
+  }
+
+  std::unique_ptr<Transfers> transfers() override {
+    return std::make_unique<ThreadTransfers>(team_, rank_);
+  }
+
+ private:
+  // Shows `mine` to all, lets everyone read the board, and returns when all have read it.
+  template <class Read>
+  void together(std::span<const std::byte> mine, Read&& read) {
+    team_.board[size_t(rank_)] = mine;
+    team_.meet();
+    read();
+    team_.meet();
+  }
+
+  template <class Combine>
+  Result<void> reduce(std::span<int64_t> values, Combine&& combine) {
+    std::vector<int64_t> result(values.begin(), values.end());
+    together(std::as_bytes(values), [&] {
+      for (const auto& part : team_.board)
+        for (size_t i = 0; i < result.size(); ++i) {
+          int64_t theirs;
+          std::memcpy(&theirs, part.data() + i * sizeof theirs, sizeof theirs);
+          result[i] = &part == &team_.board[0] ? theirs : combine(result[i], theirs);
+        }
+    });
+    std::ranges::copy(result, values.begin());
+    return {};
+  }
+
+  Team& team_;
+  int rank_;
+  int nodes_;
+};
+
+}  // namespace
+
+void run_thread_team(int ranks, const std::function<void(Comm&)>& body,
+                     const ThreadTeamOptions& options) {
+  Team team(ranks);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      ThreadComm comm(team, rank, options.nodes);
+      body(comm);
+    });
+}
+
+}  // namespace penstock::comm

@@ -1,0 +1,97 @@
+// The contract of Comm, on threads. MpiComm is held to the same one by the programs in tests/.
+#include "comm/thread_comm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+
+namespace penstock::comm {
+namespace {
+
+std::vector<std::byte> pattern(int seed, size_t n) {
+  std::vector<std::byte> bytes(n);
+  for (size_t i = 0; i < n; ++i) bytes[i] = std::byte(seed * 31 + int(i));
+  return bytes;
+}
+
+TEST(ThreadComm, GathersInRankOrder) {
+  run_thread_team(5, [](Comm& comm) {
+    const int mine = 100 + comm.rank();
+    std::vector<int> all(5);
+    ASSERT_TRUE(
+        comm.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
+    EXPECT_EQ(all, (std::vector{100, 101, 102, 103, 104}));
+    const auto on_root = comm.gather(pattern(comm.rank(), size_t(comm.rank())), 2);
+    ASSERT_TRUE(on_root);
+    EXPECT_EQ(on_root->size(), comm.rank() == 2 ? 10u : 0u);
+  });
+}
+
+TEST(ThreadComm, ReducesAgainAndAgain) {
+  run_thread_team(4, [](Comm& comm) {
+    for (int round = 0; round < 200; ++round) {
+      int64_t v[2] = {comm.rank() + round, -comm.rank()};
+      ASSERT_TRUE(comm.all_max(v));
+      EXPECT_EQ(v[0], 3 + round);
+      EXPECT_EQ(v[1], 0);
+      int64_t s[1] = {comm.rank()};
+      ASSERT_TRUE(comm.all_sum(s));
+      EXPECT_EQ(s[0], 6);
+    }
+  });
+}
+
+TEST(ThreadComm, DeliversInOrderPerSenderAndTag) {
+  run_thread_team(3, [](Comm& comm) {
+    auto t = comm.transfers();
+    std::vector<std::vector<std::byte>> out, in;
+    for (int to = 0; to < 3; ++to)
+      for (int i = 0; i < 8; ++i) out.push_back(pattern(comm.rank() * 100 + i, size_t(i * 1000)));
+    for (int from = 0; from < 3; ++from)
+      for (int i = 0; i < 8; ++i) in.emplace_back(size_t(i * 1000));
+    for (int from = 0; from < 3; ++from)
+      for (int i = 0; i < 8; ++i) t->receive(from, i % 2, in[size_t(from * 8 + i)]);
+    for (int to = 0; to < 3; ++to)
+      for (int i = 0; i < 8; ++i) t->send(to, i % 2, out[size_t(to * 8 + i)]);
+    int events = 0;
+    while (t->next()) ++events;
+    EXPECT_EQ(events, 48);
+    ASSERT_TRUE(t->finish());
+    for (int from = 0; from < 3; ++from)
+      for (int i = 0; i < 8; ++i)
+        EXPECT_EQ(in[size_t(from * 8 + i)], pattern(from * 100 + i, size_t(i * 1000)));
+  });
+}
+
+TEST(ThreadComm, ReportsAMessageOfTheWrongSize) {
+  run_thread_team(2, [](Comm& comm) {
+    auto t = comm.transfers();
+    std::vector<std::byte> bytes(comm.rank() == 0 ? 10 : 20);
+    if (comm.rank() == 0) t->send(1, 0, bytes);
+    if (comm.rank() == 1) t->receive(0, 0, bytes);
+    const auto r = t->finish();
+    EXPECT_EQ(bool(r), comm.rank() == 0);
+    if (!r) {
+      EXPECT_EQ(r.error().error_class, ErrorClass::communication);
+    }
+  });
+}
+
+TEST(Agree, GivesEveryRankTheWorstClassAndKeepsTheDetailWhereItFailed) {
+  run_thread_team(4, [](Comm& comm) {
+    Result<void> mine;
+    if (comm.rank() == 1) mine = os_error("pwrite", "x", 28);
+    if (comm.rank() == 2) mine = os_error("pwrite", "y", 5);
+    const auto r = agree(comm, mine);
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().error_class, ErrorClass::io);
+    if (comm.rank() == 2) {
+      EXPECT_EQ(r.error().detail, "y");
+    }
+    EXPECT_TRUE(agree(comm, {}));
+  });
+}
+
+}  // namespace
+}  // namespace penstock::comm
