@@ -11,12 +11,14 @@
 
 namespace penstock::layout {
 
-// packed[0, n) = the runs of `from` over `memory`.
+// `origin`: the offset that memory[0] stands for, so that a file page can be the target of file offsets.
+
+// packed[0, n) = the runs of `from` over `memory` (origin 0; offsets may be negative).
 void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n);
-// The runs of `to` over `memory` = packed[0, n). Offsets of `to` are relative to memory.
-void scatter(std::byte* memory, Cursor& to, const std::byte* packed, int64_t n);
-// From runs straight to runs, without a packed copy between.
-void transfer(std::byte* to_memory, Cursor& to, const std::byte* from_memory, Cursor& from,
-              int64_t n);
+// The runs of `to` over `memory` = packed[0, n).
+void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n);
+// From runs (origin 0) straight to runs, without a packed copy between.
+void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,
+              Cursor& from, int64_t n);
 
 }  // namespace penstock::layout
