@@ -60,21 +60,21 @@ class WriteObserver {
 // What a file keeps between collective calls: warm buffers and the peers' views.
 class Pipeline {
  public:
-  // `choose` returns the algorithm for one call, given everybody's summaries; the same on every
-  // rank, so it must be a pure function of its arguments.
-  struct Choice {
-    const plan::Algorithm* algorithm;
+  // Which algorithm a collective call runs.
+  struct Policy {
+    const plan::Algorithm* algorithm = nullptr;  // nullptr: `decide` chooses for each call
     plan::Parameters parameters;
+    // Pure, so that every rank decides alike; used when no algorithm is given.
+    const plan::Algorithm& (*decide)(const plan::Crowd&, const plan::Team&,
+                                     const layout::Geometry&) = nullptr;
   };
-  using Choose = Choice (*)(const void* context, const plan::Crowd&, const plan::Team&,
-                            const layout::Geometry&);
 
   Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
 
   // Collective.
-  WriteOutcome write_all(const WriteRequest& request, Choose choose, const void* context);
+  WriteOutcome write_all(const WriteRequest& request, const Policy& policy);
   // Local: this rank's bytes, by this rank alone.
   WriteOutcome write_alone(const WriteRequest& request);
 

@@ -33,6 +33,7 @@ class IndividualPlan final : public Plan {
   IntRange writers_of(const Summary& s, int rank, int) const override {
     return s.empty() ? IntRange{} : IntRange{rank, rank + 1};
   }
+  IntRange reached(const Summary& s, int rank) const override { return writers_of(s, rank, 0); }
   StreamRange part(const layout::FileView&, StreamRange own, int rank, int writer,
                    int cycle) const override {
     if (writer != rank) return {own.begin, own.begin};

@@ -60,6 +60,9 @@ class TwoPhasePlan final : public Plan {
     if (w.begin < w.end && !extent(w.end - 1, cycle).overlaps(s.extent())) --w.end;
     return w;
   }
+  IntRange reached(const Summary& s, int) const override {
+    return s.empty() ? IntRange{} : IntRange{writer_at(s.lo), writer_at(s.hi - 1) + 1};
+  }
   StreamRange part(const layout::FileView& view, StreamRange own, int, int writer,
                    int cycle) const override {
     return view.clip(own, extent(writer, cycle));

@@ -1,0 +1,311 @@
+// A collective write from entry to exit: summaries, plan, descriptions, cycles,
+// agreement. Whatever fails, each rank plays its part to the end; only a
+// broken protocol (a peer's message that cannot be understood) ends the job, because nobody could
+// tell the others any more.
+#include "exec/pipeline.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+#include "base/clock.hpp"
+#include "base/seeded_fault.hpp"
+#include "exec/alone.hpp"
+#include "exec/cycle.hpp"
+
+namespace penstock::exec {
+namespace {
+
+// The first byte that a writer could not put into the file, as all ranks learn it.
+struct WriterFault {
+  int64_t cycle = INT64_MAX;  // INT64_MAX: none
+  Off first_missing = 0;
+};
+
+[[noreturn]] void abandon(const Error& error) {
+  std::fprintf(stderr, "penstock: ranks can no longer understand each other, ending the job: %s\n",
+               error.message().c_str());
+  std::abort();
+}
+
+int64_t total_bytes(const WriteRequest& r) { return r.range.size(); }
+
+// How much of `own` is in the file for certain, given every writer's first fault.
+int64_t intact_prefix(const plan::Plan& plan, const layout::FileView& view, StreamRange own,
+                      const plan::Summary& summary, int rank, std::span<const WriterFault> by_rank) {
+  int64_t end = own.end;
+  plan::Slices slices(plan, view, own, summary, rank);
+  while (const auto slice = slices.next()) {
+    const WriterFault& fault = by_rank[size_t(plan.writer_rank(slice->writer))];
+    if (slice->cycle < fault.cycle) continue;
+    const int64_t first = slice->cycle > fault.cycle
+                              ? slice->src.begin
+                              : std::clamp(view.position_at(fault.first_missing), slice->src.begin, slice->src.end);
+    if (first < slice->src.end) end = std::min(end, first);
+  }
+  return end - own.begin;
+}
+
+}  // namespace
+
+struct Pipeline::State {
+  State(comm::Comm& c, io::MechanismFile& f, const layout::Geometry& g)
+      : comm(c), file(f), geometry(g), team{c.size(), c.nodes(), c.cores_per_node()}, transfers(c.transfers()) {}
+
+  WriteOutcome write_all(const WriteRequest& request, const Policy& policy);
+  WriteOutcome alone(const WriteRequest& request);
+
+  // The steps of a collective write.
+  plan::Summary summarise(const WriteRequest& request);
+  plan::Crowd meet(const plan::Summary& mine);
+  std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm, const plan::Parameters& parameters,
+                                          const plan::Crowd& crowd);
+  void run_cycles(const CollectiveCall& call);
+  void fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer);
+  void submit(const plan::Plan& plan, int cycle, io::Lease lease);
+  WriteOutcome conclude(const CollectiveCall& call, const WriteRequest& request);
+
+  void fail_with(const Error& error);
+  void record_fault(int cycle, const io::Fault& fault);
+  int64_t common_granule(const CollectiveCall& call) const;
+  uint32_t description_bytes(const layout::LoopTree& filetype);
+
+  comm::Comm& comm;
+  io::MechanismFile& file;
+  layout::Geometry geometry;
+  plan::Team team;
+  std::unique_ptr<comm::Transfers> transfers;
+  ExchangePools pools;
+  Peers peers;
+  layout::Coverage coverage;
+  AlignedBuffer staging;
+  WriteObserver* observer = nullptr;
+  PhaseTimes times;
+  Traffic traffic;
+  Hash described_shape = 0;
+  uint32_t described_bytes = 0;
+
+  // Of the call in progress.
+  std::optional<Error> mine;
+  WriterFault fault;
+  int64_t written = 0;
+  int64_t granule = 1;
+};
+
+// --- The call ---
+
+WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Policy& policy) {
+  mine.reset();
+  fault = {};
+  written = 0;
+  const bool local = policy.algorithm != nullptr && !policy.algorithm->exchanges;
+  const plan::Summary summary = local ? plan::Summary() : summarise(request);
+  // Without an exchange nobody needs to know the others: the exit agreement is enough.
+  const plan::Crowd crowd = local ? plan::Crowd() : meet(summary);
+  const plan::Algorithm& algorithm =
+      policy.algorithm != nullptr ? *policy.algorithm : policy.decide(crowd, team, geometry);
+  if (!algorithm.exchanges) {
+    WriteOutcome outcome = alone(request);
+    if (Result<void> agreed = comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>()); !agreed)
+      outcome.agreed = agreed.error().error_class;
+    outcome.algorithm = &algorithm;
+    return outcome;
+  }
+
+  const auto plan = place(algorithm, policy.parameters, crowd);
+  const bool takes_part = summary.bytes > 0;
+  const StreamRange own = takes_part ? request.range : StreamRange{};
+  UserData data(request.memory, request.memory_type, request.memory_count, own.begin);
+  std::vector<Peer> senders;
+  {
+    const Stopwatch watch(times.plan_s);
+    auto introduced = peers.introduce(comm, *transfers, *plan, crowd, request.view->filetype());
+    if (!introduced) abandon(introduced.error());
+    senders = *std::move(introduced);
+    traffic.descriptions = peers.descriptions();
+  }
+  const CollectiveCall call{*plan, crowd, *request.view, own,     summary, comm.rank(), data,
+                            *transfers, pools, senders, times, traffic};
+  granule = common_granule(call);
+  run_cycles(call);
+  WriteOutcome outcome = conclude(call, request);
+  outcome.algorithm = &algorithm;
+  return outcome;
+}
+
+// What this rank brings: nothing when its arguments or its memory failed it.
+plan::Summary Pipeline::State::summarise(const WriteRequest& request) {
+  plan::Summary s;
+  if (request.argument_error != ErrorClass::none) {
+    mine = Error{request.argument_error, 0, "write", "the arguments are not valid on this rank"};
+  } else if (Result<void> r = pools.reserve(); !r) {
+    mine = r.error();
+  } else {
+    s = plan::summarise(*request.view, request.range, description_bytes(request.view->filetype()));
+  }
+  if (mine) s.error = uint32_t(mine->error_class);
+  return s;
+}
+
+uint32_t Pipeline::State::description_bytes(const layout::LoopTree& filetype) {
+  if (described_bytes != 0 && described_shape == filetype.hash()) return described_bytes;
+  std::vector<std::byte> out;
+  filetype.serialise(out);
+  described_shape = filetype.hash();
+  described_bytes = uint32_t(out.size());
+  return described_bytes;
+}
+
+plan::Crowd Pipeline::State::meet(const plan::Summary& summary) {
+  const Stopwatch watch(times.plan_s);
+  std::vector<plan::Summary> all(size_t(comm.size()));
+  const Result<void> r =
+      comm.allgather(std::as_bytes(std::span(&summary, 1)), std::as_writable_bytes(std::span(all)));
+  if (!r) abandon(r.error());
+  return plan::Crowd::from(all);
+}
+
+std::unique_ptr<const plan::Plan> Pipeline::State::place(const plan::Algorithm& algorithm,
+                                                         const plan::Parameters& parameters,
+                                                         const plan::Crowd& crowd) {
+  auto plan = algorithm.place(parameters, team, crowd, geometry);
+  // Pure and fed alike, so it fails on every rank or on none; parameters were checked when parsed.
+  if (!plan) abandon(plan.error());
+  return *std::move(plan);
+}
+
+void Pipeline::State::run_cycles(const CollectiveCall& call) {
+  SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
+  const std::optional<int> writer = call.plan.writer_of(call.rank);
+  const int my_cycles = writer ? call.plan.cycles(*writer) : 0;
+  const int sending = call.plan.cycles_of(call.summary, call.rank).end;
+  for (int cycle = 0; cycle < std::max(my_cycles, sending); ++cycle) {
+    ++traffic.cycles;
+    if (cycle < my_cycles)
+      fill_and_write(call, cycle, slices, *writer);
+    else
+      run_cycle(call, cycle, slices, nullptr);
+  }
+  if (Result<void> r = transfers->finish(); !r) abandon(r.error());
+}
+
+void Pipeline::State::fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer) {
+  const Extent where = call.plan.extent(writer, cycle);
+  Result<io::Lease> lease = file.lease(where);
+  Result<void> ready = lease ? coverage.reset(where, std::gcd(granule, std::gcd(where.begin, where.end))) : Result<void>();
+  PageToFill page{writer, where, lease && ready ? &*lease : nullptr, &coverage};
+  run_cycle(call, cycle, slices, &page);
+  if (page.lease != nullptr) return submit(call.plan, cycle, *lease);
+  const Error error = lease ? ready.error() : lease.error();
+  if (lease) file.submit(*lease, {}), (void)file.reap();
+  record_fault(cycle, {error, where.begin});
+}
+
+void Pipeline::State::submit(const plan::Plan&, int cycle, io::Lease lease) {
+  std::vector<Extent> shifted;
+  std::span<const Extent> dirty = coverage.extents();
+  if (seeded_fault("holes_zero_filled") && !dirty.empty()) {
+    shifted = {{dirty.front().begin, dirty.back().end}};
+    for (size_t i = 1; i < dirty.size(); ++i)
+      std::memset(lease.memory.data() + (dirty[i - 1].end - lease.where.begin), 0,
+                  size_t(dirty[i].begin - dirty[i - 1].end));
+    dirty = shifted;
+  }
+  if (seeded_fault("extent_shifted") && !dirty.empty() && dirty.front().size() > 1) {
+    shifted.assign(dirty.begin(), dirty.end());
+    ++shifted.front().begin;
+    dirty = shifted;
+  }
+  if (seeded_fault("cycle_skipped") && cycle == 0) dirty = {};
+  if (observer != nullptr)
+    for (const Extent e : dirty)
+      observer->writing(e.begin, lease.memory.subspan(size_t(e.begin - lease.where.begin), size_t(e.size())));
+  int64_t bytes = 0;
+  for (const Extent e : dirty) bytes += e.size();
+  traffic.writes += int64_t(dirty.size());
+  const Extent where = lease.where;
+  const Stopwatch watch(times.write_s);
+  file.submit(std::move(lease), dirty);
+  if (const std::optional<io::Fault> f = file.reap()) {
+    record_fault(cycle, *f);
+    if (observer != nullptr) observer->missed({f->first_missing, where.end});
+    bytes = 0;
+    for (const Extent e : dirty) bytes += std::max<int64_t>(0, std::min(e.end, f->first_missing) - e.begin);
+  }
+  written += bytes;
+}
+
+// --- Errors and counts ---
+
+void Pipeline::State::fail_with(const Error& error) {
+  if (!mine || mine->error_class < error.error_class) mine = error;
+}
+
+void Pipeline::State::record_fault(int cycle, const io::Fault& f) {
+  fail_with(f.error);
+  if (fault.cycle == INT64_MAX) fault = {cycle, f.first_missing};
+}
+
+// One all-reduce when all is well; only after a failure every writer's fault is told to all.
+WriteOutcome Pipeline::State::conclude(const CollectiveCall& call, const WriteRequest& request) {
+  WriteOutcome outcome;
+  outcome.prefix_bytes = call.own.empty() ? 0 : total_bytes(request);
+  outcome.written_bytes = written;
+  int64_t worst[2] = {mine ? int64_t(mine->error_class) : 0, fault.cycle == INT64_MAX ? 0 : 1};
+  if (Result<void> r = comm.all_max(worst); !r) abandon(r.error());
+  outcome.agreed = ErrorClass(worst[0]);
+  outcome.mine = mine;
+  if (worst[1] != 0) {
+    std::vector<WriterFault> faults(size_t(comm.size()));
+    const Result<void> r =
+        comm.allgather(std::as_bytes(std::span(&fault, 1)), std::as_writable_bytes(std::span(faults)));
+    if (!r) abandon(r.error());
+    outcome.prefix_bytes = intact_prefix(call.plan, call.view, call.own, call.summary, call.rank, faults);
+  }
+  if (seeded_fault("error_swallowed") && call.rank == comm.size() - 1) outcome.agreed = ErrorClass::none;
+  return outcome;
+}
+
+// The greatest unit that divides every place where a page or a part of it is cut, but for the page's
+// own ends.
+int64_t Pipeline::State::common_granule(const CollectiveCall& call) const {
+  int64_t g = kMessageBytes;
+  if (!call.own.empty()) {
+    g = std::gcd(g, call.view.granule());
+    g = std::gcd(g, std::gcd(call.summary.lo, call.summary.hi));
+  }
+  for (const Peer& p : call.peers) {
+    g = std::gcd(g, p.part.view.granule());
+    g = std::gcd(g, std::gcd(p.summary.lo, p.summary.hi));
+  }
+  return g;
+}
+
+WriteOutcome Pipeline::State::alone(const WriteRequest& request) {
+  WriteOutcome outcome;
+  if (request.argument_error != ErrorClass::none) {
+    outcome.agreed = request.argument_error;
+    outcome.mine = Error{request.argument_error, 0, "write", "the arguments are not valid"};
+    return outcome;
+  }
+  UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
+  return exec::write_alone({file, staging, observer, times, traffic}, *request.view, request.range, data);
+}
+
+// --- The public face ---
+
+Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry)
+    : state_(std::make_unique<State>(comm, file, geometry)) {}
+Pipeline::~Pipeline() = default;
+
+WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& policy) {
+  return state_->write_all(request, policy);
+}
+WriteOutcome Pipeline::write_alone(const WriteRequest& request) { return state_->alone(request); }
+void Pipeline::set_observer(WriteObserver* observer) noexcept { state_->observer = observer; }
+const PhaseTimes& Pipeline::times() const noexcept { return state_->times; }
+const Traffic& Pipeline::traffic() const noexcept { return state_->traffic; }
+
+}  // namespace penstock::exec
