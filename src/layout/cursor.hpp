@@ -4,7 +4,9 @@
 // depth <= 16. A cursor keeps the tree's nodes alive. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/extent.hpp"
 #include "layout/loop_tree.hpp"
@@ -39,8 +41,39 @@ class Cursor {
   Run next(int64_t max_bytes);
 
  private:
-  struct Level;  // cursor.cpp; replace this private section freely
+  // One level of the walk: entry `index` of `count`; entry 0 of a strided level lies at `origin`,
+  // entry i of any other at origin + node->displacements[i].
+  struct Level {
+    const Node* node = nullptr;  // nullptr: the repetitions of the whole tree
+    Off origin = 0;
+    Off stride = 0;
+    int64_t index = 0;
+    int64_t count = 0;
+    bool strided = true;
+  };
+  static constexpr int kInlineLevels = 17;  // the repetitions and a tree of depth 16
+
+  Level* levels() noexcept { return deep_.empty() ? shallow_.data() : deep_.data(); }
+  Level& bottom() noexcept { return levels()[depth_ - 1]; }
+  void set_repetitions(Off base, int64_t repetitions);
+  const Node* entry(const Level& level) const noexcept;
+  int64_t length(const Level& level) const noexcept;
+  static Off place(const Level& level) noexcept;
+  void push(const Node& node, Off origin) noexcept;
+  void descend() noexcept;
+  void step(int64_t entries) noexcept;
+  Run part_of_block(int64_t max_bytes) noexcept;
+  void extend(Run& run, int64_t max_bytes) noexcept;
+
+  LoopTree tree_;
+  const Node* top_entry_ = nullptr;  // of the repetitions; nullptr: plain bytes
+  int64_t top_bytes_ = 0;            // data in one entry of the repetitions
+  int depth_ = 1;
+  int64_t block_ = 0;   // length of the block at the bottom
+  int64_t within_ = 0;  // of it, behind us
   int64_t position_ = 0;
+  std::array<Level, kInlineLevels> shallow_;
+  std::vector<Level> deep_;  // used instead when the tree is deeper
 };
 
 }  // namespace penstock::layout

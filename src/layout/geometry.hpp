@@ -12,8 +12,8 @@
 namespace penstock::layout {
 
 enum class Sharing : uint8_t {
-  any,           // local file system: any rank may write any byte
-  unit_per_node, // network file system: a unit is written by one node only
+  any,            // local file system: any rank may write any byte
+  unit_per_node,  // network file system: a unit is written by one node only
 };
 
 struct Geometry {

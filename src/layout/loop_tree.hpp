@@ -53,13 +53,13 @@ class LoopTree {
 
   // One run of bytes from lb, with extent == size: repetitions stay one run.
   bool is_contiguous() const noexcept;
-  // Displacements never decrease and no byte is named twice, in stream order, also over `repetitions`
-  // of the tree placed extent apart: what a file view needs.
+  // Displacements never decrease and no byte is named twice, in stream order, also over
+  // `repetitions` of the tree placed extent apart: what a file view needs.
   bool is_monotone(int64_t repetitions) const noexcept;
   // The greatest unit that divides every displacement and block length; 0 when empty.
   int64_t granule() const noexcept;
 
-  Hash hash() const noexcept { return hash_; }  // of body, lb and extent
+  Hash hash() const noexcept { return hash_; }                   // of body, lb and extent
   friend bool operator==(const LoopTree& a, const LoopTree& b);  // structural
 
   // Memory of all nodes, in bytes: bounded by the datatype's own description.

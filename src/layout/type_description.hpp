@@ -47,7 +47,8 @@ struct TypeDescription {
   Off named_lb = 0;
 };
 
-// Values of MPI_ORDER_* and MPI_DISTRIBUTE_* differ between libraries; src/pmpi translates to these.
+// Values of MPI_ORDER_* and MPI_DISTRIBUTE_* differ between libraries; src/pmpi translates to
+// these.
 inline constexpr int64_t kOrderC = 0, kOrderFortran = 1;
 inline constexpr int64_t kDistributeBlock = 0, kDistributeCyclic = 1, kDistributeNone = 2;
 inline constexpr int64_t kDistributeDefaultArg = -1;

@@ -1,0 +1,174 @@
+// Loop trees by MPI's constructors: bodies by the builders of node.cpp, bounds
+// by MPI's rules (MPI-4.1, 5.1.6).
+#include "layout/loop_tree.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "layout/node.hpp"
+
+namespace penstock::layout {
+namespace {
+
+// The lower and upper bound of children placed one by one.
+struct BoundsSum {
+  bool any = false;
+  Wide lb = 0, ub = 0;
+
+  void add(Wide displacement, int64_t count, const LoopTree& child) {
+    // An empty type without bounds of its own has no typemap entry at all.
+    if (count == 0 || (child.size() == 0 && child.extent() == 0)) return;
+    place(displacement + child.lb(), child.extent());
+    place(displacement + Wide(count - 1) * child.extent() + child.lb(), child.extent());
+  }
+
+ private:
+  void place(Wide low, int64_t extent) {
+    lb = any ? std::min(lb, low) : low;
+    ub = any ? std::max(ub, low + extent) : low + extent;
+    any = true;
+  }
+};
+
+tl::unexpected<Error> bad_count(int64_t count) {
+  return fail(ErrorClass::argument, "datatype",
+              "a count must not be negative, got " + std::to_string(count));
+}
+
+tl::unexpected<Error> bad_bounds() {
+  return fail(ErrorClass::argument, "datatype", "its bounds exceed 64 bits");
+}
+
+Result<Placed> moved(Placed item, Off displacement) {
+  if (item.empty()) return item;
+  const Wide offset = Wide(item.offset) + displacement;
+  if (!fits(offset) || !fits(offset + item.span())) return bad_bounds();
+  item.offset = int64_t(offset);
+  return item;
+}
+
+Result<LoopTree> make_tree(const Result<Placed>& body, const BoundsSum& bounds) {
+  if (!body) return tl::unexpected(body.error());
+  return TreeBuilder::make(*body, bounds.lb, bounds.ub);
+}
+
+}  // namespace
+
+Result<LoopTree> TreeBuilder::make(const Placed& body, Wide lb, Wide ub) {
+  const Wide true_ub = Wide(body.offset) + body.span();
+  if (!fits(lb) || !fits(ub) || !fits(ub - lb) || !fits(true_ub)) return bad_bounds();
+  LoopTree t(nullptr);
+  t.lb_ = int64_t(lb);
+  t.extent_ = int64_t(ub - lb);
+  if (!body.empty()) {
+    t.body_ = node_of(body);
+    t.size_ = body.size();
+    t.true_lb_ = body.offset;
+    t.true_ub_ = int64_t(true_ub);
+  }
+  const Hash place = mix(t.body_ ? t.body_->hash : 0, uint64_t(t.true_lb_));
+  t.hash_ = mix(mix(place, uint64_t(t.lb_)), uint64_t(t.extent_));
+  return t;
+}
+
+LoopTree LoopTree::bytes(int64_t n) {
+  // Cannot fail: one bound is 0 and the other fits.
+  return *TreeBuilder::make(Placed{0, n, nullptr}, 0, n);
+}
+
+Result<LoopTree> LoopTree::contiguous(int64_t count, const LoopTree& child) {
+  return strided(count, 1, child.extent(), child);
+}
+
+Result<LoopTree> LoopTree::strided(int64_t count, int64_t block_count, Off stride_bytes,
+                                   const LoopTree& child) {
+  if (count < 0) return bad_count(count);
+  if (block_count < 0) return bad_count(block_count);
+  BoundsSum bounds;
+  if (count > 0) {
+    bounds.add(0, block_count, child);
+    bounds.add(Wide(count - 1) * stride_bytes, block_count, child);
+  }
+  auto block = make_loop(block_count, child.extent(), TreeBuilder::body_of(child));
+  if (!block) return tl::unexpected(block.error());
+  return make_tree(make_loop(count, stride_bytes, *block), bounds);
+}
+
+Result<LoopTree> LoopTree::indexed(std::span<const Block> blocks, const LoopTree& child) {
+  BoundsSum bounds;
+  std::vector<Placed> items;
+  items.reserve(blocks.size());
+  const Placed body = TreeBuilder::body_of(child);
+  Result<Placed> block = body;  // of the count seen last, so that equal blocks share a node
+  int64_t block_count = 1;
+  for (const Block& b : blocks) {
+    if (b.count < 0) return bad_count(b.count);
+    if (b.count != block_count) block = make_loop(b.count, child.extent(), body);
+    if (!block) return tl::unexpected(block.error());
+    block_count = b.count;
+    bounds.add(b.displacement, b.count, child);
+    auto item = moved(*block, b.displacement);
+    if (!item) return tl::unexpected(item.error());
+    if (!item->empty()) items.push_back(std::move(*item));
+  }
+  return make_tree(make_list(std::move(items)), bounds);
+}
+
+Result<LoopTree> LoopTree::structure(std::span<const Field> fields) {
+  BoundsSum bounds;
+  std::vector<Placed> items;
+  items.reserve(fields.size());
+  for (const Field& f : fields) {
+    if (f.count < 0) return bad_count(f.count);
+    auto block = make_loop(f.count, f.child.extent(), TreeBuilder::body_of(f.child));
+    if (block) block = moved(std::move(*block), f.displacement);
+    if (!block) return tl::unexpected(block.error());
+    bounds.add(f.displacement, f.count, f.child);
+    items.push_back(std::move(*block));
+  }
+  return make_tree(make_list(std::move(items)), bounds);
+}
+
+Result<LoopTree> LoopTree::resized(const LoopTree& child, Off lb, int64_t extent) {
+  return TreeBuilder::make(TreeBuilder::body_of(child), lb, Wide(lb) + extent);
+}
+
+bool LoopTree::is_contiguous() const noexcept {
+  return body_ && body_->kind == NodeKind::bytes && true_lb_ == lb_ && extent_ == size_;
+}
+
+bool LoopTree::is_monotone(int64_t repetitions) const noexcept {
+  if (!body_) return true;
+  return body_->monotone && (repetitions <= 1 || extent_ >= body_->span);
+}
+
+int64_t LoopTree::granule() const noexcept { return body_ ? gcd(body_->granule, true_lb_) : 0; }
+
+bool operator==(const LoopTree& a, const LoopTree& b) {
+  return a.hash_ == b.hash_ && a.true_lb_ == b.true_lb_ && a.lb_ == b.lb_ &&
+         a.extent_ == b.extent_ && equal(a.body_, b.body_);
+}
+
+namespace {
+
+size_t memory_of(const Node* n, std::unordered_set<const Node*>& seen) {
+  if (!n || !seen.insert(n).second) return 0;
+  size_t bytes = sizeof(Node) + n->displacements.capacity() * sizeof(Off) +
+                 n->starts.capacity() * sizeof(int64_t) + n->children.capacity() * sizeof(NodePtr) +
+                 memory_of(n->child.get(), seen);
+  for (const NodePtr& c : n->children) bytes += memory_of(c.get(), seen);
+  return bytes;
+}
+
+}  // namespace
+
+size_t LoopTree::memory_bytes() const noexcept {
+  std::unordered_set<const Node*> seen;
+  return memory_of(body_.get(), seen);
+}
+
+int LoopTree::depth() const noexcept { return body_ ? body_->depth : 0; }
+
+}  // namespace penstock::layout

@@ -1,0 +1,238 @@
+// Builds normalised nodes: zero-length parts vanish, adjacent bytes join,
+// regular displacements become loops, loops of loops become one where they can.
+#include "layout/node.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace penstock::layout {
+namespace {
+
+tl::unexpected<Error> overflow(const char* what) {
+  return fail(ErrorClass::argument, "datatype", std::string(what) + " exceeds 64 bits");
+}
+
+Hash hash_of(const Node& n) {
+  Hash h = mix(uint64_t(n.kind) + 1, uint64_t(n.count));
+  h = mix(h, uint64_t(n.size));
+  h = mix(h, uint64_t(n.stride));
+  if (n.child) h = mix(h, n.child->hash);
+  for (const Off d : n.displacements) h = mix(h, uint64_t(d));
+  for (const int64_t s : n.starts) h = mix(h, uint64_t(s));
+  for (const NodePtr& c : n.children) h = mix(h, c->hash);
+  return h;
+}
+
+// Sizes and spans are known; the rest follows from them.
+Result<NodePtr> seal(Node&& n, Wide size, Wide span) {
+  if (!fits(size)) return overflow("its size");
+  if (!fits(span)) return overflow("its span");
+  if (n.depth > kMaxDepth) {
+    return fail(ErrorClass::unsupported, "datatype",
+                "nested deeper than " + std::to_string(kMaxDepth) + " levels");
+  }
+  n.size = int64_t(size);
+  n.span = int64_t(span);
+  n.hash = hash_of(n);
+  return std::make_shared<const Node>(std::move(n));
+}
+
+NodePtr bytes_node(int64_t length) {
+  Node n;
+  n.count = 1;
+  n.granule = length;
+  return *seal(std::move(n), length, length);
+}
+
+// REQUIRES count >= 2. `lowest` is where the lowest copy's origin lies.
+Result<Placed> loop_node(int64_t count, Off stride, Wide lowest, NodePtr child) {
+  if (!fits(lowest)) return overflow("a displacement");
+  Node n;
+  n.kind = NodeKind::loop;
+  n.count = count;
+  n.stride = stride;
+  n.depth = child->depth + 1;
+  n.monotone = child->monotone && stride >= child->span;
+  n.granule = gcd(child->granule, stride);
+  const Wide size = Wide(count) * child->size;
+  const Wide reach = Wide(count - 1) * (stride < 0 ? -Wide(stride) : Wide(stride));
+  const Wide span = reach + child->span;
+  if (!fits(lowest + span)) return overflow("a displacement");
+  n.child = std::move(child);
+  auto node = seal(std::move(n), size, span);
+  if (!node) return tl::unexpected(node.error());
+  return Placed{int64_t(lowest), 0, std::move(*node)};
+}
+
+Wide lowest_of(Off first, int64_t count, Off stride) {
+  return stride < 0 ? first + Wide(count - 1) * stride : Wide(first);
+}
+
+void drop_empty(std::vector<Placed>& items) {
+  std::erase_if(items, [](const Placed& p) { return p.empty(); });
+}
+
+Result<void> join_adjacent(std::vector<Placed>& items) {
+  size_t last = 0;
+  for (size_t i = 1; i < items.size(); ++i) {
+    Placed& a = items[last];
+    const Wide end = Wide(a.offset) + a.length;
+    if (a.plain() && items[i].plain() && end == items[i].offset) {
+      if (!fits(Wide(a.length) + items[i].length)) return overflow("its size");
+      a.length += items[i].length;
+    } else if (++last != i) {
+      items[last] = std::move(items[i]);
+    }
+  }
+  items.resize(last + 1);
+  return {};
+}
+
+bool same_shape(const Placed& a, const Placed& b) {
+  return a.plain() || b.plain() ? a.length == b.length : equal(a.node, b.node);
+}
+
+// The common distance of all items, when there is one.
+bool is_regular(const std::vector<Placed>& items) {
+  const Wide distance = Wide(items[1].offset) - items[0].offset;
+  for (size_t i = 2; i < items.size(); ++i) {
+    if (Wide(items[i].offset) - items[i - 1].offset != distance) return false;
+  }
+  return fits(distance);
+}
+
+bool ascending(const std::vector<Placed>& items) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].node && !items[i].node->monotone) return false;
+    if (i > 0 && Wide(items[i - 1].offset) + items[i - 1].span() > items[i].offset) return false;
+  }
+  return true;
+}
+
+void fill_starts(Node& n, const std::vector<Placed>& items) {
+  Wide position = 0;
+  n.starts.reserve(items.size() + 1);
+  n.starts.push_back(0);
+  for (const Placed& p : items) {
+    position += p.size();
+    n.starts.push_back(saturate(position));  // an overflow is refused by seal()
+  }
+}
+
+void fill_children(Node& n, const std::vector<Placed>& items, bool same, bool plain) {
+  if (same) {
+    n.kind = NodeKind::blocks;
+    n.child = node_of(items[0]);
+    return;
+  }
+  fill_starts(n, items);
+  n.kind = plain ? NodeKind::segments : NodeKind::sequence;
+  if (plain) return;
+  n.children.reserve(items.size());
+  for (const Placed& p : items) n.children.push_back(node_of(p));
+}
+
+Result<Placed> list_node(const std::vector<Placed>& items, bool same) {
+  Node n;
+  Off low = items[0].offset;
+  Wide high = INT64_MIN, size = 0;
+  bool plain = true;
+  for (const Placed& p : items) {
+    low = std::min(low, p.offset);
+    high = std::max(high, Wide(p.offset) + p.span());
+    size += p.size();
+    plain = plain && p.plain();
+    n.depth = std::max(n.depth, p.depth() + 1);
+  }
+  if (!fits(high - low) || !fits(high)) return overflow("its span");
+  n.count = int64_t(items.size());
+  n.monotone = ascending(items);
+  n.displacements.reserve(items.size());
+  for (const Placed& p : items) {
+    n.displacements.push_back(p.offset - low);
+    n.granule = gcd(n.granule, gcd(p.offset - low, p.node ? p.node->granule : p.length));
+  }
+  fill_children(n, items, same, plain);
+  auto node = seal(std::move(n), size, high - low);
+  if (!node) return tl::unexpected(node.error());
+  return Placed{low, 0, std::move(*node)};
+}
+
+using Known = std::set<std::pair<const Node*, const Node*>>;
+
+// `known` holds pairs found equal, so that shared children are compared once.
+bool equal_nodes(const Node* a, const Node* b, Known& known) {
+  if (a == b) return true;
+  if (a->hash != b->hash || a->kind != b->kind || a->count != b->count || a->size != b->size ||
+      a->span != b->span || a->stride != b->stride) {
+    return false;
+  }
+  if (a->displacements != b->displacements || a->starts != b->starts) return false;
+  if (known.contains({a, b})) return true;
+  if (a->child && !equal_nodes(a->child.get(), b->child.get(), known)) return false;
+  for (size_t i = 0; i < a->children.size(); ++i) {
+    if (!equal_nodes(a->children[i].get(), b->children[i].get(), known)) return false;
+  }
+  known.insert({a, b});
+  return true;
+}
+
+}  // namespace
+
+int64_t Node::entry_at(int64_t position) const noexcept {
+  if (starts.empty()) return position / child->size;
+  return std::upper_bound(starts.begin(), starts.end(), position) - starts.begin() - 1;
+}
+
+bool equal(const NodePtr& a, const NodePtr& b) {
+  if (a == b || !a || !b) return a == b;
+  Known known;
+  return equal_nodes(a.get(), b.get(), known);
+}
+
+NodePtr node_of(const Placed& placed) {
+  return placed.node ? placed.node : bytes_node(placed.length);
+}
+
+Placed placed(Off offset, const NodePtr& node) {
+  if (!node) return {};
+  if (node->kind == NodeKind::bytes) return {offset, node->size, nullptr};
+  return {offset, 0, node};
+}
+
+Result<Placed> make_loop(int64_t count, Off stride, const Placed& item) {
+  if (count == 0 || item.empty()) return Placed{};
+  if (count == 1) return item;
+  if (item.plain() && stride == item.length) {
+    const Wide length = Wide(count) * item.length;
+    if (!fits(item.offset + length) || !fits(length)) return overflow("its size");
+    return Placed{item.offset, int64_t(length), nullptr};
+  }
+  const bool continues = item.node && item.node->kind == NodeKind::loop &&
+                         Wide(item.node->stride) * item.node->count == stride;
+  if (!continues) {
+    return loop_node(count, stride, lowest_of(item.offset, count, stride), node_of(item));
+  }
+  const Node& inner = *item.node;
+  const Wide total = Wide(count) * inner.count;
+  if (!fits(total)) return overflow("a count");
+  const Off first = item.offset + inner.first();
+  return loop_node(int64_t(total), inner.stride, lowest_of(first, int64_t(total), inner.stride),
+                   inner.child);
+}
+
+Result<Placed> make_list(std::vector<Placed> items) {
+  drop_empty(items);
+  if (items.empty()) return Placed{};
+  if (auto joined = join_adjacent(items); !joined) return tl::unexpected(joined.error());
+  if (items.size() == 1) return items[0];
+  const bool same = std::all_of(items.begin() + 1, items.end(),
+                                [&](const Placed& p) { return same_shape(items[0], p); });
+  if (same && is_regular(items)) {
+    return make_loop(int64_t(items.size()), items[1].offset - items[0].offset, items[0]);
+  }
+  return list_node(items, same);
+}
+
+}  // namespace penstock::layout
