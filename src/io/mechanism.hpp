@@ -46,9 +46,10 @@ class MechanismFile {
   // A buffer for `where`, at most slots() at a time. Its contents are undefined.
   virtual Result<Lease> lease(Extent where) = 0;
   // Starts to write the dirty extents (ascending, disjoint, inside lease.where) and takes the lease
-  // back. An empty span just gives the lease back.
+  // back. An empty span just gives the lease back: nothing is submitted, nothing is to be reaped.
   virtual void submit(Lease lease, std::span<const Extent> dirty) = 0;
-  // Waits for the oldest submission that has not been reaped. nullopt: all its bytes are in the file.
+  // Waits for the oldest submission that has not been reaped, and frees its slot. nullopt: all its
+  // bytes are in the file, or nothing was submitted.
   virtual std::optional<Fault> reap() = 0;
   virtual int slots() const noexcept = 0;
 
@@ -67,14 +68,14 @@ struct Mechanism {
   std::string_view name;
   std::string_view summary;
   int64_t alignment_bytes = 1;  // of offsets and lengths; > 1 needs a plan that owns blocks
-  bool writes_file = true;      // false for `null`: the suites then check that the file is untouched
+  bool writes_file = true;  // false for `null`: the suites then check that the file is untouched
   // Empty when usable here, else the reason ("io_uring: disabled by sysctl ...").
   std::string (*unavailable)() = nullptr;  // nullptr: always usable
   // Opens an existing file for writing (no O_CREAT, O_EXCL or O_TRUNC; O_CLOEXEC).
   Result<std::unique_ptr<MechanismFile>> (*open)(const OpenRequest&) = nullptr;
 };
 
-std::span<const Mechanism* const> mechanisms();           // in the order of mechanisms.def
+std::span<const Mechanism* const> mechanisms();          // in the order of mechanisms.def
 const Mechanism* find_mechanism(std::string_view name);  // nullptr when there is none
 
 }  // namespace penstock::io

@@ -17,7 +17,7 @@ struct SyncPolicy {
   Result<void> (*at_close)(MechanismFile&) = nullptr;
 };
 
-std::span<const SyncPolicy* const> sync_policies();            // in the order of sync_policies.def
+std::span<const SyncPolicy* const> sync_policies();         // in the order of sync_policies.def
 const SyncPolicy* find_sync_policy(std::string_view name);  // nullptr when there is none
 
 }  // namespace penstock::io

@@ -1,0 +1,41 @@
+// Opening, syncing and closing, each with its errors.
+#include "io/descriptor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace penstock::io {
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<Descriptor> Descriptor::open_for_writing(const std::string& path) {
+  int fd;
+  do {
+    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);  // on NFS and FUSE a signal can interrupt even open
+  if (fd < 0) return os_error("open", path, errno);
+  return Descriptor(fd, path);
+}
+
+Result<void> Descriptor::sync(SyncKind kind) {
+  int rc;
+  do {
+    rc = kind == SyncKind::data ? ::fdatasync(fd_) : ::fsync(fd_);
+  } while (rc < 0 && errno == EINTR);
+  if (rc < 0) return os_error(kind == SyncKind::data ? "fdatasync" : "fsync", path_, errno);
+  return {};
+}
+
+Result<void> Descriptor::close() {
+  const int fd = std::exchange(fd_, -1);
+  if (fd < 0 || ::close(fd) == 0) return {};
+  // Linux has released the descriptor even then; closing again could hit another thread's file.
+  if (errno == EINTR) return {};
+  return os_error("close", path_, errno);
+}
+
+}  // namespace penstock::io

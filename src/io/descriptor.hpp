@@ -1,0 +1,38 @@
+// A file descriptor that is closed once, and whose closing can fail: close(2) is the last chance
+// of NFS and of quotas to say that bytes were lost.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "io/mechanism.hpp"
+
+namespace penstock::io {
+
+class Descriptor {
+ public:
+  Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)), path_(std::move(o.path_)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+
+  // An existing file, for writing only.
+  static Result<Descriptor> open_for_writing(const std::string& path);
+
+  int fd() const noexcept { return fd_; }
+  const std::string& path() const noexcept { return path_; }
+
+  // Never repeated after an error other than EINTR: the kernel reports a lost page once, and a
+  // second fsync would say success.
+  Result<void> sync(SyncKind kind);
+  // Idempotent; only the first call can fail.
+  Result<void> close();
+
+ private:
+  Descriptor(int fd, std::string path) noexcept : fd_(fd), path_(std::move(path)) {}
+
+  int fd_;
+  std::string path_;
+};
+
+}  // namespace penstock::io

@@ -1,0 +1,140 @@
+// What statfs(2), fstat(2) and /proc say about the file system of an open file.
+#include "io/probe.hpp"
+
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+namespace penstock::io {
+namespace {
+
+using layout::Sharing;
+
+struct Known {
+  uint32_t magic;  // f_type of statfs(2)
+  std::string_view name;
+  Sharing sharing;
+};
+
+// Cluster file systems on a shared disk (gfs2, ocfs2) keep caches coherent with locks per block, so
+// for them ownership is a matter of speed; for NFS it is one of losing bytes.
+constexpr Sharing kLocal = Sharing::any, kShared = Sharing::unit_per_node;
+constexpr uint32_t kFuse = 0x65735546;
+constexpr std::array kKnown = {
+    Known{0x0000EF53, "ext4", kLocal},     Known{0x58465342, "xfs", kLocal},
+    Known{0x9123683E, "btrfs", kLocal},    Known{0x01021994, "tmpfs", kLocal},
+    Known{0x858458F6, "ramfs", kLocal},    Known{0x958458F6, "hugetlbfs", kLocal},
+    Known{0x794C7630, "overlay", kLocal},  Known{0x2FC12FC1, "zfs", kLocal},
+    Known{0xF2F52010, "f2fs", kLocal},     Known{0xCA451A4E, "bcachefs", kLocal},
+    Known{0x00004D44, "vfat", kLocal},     Known{0x2011BAB0, "exfat", kLocal},
+    Known{0x7366746E, "ntfs3", kLocal},    Known{0x3153464A, "jfs", kLocal},
+    Known{0x52654973, "reiserfs", kLocal}, Known{0x00006969, "nfs", kShared},
+    Known{0x00C36400, "ceph", kShared},    Known{kFuse, "fuse", kShared},
+    Known{0x01021997, "9p", kShared},      Known{0xFE534D42, "smb2", kShared},
+    Known{0xFF534D42, "cifs", kShared},    Known{0x0000517B, "smb", kShared},
+    Known{0x0BD00BD0, "lustre", kShared},  Known{0x47504653, "gpfs", kShared},
+    Known{0x19830326, "beegfs", kShared},  Known{0x20030528, "pvfs2", kShared},
+    Known{0x5346414F, "afs", kShared},     Known{0x6B414653, "kafs", kShared},
+    Known{0x73757245, "coda", kShared},    Known{0x01161970, "gfs2", kShared},
+    Known{0x7461636F, "ocfs2", kShared},   Known{0xAAD7AAEA, "panfs", kShared},
+    Known{0x00C0FFEE, "hostfs", kShared},  Known{0xBACBACBC, "vmhgfs", kShared}};
+
+// One not in the table may be shared between nodes without our knowing; taking it for local could
+// lose bytes, taking it for shared costs some speed.
+FileSystem classify(uint32_t magic) {
+  FileSystem fs;
+  for (const Known& k : kKnown) {
+    if (k.magic != magic) continue;
+    fs.type = k.name;
+    fs.geometry.sharing = k.sharing;
+    return fs;
+  }
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%x", magic);
+  fs.type = text;
+  fs.geometry.sharing = kShared;
+  return fs;
+}
+
+// The type of a mount ("fuse.glusterfs", "fuseblk", "virtiofs") by its device, from
+// /proc/self/mountinfo: `36 35 98:0 / /mnt rw - ext4 ...`. Empty when it is not there.
+std::string mounted_type(dev_t device) {
+  std::ostringstream wanted;
+  wanted << major(device) << ':' << minor(device);
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string id, parent, number, word, type;
+    words >> id >> parent >> number;
+    if (number != wanted.str()) continue;
+    while (words >> word && word != "-") {
+    }
+    if (words >> type) return type;
+  }
+  return {};
+}
+
+// All FUSE file systems have one magic number. Those on a local block device are local; of the
+// others nothing is known but that gluster, sshfs, moosefs and the like are among them.
+void refine_fuse(FileSystem& fs, dev_t device) {
+  const std::string type = mounted_type(device);
+  if (type.empty()) return;
+  fs.type = type;
+  if (type == "fuseblk") fs.geometry.sharing = kLocal;
+}
+
+// Nonsense (zero, odd or huge sizes) is taken for "a page".
+int64_t plausible_block(int64_t reported, int64_t page) {
+  constexpr int64_t kLargest = int64_t{1} << 30;
+  const bool good = reported > 0 && reported <= kLargest && std::has_single_bit(uint64_t(reported));
+  return good ? reported : page;
+}
+
+}  // namespace
+
+Result<FileSystem> probe(int fd) {
+  struct statfs volume {};
+  struct stat file {};
+  if (::fstatfs(fd, &volume) != 0)
+    return os_error("fstatfs", "descriptor " + std::to_string(fd), errno);
+  if (::fstat(fd, &file) != 0) return os_error("fstat", "descriptor " + std::to_string(fd), errno);
+  const auto magic = uint32_t(volume.f_type);
+  FileSystem fs = classify(magic);
+  if (magic == kFuse) refine_fuse(fs, file.st_dev);
+  layout::Geometry& g = fs.geometry;
+  g.page_bytes = ::sysconf(_SC_PAGESIZE);
+  g.block_bytes = plausible_block(file.st_blksize, g.page_bytes);
+  // Network file systems report their transfer or stripe size as the preferred block.
+  if (g.sharing == kShared && g.block_bytes > g.page_bytes) g.stripe_bytes = g.block_bytes;
+  return fs;
+}
+
+std::optional<int64_t> unwritten_bytes(int fd) {
+  constexpr long kCachestat = 451;  // the same number on every architecture
+  struct {
+    uint64_t offset = 0, length = 0;  // length 0: to the end
+  } range;
+  struct {
+    uint64_t cached = 0, dirty = 0, under_writeback = 0, evicted = 0, recently_evicted = 0;
+  } pages;
+  if (::syscall(kCachestat, fd, &range, &pages, 0u) != 0) return std::nullopt;
+  return int64_t(pages.dirty + pages.under_writeback) * ::sysconf(_SC_PAGESIZE);
+}
+
+Result<FileIdentity> identify(int fd) {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return os_error("fstat", "descriptor " + std::to_string(fd), errno);
+  return FileIdentity{uint64_t(file.st_dev), uint64_t(file.st_ino)};
+}
+
+}  // namespace penstock::io
