@@ -1,0 +1,41 @@
+# A thin front: every target is one script that can be run by hand. `make help` lists them.
+PRESET ?= release
+PYTHON := .venv/bin/python
+.DEFAULT_GOAL := build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
+
+bootstrap: ## install what building needs (as root), or say what is missing
+	@scripts/bootstrap.sh build
+
+build: bootstrap ## build Penstock, its Python package and the examples
+	@scripts/build.sh $(PRESET)
+	@$(MAKE) --no-print-directory -s -C examples OUT=$(CURDIR)/build/$(PRESET)/examples
+
+demo: build ## three things Penstock does, measured live (under three minutes)
+	@$(PYTHON) scripts/demo.py
+
+check: ## every test of the quick tier
+	@scripts/bootstrap.sh check
+	@$(PYTHON) scripts/check.py quick
+
+check-full: ## every test there is; picks up where it was stopped
+	@scripts/bootstrap.sh check
+	@$(PYTHON) scripts/check.py full
+
+check-the-checks: ## faults sown into the engine: every one must turn a suite red
+	@scripts/bootstrap.sh check
+	@scripts/build.sh faulty
+	@$(PYTHON) tests/check_the_checks.py
+
+bench-peers: build ## against ROMIO on its own two-phase ground
+	@$(PYTHON) bench/peers.py
+
+docs-table: build ## the table of algorithms, mechanisms and sync policies in docs/
+	@$(PYTHON) scripts/docs_table.py
+
+clean: ## remove what was built; the environment in .venv stays
+	rm -rf build demo-output
+
+.PHONY: help bootstrap build demo check check-full check-the-checks bench-peers docs-table clean

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Configures and builds one preset: scripts/build.sh release [targets...]. Quiet when all is well;
+# what the tools said is in build/PRESET/build.log, and its end is shown when they fail.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly preset=$1
+shift
+readonly log=build/$preset/build.log
+mkdir -p "build/$preset"
+
+options=()
+if [ "$preset" = release ]; then
+  options+=(-DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.venv/bin/python")
+fi
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+targets=()
+[ $# -gt 0 ] && targets=(--target "$@")
+
+run() {
+  echo "+ $*" >>"$log"
+  if ! "$@" >>"$log" 2>&1 </dev/null; then
+    grep -E 'error|Error|FAILED|undefined' "$log" | head -n 20 >&2 || true
+    echo "build: preset $preset failed; the whole story is in $log" >&2
+    exit 1
+  fi
+}
+: >"$log"
+run cmake --preset "$preset" "${options[@]}"
+run cmake --build --preset "$preset" "${targets[@]}"
+echo "build: preset $preset is up to date"
