@@ -79,7 +79,8 @@ def python_violations(root: Path) -> Iterator[str]:
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if COMMANDS_IMPORT.match(line):
-                yield f"{path.relative_to(root)}:{number}: a library module may not import a command"
+                where = f"{path.relative_to(root)}:{number}"
+                yield f"{where}: a library module may not import a command"
 
 
 def main(root: Path) -> int:

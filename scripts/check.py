@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Runs the checks: `make check` (quick) and `make check-full` (everything, resumable).
+
+Each step is a command with its own runner. A line per step says how it ended; the runner's whole
+output is in build/check/STEP.log, and the end of it is shown when a step fails. Test runners are
+read from their JUnit reports, so that a skip is counted and its reason known. A skip that
+scripts/expected-skips.txt does not foresee fails the step that it happened in.
+
+Python's standard library only. The last line is "N passed, N failed, N skipped".
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from skips import Case, Foreseen, read_foreseen, read_junit
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "build" / "check"
+PYTHON = str(ROOT / ".venv" / "bin" / "python")
+MPI = "mpich|openmpi"  # ctest labels of what needs an MPI library
+JOBS = str(os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command. Without a JUnit report it counts as one test."""
+
+    name: str
+    command: list[str]
+    junit: Path | None = None
+    needs: Path | None = None  # a path without which the step cannot be
+    timeout_s: int = 1200
+
+
+@dataclass
+class Outcome:
+    """What a step came to."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    complaints: list[str] = field(default_factory=list)
+
+    def line(self, name: str) -> str:
+        """The step's closing line."""
+        mark = "FAILED" if self.failed else "ok"
+        counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+        return f"{name:<28} {mark:<6} {counts} in {self.seconds:.0f} s"
+
+
+# ---- the steps ----
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files that git knows and that are there, by pattern."""
+    command = ["git", "ls-files", "-z", "--", *patterns]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in names.split("\0") if name and (ROOT / name).exists()]
+
+
+def pytest_step(name: str, *arguments: str) -> Step:
+    """A run of pytest with a JUnit report."""
+    junit = OUT / f"{name.replace(' ', '-')}.xml"
+    command = [PYTHON, "-m", "pytest", "-q", f"--junitxml={junit}", *arguments]
+    return Step(name, command, junit, ROOT / arguments[0])
+
+
+def ctest_step(name: str, preset: str, *arguments: str) -> Step:
+    """A run of ctest in a preset's build directory, with a JUnit report."""
+    junit = OUT / f"{name.replace(' ', '-')}.xml"
+    command = ["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--no-tests=error"]
+    return Step(name, [*command, "--output-junit", str(junit), *arguments], junit)
+
+
+def source_steps() -> list[Step]:
+    """What is read and not run."""
+    sources = tracked("*.cpp", "*.hpp", "*.c", "*.h")
+    return [
+        Step("includes", [PYTHON, "scripts/check_includes.py"]),
+        Step("clang-format", ["clang-format", "--dry-run", "--Werror", *sources]),
+        Step("ruff", [PYTHON, "-m", "ruff", "check", "."]),
+        Step("ruff format", [PYTHON, "-m", "ruff", "format", "--check", "."]),
+        Step("codespell", [PYTHON, "-m", "codespell_lib", *tracked("*.md", "*.py", "src/*")]),
+        Step("mypy", [PYTHON, "-m", "mypy"], needs=ROOT / "pyproject.toml"),
+    ]
+
+
+def quick_steps() -> list[Step]:
+    """`make check`."""
+    return [
+        *source_steps(),
+        Step("build release", ["scripts/build.sh", "release"], timeout_s=2400),
+        Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
+        ctest_step("layers", "release", "-j", JOBS, "-LE", f"{MPI}|full"),
+        ctest_step("mpi", "release", "-L", MPI, "-LE", "full"),
+        pytest_step("python", "python/tests"),
+        pytest_step("scripts", "scripts/tests"),
+        pytest_step("tutorial", "tests/tutorial"),
+        Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400),
+        ctest_step("layers under asan", "asan", "-j", JOBS, "-LE", "full"),
+    ]
+
+
+def full_steps() -> list[Step]:
+    """`make check-full`: the quick steps and the long ones."""
+    return [
+        *quick_steps(),
+        ctest_step("long tests", "release", "-L", "full"),
+        Step("build tsan", ["scripts/build.sh", "tsan"], timeout_s=2400),
+        ctest_step("layers under tsan", "tsan", "-j", JOBS, "-LE", "full"),
+        Step("build clang", ["scripts/build.sh", "clang"], timeout_s=2400),
+        ctest_step("clang", "clang", "-j", JOBS, "-LE", f"{MPI}|full"),
+        Step("tidy", ["scripts/build.sh", "tidy"], timeout_s=7200),
+        Step("check-the-checks", ["make", "check-the-checks"], timeout_s=7200),
+        Step("fuzz", ["scripts/fuzz.sh", "1000000"], timeout_s=7200),
+        Step("wheel", ["scripts/check_wheel.sh"], timeout_s=2400),
+        Step("demo", ["make", "demo"], timeout_s=900),
+    ]
+
+
+# ---- running them ----
+
+
+def run_command(step: Step, log: Path) -> tuple[bool, float]:
+    """Runs a step without stdin; a step that outlives its time has failed."""
+    start = time.monotonic()
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    with log.open("w") as sink:
+        process = subprocess.Popen(
+            step.command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env=os.environ | as_root,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(step.timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            sink.write(f"\nstopped after {step.timeout_s} s\n")
+            code = 124
+    return code == 0, time.monotonic() - start
+
+
+def judge(step: Step, good: bool, cases: list[Case], foreseen: list[Foreseen]) -> Outcome:
+    """Counts cases; a runner that failed without a failed case is one failure."""
+    outcome = Outcome()
+    for case in cases:
+        if case.state == "skipped":
+            outcome.skipped += 1
+            if not any(one.covers(step.name, case) for one in foreseen):
+                outcome.failed += 1
+                outcome.complaints.append(f"unforeseen skip: {case.name}: {case.reason}")
+        elif case.state == "failed":
+            outcome.failed += 1
+            outcome.complaints.append(f"failed: {case.name}")
+        else:
+            outcome.passed += 1
+    if not good and outcome.failed == 0:
+        outcome.failed = 1
+    return outcome
+
+
+def run_step(step: Step, foreseen: list[Foreseen]) -> Outcome:
+    """Runs one step and tells how it went."""
+    log = OUT / f"{step.name.replace(' ', '-')}.log"
+    if shutil.which(step.command[0], path=f"{os.environ['PATH']}:{ROOT}") is None:
+        return Outcome(failed=1, complaints=[f"{step.command[0]} is not there"])
+    if step.needs is not None and not step.needs.exists():
+        return Outcome(failed=1, complaints=[f"{step.needs.relative_to(ROOT)} is not there"])
+    if step.junit is None:
+        good, seconds = run_command(step, log)
+        cases = [Case(step.name, "passed" if good else "failed")]
+    else:
+        step.junit.unlink(missing_ok=True)
+        good, seconds = run_command(step, log)
+        cases = read_junit(step.junit)
+        good = good and bool(cases)  # a suite of no tests has not passed
+    outcome = judge(step, good, cases, foreseen)
+    outcome.seconds = seconds
+    if outcome.failed:
+        outcome.complaints += [f"the end of {log.relative_to(ROOT)}:", *tail(log)]
+    return outcome
+
+
+def tail(log: Path, lines: int = 25) -> list[str]:
+    """The last lines of a log."""
+    return ["  " + line for line in log.read_text(errors="replace").splitlines()[-lines:]]
+
+
+def tree_digest() -> str:
+    """Names the state of the working tree: a passed step need not run again on the same one."""
+    digest = hashlib.sha256()
+    for name in sorted(tracked(".")):
+        path = ROOT / name
+        if path.is_file():
+            digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def resumable(run: Callable[[Step], Outcome]) -> Callable[[Step], Outcome]:
+    """Wraps `run`: a step that passed on this very tree before is not run again."""
+    stamps = ROOT / "build" / "check-full" / tree_digest()
+    stamps.mkdir(parents=True, exist_ok=True)
+
+    def once(step: Step) -> Outcome:
+        stamp = stamps / step.name.replace(" ", "-")
+        if stamp.exists():
+            passed, skipped = (int(word) for word in stamp.read_text().split())
+            return Outcome(passed=passed, skipped=skipped)
+        outcome = run(step)
+        if outcome.failed == 0:
+            stamp.write_text(f"{outcome.passed} {outcome.skipped}")
+        return outcome
+
+    return once
+
+
+def main() -> int:
+    """Runs a tier, or the steps named."""
+    parser = argparse.ArgumentParser(description="Run Penstock's checks.")
+    parser.add_argument("tier", choices=["quick", "full"])
+    parser.add_argument("--only", action="append", help="run only this step (may be repeated)")
+    parser.add_argument("--list", action="store_true", help="print the steps and stop")
+    arguments = parser.parse_args()
+    steps = full_steps() if arguments.tier == "full" else quick_steps()
+    names = [step.name for step in steps]
+    for name in arguments.only or []:
+        if name not in names:
+            parser.error(f"no step is called {name!r}; the steps are: {', '.join(names)}")
+    if arguments.only:
+        steps = [step for step in steps if step.name in arguments.only]
+    if arguments.list:
+        print("\n".join(names))
+        return 0
+    return run_all(steps, resume=arguments.tier == "full" and not arguments.only)
+
+
+def run_all(steps: list[Step], *, resume: bool) -> int:
+    """Runs steps in order, all of them, and prints the total."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    foreseen = read_foreseen(ROOT / "scripts" / "expected-skips.txt")
+
+    def plain(step: Step) -> Outcome:
+        return run_step(step, foreseen)
+
+    run = resumable(plain) if resume else plain
+    total = Outcome()
+    for step in steps:
+        outcome = run(step)
+        print(outcome.line(step.name), *outcome.complaints, sep="\n", flush=True)
+        total.passed += outcome.passed
+        total.failed += outcome.failed
+        total.skipped += outcome.skipped
+    closing = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
+    (OUT / "total.txt").write_text(closing + "\n")
+    print(closing)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Reads test runners' JUnit reports and the list of skips that are foreseen."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+# What a line of the list may demand of the machine before its skip is foreseen.
+CONDITIONS: dict[str, Callable[[], bool]] = {
+    "always": lambda: True,
+    "not-root": lambda: os.geteuid() != 0,
+    "no-tmpfs-mount": lambda: os.geteuid() != 0 or not can_mount(),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case: `state` is passed, failed or skipped."""
+
+    name: str
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """A skip that may happen, and why that is acceptable."""
+
+    condition: str
+    step: str
+    pattern: str
+    why: str
+
+    def covers(self, step: str, case: Case) -> bool:
+        """Whether this entry foresees that skip, on this machine."""
+        here = fnmatch.fnmatchcase(step.replace(" ", "-"), self.step)
+        return (
+            here and fnmatch.fnmatchcase(case.name, self.pattern) and CONDITIONS[self.condition]()
+        )
+
+
+def can_mount() -> bool:
+    """Whether this process has CAP_SYS_ADMIN (containers' root often has not)."""
+    match = re.search(
+        r"^CapEff:\s*([0-9a-f]+)", Path("/proc/self/status").read_text(), re.MULTILINE
+    )
+    return bool(match and int(match.group(1), 16) >> 21 & 1)
+
+
+def read_foreseen(path: Path) -> list[Foreseen]:
+    """The list: CONDITION STEP PATTERN WHY... per line. A line that says less is an error."""
+    entries = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        words = line.split(maxsplit=3)
+        if len(words) < 4 or words[0] not in CONDITIONS:
+            raise SystemExit(
+                f"{path.name}:{number}: expected CONDITION STEP PATTERN WHY, where CONDITION is "
+                f"one of {', '.join(CONDITIONS)}; got: {line}"
+            )
+        entries.append(Foreseen(*words))
+    return entries
+
+
+def state_of(case: ElementTree.Element) -> tuple[str, str]:
+    """The state of a <testcase> and the reason of a skip, from pytest's or ctest's dialect."""
+    skipped = case.find("skipped")
+    if skipped is not None or case.get("status") in {"notrun", "disabled"}:
+        said = (skipped.get("message") or "") if skipped is not None else ""
+        return "skipped", spoken_reason(case) or said or case.get("status", "")
+    failed = case.find("failure") is not None or case.find("error") is not None
+    return ("failed" if failed or case.get("status") == "fail" else "passed"), ""
+
+
+def spoken_reason(case: ElementTree.Element) -> str:
+    """What a ctest case printed about its skip: ctest itself only knows the exit code."""
+    output = case.findtext("system-out") or ""
+    lines = [line.strip() for line in output.splitlines() if re.search(r"(?i)\bskip", line)]
+    return lines[0] if lines else ""
+
+
+def read_junit(path: Path) -> list[Case]:
+    """The cases of a report; none when there is no whole report."""
+    try:
+        root = ElementTree.parse(path).getroot()  # noqa: S314  (we wrote it)
+    except (OSError, ElementTree.ParseError):
+        return []
+    cases = []
+    for case in root.iter("testcase"):
+        state, reason = state_of(case)
+        cases.append(Case(f"{case.get('classname', '')}.{case.get('name', '')}", state, reason))
+    return cases
