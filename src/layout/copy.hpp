@@ -11,7 +11,8 @@
 
 namespace penstock::layout {
 
-// `origin`: the offset that memory[0] stands for, so that a file page can be the target of file offsets.
+// `origin`: the offset that memory[0] stands for, so that a file page can be the target of file
+// offsets.
 
 // packed[0, n) = the runs of `from` over `memory` (origin 0; offsets may be negative).
 void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n);

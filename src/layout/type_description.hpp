@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -45,6 +46,13 @@ struct TypeDescription {
   std::vector<LoopTree::Block> named_parts;  // displacement and byte count
   int64_t named_extent = 0;
   Off named_lb = 0;
+  // The bounds that the library reports (MPI_Type_get_extent), where known: they win over those
+  // computed here, because a library may pad a structure for alignment as it likes.
+  struct Bounds {
+    Off lb = 0;
+    int64_t extent = 0;
+  };
+  std::optional<Bounds> reported_bounds;
 };
 
 // Values of MPI_ORDER_* and MPI_DISTRIBUTE_* differ between libraries; src/pmpi translates to

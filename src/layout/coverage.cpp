@@ -1,0 +1,111 @@
+// The bitmap of filled granules: whole words at a time for extents, one bit per
+// block for runs of single granules.
+#include "layout/coverage.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <stdexcept>
+
+namespace penstock::layout {
+namespace {
+
+constexpr int64_t kWordBits = 64;
+
+// Bits [begin, end) of one word. REQUIRES 0 <= begin < end <= 64.
+uint64_t mask(int64_t begin, int64_t end) {
+  return (~uint64_t{0} << begin) & (~uint64_t{0} >> (kWordBits - end));
+}
+
+void set_bits(std::vector<uint64_t>& bits, int64_t begin, int64_t end) {
+  if (begin >= end) return;
+  const int64_t first = begin / kWordBits, last = (end - 1) / kWordBits;
+  const int64_t tail = (end - 1) % kWordBits + 1;
+  if (first == last) {
+    bits[size_t(first)] |= mask(begin % kWordBits, tail);
+    return;
+  }
+  bits[size_t(first)] |= mask(begin % kWordBits, kWordBits);
+  std::fill(bits.begin() + first + 1, bits.begin() + last, ~uint64_t{0});
+  bits[size_t(last)] |= mask(0, tail);
+}
+
+// The first bit at `from` or behind it that is `wanted`, or `count` when there is none.
+int64_t find_bit(const std::vector<uint64_t>& bits, int64_t from, int64_t count, bool wanted) {
+  for (int64_t w = from / kWordBits; w * kWordBits < count; ++w) {
+    uint64_t word = wanted ? bits[size_t(w)] : ~bits[size_t(w)];
+    if (w == from / kWordBits) word &= ~uint64_t{0} << (from % kWordBits);
+    if (word != 0) return std::min(count, w * kWordBits + std::countr_zero(word));
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<void> Coverage::reset(Extent extent, int64_t granule) {
+  if (granule < 1 || extent.begin % granule != 0 || extent.end % granule != 0) {
+    return fail(ErrorClass::argument, "coverage",
+                "the granule must divide the extent's ends, got " + std::to_string(granule));
+  }
+  const int64_t granules = extent.empty() ? 0 : extent.size() / granule;
+  try {
+    bits_.assign(size_t(divide_up(granules, kWordBits)), 0);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorClass::no_memory, "coverage", std::to_string(granules) + " granules");
+  } catch (const std::length_error&) {
+    return fail(ErrorClass::no_memory, "coverage", std::to_string(granules) + " granules");
+  }
+  extent_ = extent;
+  granule_ = granule;
+  return {};
+}
+
+void Coverage::add(Extent e) {
+  const Extent in = e.intersect(extent_);
+  if (in.empty()) return;
+  set_bits(bits_, (in.begin - extent_.begin) / granule_, (in.end - extent_.begin) / granule_);
+}
+
+void Coverage::add(const Run& r) {
+  const Off last = r.offset + (r.count - 1) * r.stride;
+  const Extent all{std::min(r.offset, last), std::max(r.offset, last) + r.block};
+  const bool inside = extent_.begin <= all.begin && all.end <= extent_.end;
+  if (!inside || r.count == 1 || r.block != granule_) {
+    for (int64_t i = 0; i < r.count; ++i) {
+      const Off begin = r.offset + i * r.stride;
+      add(Extent{begin, begin + r.block});
+    }
+    return;
+  }
+  int64_t bit = (r.offset - extent_.begin) / granule_;
+  const int64_t step = r.stride / granule_;
+  for (int64_t i = 0; i < r.count; ++i, bit += step) {
+    bits_[size_t(bit / kWordBits)] |= uint64_t{1} << (bit % kWordBits);
+  }
+}
+
+void Coverage::add(Cursor& cursor, int64_t n) {
+  while (n > 0) {
+    const Run run = cursor.next(n);
+    add(run);
+    n -= run.bytes();
+  }
+}
+
+std::span<const Extent> Coverage::extents() {
+  extents_.clear();
+  const int64_t count = extent_.empty() ? 0 : extent_.size() / granule_;
+  for (int64_t begin = 0; (begin = find_bit(bits_, begin, count, true)) < count;) {
+    const int64_t end = find_bit(bits_, begin, count, false);
+    extents_.push_back({extent_.begin + begin * granule_, extent_.begin + end * granule_});
+    begin = end;
+  }
+  return extents_;
+}
+
+bool Coverage::complete() const noexcept {
+  const int64_t count = extent_.empty() ? 0 : extent_.size() / granule_;
+  return find_bit(bits_, 0, count, false) == count;
+}
+
+}  // namespace penstock::layout
