@@ -47,8 +47,10 @@ class File {
   static std::unique_ptr<File> open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info);
   ~File();
 
-  // Writes go through the engine now. The same on every rank.
+  // Collective writes go through the engine now. The same on every rank.
   bool served() const noexcept;
+  // Independent writes do too: not where nodes must own whole units (network file systems).
+  bool serves_independent() const noexcept;
   const std::string& why_unserved() const noexcept;
   const Config& config() const noexcept;
   const layout::FileView& view() const noexcept;

@@ -41,7 +41,8 @@ class Alone {
  private:
   Result<std::span<const std::byte>> stage(int64_t at, int64_t n) {
     if (data_.contiguous()) return data_.in_place(at, n);
-    if (Result<void> r = context_.staging.reserve(kStagingBytes); !r) return tl::unexpected(r.error());
+    if (Result<void> r = context_.staging.reserve(kStagingBytes); !r)
+      return tl::unexpected(r.error());
     const Stopwatch watch(context_.times.pack_s);
     data_.pack(context_.staging.data(), at, n);
     return std::span<const std::byte>(context_.staging.data(), size_t(n));
@@ -83,7 +84,8 @@ class Alone {
 
 }  // namespace
 
-WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own, UserData& data) {
+WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
+                         UserData& data) {
   return Alone(context, view, own, data).run();
 }
 

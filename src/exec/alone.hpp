@@ -18,6 +18,7 @@ struct AloneContext {
 };
 
 // The first failure ends it: prefix_bytes says how far it came. Faults leave nothing else to undo.
-WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own, UserData& data);
+WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
+                         UserData& data);
 
 }  // namespace penstock::exec

@@ -36,7 +36,8 @@ class Outgoing {
       : call_(call), cycle_(cycle), slices_(slices), page_(page) {}
 
   void start_more() {
-    while (in_flight_ < kInFlight && (call_.data.contiguous() || call_.pools.out.available()) && advance())
+    while (in_flight_ < kInFlight && (call_.data.contiguous() || call_.pools.out.available()) &&
+           advance())
       send(pieces_.pop());
   }
   void sent(int number) {
@@ -108,7 +109,8 @@ class Outgoing {
 // What the peers send for this rank's page.
 class Incoming {
  public:
-  Incoming(const CollectiveCall& call, int cycle, const PageToFill* page) : call_(call), page_(page) {
+  Incoming(const CollectiveCall& call, int cycle, const PageToFill* page)
+      : call_(call), page_(page) {
     if (page == nullptr) return;
     call.crowd.for_each_touching(page->where, [&](int rank, const plan::Summary& s) {
       if (rank != call.rank && call.plan.owes(s, rank, page->writer, cycle)) expect(rank, cycle);
@@ -145,7 +147,8 @@ class Incoming {
   void expect(int rank, int cycle) {
     const auto peer = std::ranges::lower_bound(call_.peers, rank, {}, &Peer::rank);
     if (peer == call_.peers.end() || peer->rank != rank) return;
-    const StreamRange part = call_.plan.part(peer->part.view, peer->part.own, rank, page_->writer, cycle);
+    const StreamRange part =
+        call_.plan.part(peer->part.view, peer->part.own, rank, page_->writer, cycle);
     if (part.empty()) return;
     sources_.push_back({&*peer, part, peer->part.view.extent_of(part)});
     if (page_->lease != nullptr) cover(sources_.back());
@@ -230,7 +233,8 @@ void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, const 
     else
       outgoing.sent(event->number);
   }
-  if (page != nullptr && page->lease != nullptr && seeded_fault("byte_flipped") && !page->where.empty())
+  if (page != nullptr && page->lease != nullptr && seeded_fault("byte_flipped") &&
+      !page->where.empty())
     page->lease->memory[size_t(page->where.size() / 2)] ^= std::byte{1};
 }
 

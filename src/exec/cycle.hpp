@@ -4,7 +4,8 @@
 // data is sent and received in place.
 //
 // No rank can wait for ever: every rank sends in writer order and receives in
-// rank order, so the lowest unfinished message of the lowest rank is always in flight on both sides.
+// rank order, so the lowest unfinished message of the lowest rank is always in flight on both
+// sides.
 #pragma once
 
 #include <optional>
@@ -56,8 +57,8 @@ struct PageToFill {
   layout::Coverage* coverage;  // of `where`
 };
 
-// Sends and receives all that belongs to `cycle`; the page, if any, is complete on return. `slices` stands
-// at the first slice of this cycle (or of a later one) and is left behind the last.
+// Sends and receives all that belongs to `cycle`; the page, if any, is complete on return. `slices`
+// stands at the first slice of this cycle (or of a later one) and is left behind the last.
 class SliceQueue;
 void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, const PageToFill* page);
 

@@ -46,12 +46,14 @@ struct Peers::Arrival {
   std::vector<std::byte> bytes;
 };
 
-Result<std::vector<Peer>> Peers::introduce(comm::Comm& comm, comm::Transfers& transfers, const plan::Plan& plan,
-                                           const plan::Crowd& crowd, const layout::LoopTree& filetype) {
+Result<std::vector<Peer>> Peers::introduce(comm::Comm& comm, comm::Transfers& transfers,
+                                           const plan::Plan& plan, const plan::Crowd& crowd,
+                                           const layout::LoopTree& filetype) {
   std::vector<std::pair<int, plan::Summary>> senders;
   std::deque<Arrival> arrivals;  // a deque: the receive buffers must not move
   if (const auto writer = plan.writer_of(comm.rank()); writer && plan.cycles(*writer) > 0) {
-    const Extent domain{plan.extent(*writer, 0).begin, plan.extent(*writer, plan.cycles(*writer) - 1).end};
+    const Extent domain{plan.extent(*writer, 0).begin,
+                        plan.extent(*writer, plan.cycles(*writer) - 1).end};
     crowd.for_each_touching(domain, [&](int rank, const plan::Summary& s) {
       if (rank == comm.rank() || !plan.reached(s, rank).contains(*writer)) return;
       senders.emplace_back(rank, s);

@@ -39,8 +39,9 @@ class Peers {
   // Sends this rank's filetype to the writers that will get bytes from it and do not know it, and
   // receives theirs. Returns who sends to this rank in the call, ascending by rank, without itself.
   // Every rank of the plan must call it.
-  Result<std::vector<Peer>> introduce(comm::Comm& comm, comm::Transfers& transfers, const plan::Plan& plan,
-                                      const plan::Crowd& crowd, const layout::LoopTree& filetype);
+  Result<std::vector<Peer>> introduce(comm::Comm& comm, comm::Transfers& transfers,
+                                      const plan::Plan& plan, const plan::Crowd& crowd,
+                                      const layout::LoopTree& filetype);
   int64_t descriptions() const noexcept { return sent_; }
 
  private:

@@ -34,15 +34,17 @@ int64_t total_bytes(const WriteRequest& r) { return r.range.size(); }
 
 // How much of `own` is in the file for certain, given every writer's first fault.
 int64_t intact_prefix(const plan::Plan& plan, const layout::FileView& view, StreamRange own,
-                      const plan::Summary& summary, int rank, std::span<const WriterFault> by_rank) {
+                      const plan::Summary& summary, int rank,
+                      std::span<const WriterFault> by_rank) {
   int64_t end = own.end;
   plan::Slices slices(plan, view, own, summary, rank);
   while (const auto slice = slices.next()) {
     const WriterFault& fault = by_rank[size_t(plan.writer_rank(slice->writer))];
     if (slice->cycle < fault.cycle) continue;
-    const int64_t first = slice->cycle > fault.cycle
-                              ? slice->src.begin
-                              : std::clamp(view.position_at(fault.first_missing), slice->src.begin, slice->src.end);
+    const int64_t first =
+        slice->cycle > fault.cycle
+            ? slice->src.begin
+            : std::clamp(view.position_at(fault.first_missing), slice->src.begin, slice->src.end);
     if (first < slice->src.end) end = std::min(end, first);
   }
   return end - own.begin;
@@ -52,7 +54,11 @@ int64_t intact_prefix(const plan::Plan& plan, const layout::FileView& view, Stre
 
 struct Pipeline::State {
   State(comm::Comm& c, io::MechanismFile& f, const layout::Geometry& g)
-      : comm(c), file(f), geometry(g), team{c.size(), c.nodes(), c.cores_per_node()}, transfers(c.transfers()) {}
+      : comm(c),
+        file(f),
+        geometry(g),
+        team{c.size(), c.nodes(), c.cores_per_node()},
+        transfers(c.transfers()) {}
 
   WriteOutcome write_all(const WriteRequest& request, const Policy& policy);
   WriteOutcome alone(const WriteRequest& request);
@@ -60,7 +66,8 @@ struct Pipeline::State {
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
   plan::Crowd meet(const plan::Summary& mine);
-  std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm, const plan::Parameters& parameters,
+  std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm,
+                                          const plan::Parameters& parameters,
                                           const plan::Crowd& crowd);
   void run_cycles(const CollectiveCall& call);
   void fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer);
@@ -108,7 +115,9 @@ WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Polic
       policy.algorithm != nullptr ? *policy.algorithm : policy.decide(crowd, team, geometry);
   if (!algorithm.exchanges) {
     WriteOutcome outcome = alone(request);
-    if (Result<void> agreed = comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>()); !agreed)
+    if (Result<void> agreed =
+            comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>());
+        !agreed)
       outcome.agreed = agreed.error().error_class;
     outcome.algorithm = &algorithm;
     return outcome;
@@ -126,8 +135,8 @@ WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Polic
     senders = *std::move(introduced);
     traffic.descriptions = peers.descriptions();
   }
-  const CollectiveCall call{*plan, crowd, *request.view, own,     summary, comm.rank(), data,
-                            *transfers, pools, senders, times, traffic};
+  const CollectiveCall call{*plan, crowd,      *request.view, own,     summary, comm.rank(),
+                            data,  *transfers, pools,         senders, times,   traffic};
   granule = common_granule(call);
   run_cycles(call);
   WriteOutcome outcome = conclude(call, request);
@@ -191,10 +200,13 @@ void Pipeline::State::run_cycles(const CollectiveCall& call) {
   if (Result<void> r = transfers->finish(); !r) abandon(r.error());
 }
 
-void Pipeline::State::fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer) {
+void Pipeline::State::fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices,
+                                     int writer) {
   const Extent where = call.plan.extent(writer, cycle);
   Result<io::Lease> lease = file.lease(where);
-  Result<void> ready = lease ? coverage.reset(where, std::gcd(granule, std::gcd(where.begin, where.end))) : Result<void>();
+  Result<void> ready =
+      lease ? coverage.reset(where, std::gcd(granule, std::gcd(where.begin, where.end)))
+            : Result<void>();
   PageToFill page{writer, where, lease && ready ? &*lease : nullptr, &coverage};
   run_cycle(call, cycle, slices, &page);
   if (page.lease != nullptr) return submit(call.plan, cycle, *lease);
@@ -221,7 +233,8 @@ void Pipeline::State::submit(const plan::Plan&, int cycle, io::Lease lease) {
   if (seeded_fault("cycle_skipped") && cycle == 0) dirty = {};
   if (observer != nullptr)
     for (const Extent e : dirty)
-      observer->writing(e.begin, lease.memory.subspan(size_t(e.begin - lease.where.begin), size_t(e.size())));
+      observer->writing(
+          e.begin, lease.memory.subspan(size_t(e.begin - lease.where.begin), size_t(e.size())));
   int64_t bytes = 0;
   for (const Extent e : dirty) bytes += e.size();
   traffic.writes += int64_t(dirty.size());
@@ -232,7 +245,8 @@ void Pipeline::State::submit(const plan::Plan&, int cycle, io::Lease lease) {
     record_fault(cycle, *f);
     if (observer != nullptr) observer->missed({f->first_missing, where.end});
     bytes = 0;
-    for (const Extent e : dirty) bytes += std::max<int64_t>(0, std::min(e.end, f->first_missing) - e.begin);
+    for (const Extent e : dirty)
+      bytes += std::max<int64_t>(0, std::min(e.end, f->first_missing) - e.begin);
   }
   written += bytes;
 }
@@ -259,17 +273,19 @@ WriteOutcome Pipeline::State::conclude(const CollectiveCall& call, const WriteRe
   outcome.mine = mine;
   if (worst[1] != 0) {
     std::vector<WriterFault> faults(size_t(comm.size()));
-    const Result<void> r =
-        comm.allgather(std::as_bytes(std::span(&fault, 1)), std::as_writable_bytes(std::span(faults)));
+    const Result<void> r = comm.allgather(std::as_bytes(std::span(&fault, 1)),
+                                          std::as_writable_bytes(std::span(faults)));
     if (!r) abandon(r.error());
-    outcome.prefix_bytes = intact_prefix(call.plan, call.view, call.own, call.summary, call.rank, faults);
+    outcome.prefix_bytes =
+        intact_prefix(call.plan, call.view, call.own, call.summary, call.rank, faults);
   }
-  if (seeded_fault("error_swallowed") && call.rank == comm.size() - 1) outcome.agreed = ErrorClass::none;
+  if (seeded_fault("error_swallowed") && call.rank == comm.size() - 1)
+    outcome.agreed = ErrorClass::none;
   return outcome;
 }
 
-// The greatest unit that divides every place where a page or a part of it is cut, but for the page's
-// own ends.
+// The greatest unit that divides every place where a page or a part of it is cut, but for the
+// page's own ends.
 int64_t Pipeline::State::common_granule(const CollectiveCall& call) const {
   int64_t g = kMessageBytes;
   if (!call.own.empty()) {
@@ -291,7 +307,8 @@ WriteOutcome Pipeline::State::alone(const WriteRequest& request) {
     return outcome;
   }
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
-  return exec::write_alone({file, staging, observer, times, traffic}, *request.view, request.range, data);
+  return exec::write_alone({file, staging, observer, times, traffic}, *request.view, request.range,
+                           data);
 }
 
 // --- The public face ---

@@ -5,9 +5,10 @@ namespace penstock::io {
 
 const SyncPolicy& end_sync_policy() {
   static const SyncPolicy p{
-      .name = "end", .summary = "fsync once, at close", .at_close = [](MechanismFile& file) {
-        return file.sync(SyncKind::full);
-      }};
+      .name = "end",
+      .summary = "fsync once, at close",
+      .pushes = true,
+      .at_close = [](MechanismFile& file) { return file.sync(SyncKind::full); }};
   return p;
 }
 

@@ -13,6 +13,7 @@ namespace penstock::io {
 struct SyncPolicy {
   std::string_view name;
   std::string_view summary;
+  bool pushes = false;  // leaves everything on the device at close
   // At close, before the descriptor is closed. An error is reported by close on every rank.
   Result<void> (*at_close)(MechanismFile&) = nullptr;
 };

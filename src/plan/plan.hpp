@@ -63,8 +63,8 @@ class Plan {
   // in such a cycle the consecutive writers that may get some. Both sides compute the same.
   virtual IntRange cycles_of(const Summary& s, int rank) const = 0;
   virtual IntRange writers_of(const Summary& s, int rank, int cycle) const = 0;
-  // The consecutive writers that may get bytes of that rank in some cycle. A writer is named only if
-  // its domain (from its first extent to its last) overlaps s.extent().
+  // The consecutive writers that may get bytes of that rank in some cycle. A writer is named only
+  // if its domain (from its first extent to its last) overlaps s.extent().
   virtual IntRange reached(const Summary& s, int rank) const = 0;
   bool owes(const Summary& s, int rank, int writer, int cycle) const {
     return cycles_of(s, rank).contains(cycle) && writers_of(s, rank, cycle).contains(writer);

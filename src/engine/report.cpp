@@ -1,0 +1,158 @@
+#include "engine/report.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/clock.hpp"
+#include "engine/file.hpp"
+
+namespace penstock::engine {
+namespace {
+
+static_assert(sizeof(Counters) % sizeof(int64_t) == 0);
+using CounterArray = std::array<int64_t, sizeof(Counters) / sizeof(int64_t)>;
+
+int64_t ns(double seconds) { return int64_t(seconds * 1e9); }
+
+// What the device had when, in order of trust.
+struct DeviceFacts {
+  bool synced = false;         // an fsync succeeded on every rank after the last write
+  int64_t until_sync_ns = 0;   // from the first write to the end of that sync, slowest rank
+  int64_t until_close_ns = 0;  // to close
+  std::optional<int64_t> unwritten_bytes;
+  int nodes = 1;
+};
+
+void set_actual_rate(FileReport& r, const DeviceFacts& d) {
+  const int64_t bytes = r.sum.engine_bytes + r.sum.passthrough_bytes;
+  if (bytes == 0) {
+    r.actual_rate_source = "nothing was written";
+  } else if (d.synced) {
+    r.actual_rate = double(bytes) / (1e-9 * double(std::max<int64_t>(d.until_sync_ns, 1)));
+    r.actual_rate_source = "fsync";
+  } else if (d.nodes > 1) {
+    r.actual_rate_source = "not known: several nodes hold dirty pages, and nobody called sync";
+  } else if (!d.unwritten_bytes) {
+    r.actual_rate_source = "not known: nobody called sync, and this kernel has no cachestat";
+  } else {
+    const int64_t there = std::max<int64_t>(0, bytes - *d.unwritten_bytes);
+    r.actual_rate = double(there) / (1e-9 * double(std::max<int64_t>(d.until_close_ns, 1)));
+    r.actual_rate_source = "cachestat";
+  }
+}
+
+void set_algorithms(FileReport& r, std::span<const int64_t> calls) {
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (calls[i] > 0) r.algorithms[std::string(plan::algorithms()[i]->name)] = calls[i];
+}
+
+// One line per note: kind, count, text. Only ranks that have something to say send bytes.
+std::string encode(const FileNotes& n) {
+  std::string out;
+  for (const auto& [why, count] : n.degraded) out += "D" + std::to_string(count) + " " + why + "\n";
+  if (!n.first_error.empty()) out += "E0 " + n.first_error + "\n";
+  return out;
+}
+
+void decode(std::string_view text, FileReport& r) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t space = line.find(' ');
+    if (space == std::string_view::npos) continue;
+    const std::string what(line.substr(space + 1));
+    if (line[0] == 'D')
+      r.degraded[what] += std::atoll(std::string(line.substr(1, space - 1)).c_str());
+    if (line[0] == 'E' && r.first_error.empty()) r.first_error = what;
+  }
+}
+
+void gather_texts(comm::Comm& comm, const FileNotes& notes, FileReport& r) {
+  const std::string mine = encode(notes);
+  int64_t any[1] = {mine.empty() ? 0 : 1};
+  if (!comm.all_max(any) || any[0] == 0) return;
+  const auto all = comm.gather(std::as_bytes(std::span(mine)), 0);
+  if (all) decode({reinterpret_cast<const char*>(all->data()), all->size()}, r);
+}
+
+}  // namespace
+
+void FileNotes::wrote(double begin_s, double end_s) {
+  if (first_write_s == 0) first_write_s = begin_s;
+  last_write_s = end_s;
+}
+
+void FileNotes::ran(const plan::Algorithm* algorithm) {
+  const auto all = plan::algorithms();
+  algorithm_calls.resize(all.size());
+  const auto found = std::ranges::find(all, algorithm);
+  if (found != all.end()) ++algorithm_calls[size_t(found - all.begin())];
+}
+
+void FileNotes::take(const exec::PhaseTimes& t, const exec::Traffic& traffic) {
+  counters.plan_ns = ns(t.plan_s);
+  counters.pack_ns = ns(t.pack_s);
+  counters.exchange_ns = ns(t.exchange_s);
+  counters.write_ns = ns(t.write_s);
+  counters.messages = traffic.messages;
+  counters.message_bytes = traffic.message_bytes;
+  counters.file_writes = traffic.writes;
+  counters.cycles = traffic.cycles;
+  counters.descriptions = traffic.descriptions;
+}
+
+FileReport describe(const OpenInfo& info, const io::FileSystem& fs) {
+  FileReport r;
+  r.path = info.path;
+  r.method = info.config.mode == Mode::serve ? to_string(info.config.method) : "observe";
+  r.file_system = fs.type;
+  return r;
+}
+
+FileReport local_report(const FileNotes& notes, FileReport base) {
+  base.ranks = 1;
+  base.sum = notes.counters;
+  base.open_to_close_s = now_s() - notes.opened_s;
+  if (notes.counters.call_ns > 0)
+    base.application_rate = double(notes.counters.engine_bytes + notes.counters.passthrough_bytes) /
+                            (1e-9 * double(notes.counters.call_ns));
+  base.actual_rate_source = "not known while the file is open";
+  set_algorithms(base, notes.algorithm_calls);
+  base.degraded = notes.degraded;
+  base.first_error = notes.first_error;
+  return base;
+}
+
+FileReport merge(comm::Comm& comm, const FileNotes& notes, FileReport base) {
+  base.ranks = comm.size();
+  auto counters = std::bit_cast<CounterArray>(notes.counters);
+  (void)comm.all_sum(counters);
+  base.sum = std::bit_cast<Counters>(counters);
+
+  std::vector<int64_t> sums = notes.algorithm_calls;
+  sums.resize(plan::algorithms().size());
+  sums.insert(sums.end(), {notes.verification.verified_bytes, notes.verification.unverified_bytes,
+                           notes.verification.mismatched_bytes});
+  (void)comm.all_sum(sums);
+  set_algorithms(base, std::span(sums).first(sums.size() - 3));
+  base.verified_bytes = sums[sums.size() - 3];
+  base.unverified_bytes = sums[sums.size() - 2];
+  base.mismatched_bytes = sums[sums.size() - 1];
+
+  const bool wrote = notes.first_write_s > 0;
+  const bool unsynced = wrote && notes.synced_s < notes.last_write_s;
+  int64_t most[] = {ns(now_s() - notes.opened_s), notes.counters.call_ns, unsynced ? 1 : 0,
+                    wrote ? ns(notes.synced_s - notes.first_write_s) : 0,
+                    wrote ? ns(now_s() - notes.first_write_s) : 0};
+  (void)comm.all_max(most);
+  base.open_to_close_s = 1e-9 * double(most[0]);
+  const int64_t bytes = base.sum.engine_bytes + base.sum.passthrough_bytes;
+  if (most[1] > 0) base.application_rate = double(bytes) / (1e-9 * double(most[1]));
+  set_actual_rate(
+      base, {most[2] == 0 && most[3] > 0, most[3], most[4], notes.unwritten_bytes, comm.nodes()});
+  gather_texts(comm, notes, base);
+  return base;
+}
+
+}  // namespace penstock::engine

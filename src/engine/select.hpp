@@ -1,0 +1,18 @@
+// The rule that chooses the algorithm of one collective write when the method says "auto".
+#pragma once
+
+#include "layout/geometry.hpp"
+#include "plan/algorithm.hpp"
+
+namespace penstock::engine {
+
+// Pure: every rank decides alike. Several nodes on a file system whose units a node must own alone
+// need an algorithm that owns blocks; ranks that do not interleave write for themselves; otherwise
+// the bytes are shuffled.
+const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
+                              const layout::Geometry& geometry);
+
+// May ranks on several nodes write their own bytes wherever they lie?
+bool may_share_units(const plan::Team& team, const layout::Geometry& geometry) noexcept;
+
+}  // namespace penstock::engine

@@ -1,0 +1,44 @@
+// --verify: remembers a checksum of every extent that this rank wrote, and reads
+// the file back at close. An extent that is written again replaces what it covers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "comm/comm.hpp"
+#include "exec/pipeline.hpp"
+
+namespace penstock::engine {
+
+struct Verification {
+  int64_t verified_bytes = 0;  // read back and equal
+  int64_t unverified_bytes =
+      0;  // written again in part, or by another rank or the MPI library later
+  int64_t mismatched_bytes = 0;  // differ from what was written: the file is wrong
+};
+
+class Verifier final : public exec::WriteObserver {
+ public:
+  void writing(Off offset, std::span<const std::byte> bytes) override;
+  void missed(Extent e) override;
+
+  // Collective. `others_wrote`: bytes may have been changed past the engine (a pass-through
+  // write, set_size), so that a difference proves nothing.
+  Verification check(comm::Comm& comm, const std::string& path, bool others_wrote);
+
+ private:
+  struct Piece {
+    int64_t bytes;
+    Hash hash;
+  };
+  void forget(Extent e);  // what is covered in part becomes unverified
+  bool covers(Extent e) const;
+  std::vector<Extent> read_back(const std::string& path, Verification& v) const;
+
+  std::map<Off, Piece> pieces_;
+  int64_t unverified_bytes_ = 0;
+};
+
+}  // namespace penstock::engine
