@@ -121,22 +121,24 @@ void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n)
   }
 }
 
-void scatter(std::byte* memory, Cursor& to, const std::byte* packed, int64_t n) {
+void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n) {
   while (n > 0) {
     const Run run = to.next(n);
-    copy_blocks({memory + run.offset, packed, run.stride, run.block, run.count}, run.block);
+    copy_blocks({memory + (run.offset - origin), packed, run.stride, run.block, run.count}, run.block);
     packed += run.bytes();
     n -= run.bytes();
   }
 }
 
-void transfer(std::byte* to_memory, Cursor& to, const std::byte* from_memory, Cursor& from,
-              int64_t n) {
+void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,
+              Cursor& from, int64_t n) {
   while (n > 0) {
     Rest source(from.next(n));
     n -= source.left();
     while (source.left() > 0) {
-      Rest target(to.next(source.left()));
+      Run run = to.next(source.left());
+      run.offset -= to_origin;
+      Rest target(run);
       while (target.left() > 0) copy_piece(to_memory, target, from_memory, source);
     }
   }
