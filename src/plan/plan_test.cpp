@@ -1,0 +1,204 @@
+// Plans are values: what they promise is checked without threads, MPI or files.
+#include "plan/plan.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plan/algorithm.hpp"
+
+namespace penstock::plan {
+namespace {
+
+using layout::FileView;
+using layout::Geometry;
+using layout::LoopTree;
+
+std::vector<Summary> draw_summaries(int ranks) {
+  std::vector<Summary> all;
+  const bool regular = *rc::gen::arbitrary<bool>();
+  const auto lo = *rc::gen::inRange<int64_t>(0, 100000), n = *rc::gen::inRange<int64_t>(1, 60000);
+  const auto shift = *rc::gen::inRange<int64_t>(0, 70000);
+  for (int r = 0; r < ranks; ++r) {
+    Summary s;
+    if (!regular && *rc::gen::inRange(0, 4) == 0) {
+      all.push_back(s);
+      continue;
+    }
+    s.lo = regular ? lo + r * shift : *rc::gen::inRange<int64_t>(0, 200000);
+    s.hi = s.lo + (regular ? n : *rc::gen::inRange<int64_t>(1, 60000));
+    s.bytes = s.hi - s.lo;
+    all.push_back(s);
+  }
+  return all;
+}
+
+RC_GTEST_PROP(Crowd, HoldsEverySummaryItWasMadeFrom, ()) {
+  const auto all = draw_summaries(*rc::gen::inRange(1, 40));
+  const Crowd crowd = Crowd::from(all);
+  RC_ASSERT(crowd.ranks() == int(all.size()));
+  int64_t bytes = 0;
+  for (size_t r = 0; r < all.size(); ++r) {
+    RC_ASSERT(crowd.summary(int(r)).bytes == all[r].bytes);
+    if (!all[r].empty()) RC_ASSERT(crowd.summary(int(r)) == all[r]);
+    bytes += all[r].bytes;
+  }
+  RC_ASSERT(crowd.bytes() == bytes);
+}
+
+RC_GTEST_PROP(Crowd, FindsExactlyTheRanksThatTouchAnExtent, ()) {
+  const auto all = draw_summaries(*rc::gen::inRange(1, 40));
+  const auto begin = *rc::gen::inRange<int64_t>(0, 250000);
+  const Extent e{begin, begin + *rc::gen::inRange<int64_t>(0, 60000)};
+  std::set<int> expected, found;
+  for (size_t r = 0; r < all.size(); ++r)
+    if (!all[r].empty() && all[r].extent().overlaps(e)) expected.insert(int(r));
+  Crowd::from(all).for_each_touching(e, [&](int rank, const Summary& s) {
+    EXPECT_EQ(s, all[size_t(rank)]);
+    found.insert(rank);
+  });
+  RC_ASSERT(found == expected);
+}
+
+RC_GTEST_PROP(Crowd, CallsDisjointOnlyWhatIsDisjoint, ()) {
+  const auto all = draw_summaries(*rc::gen::inRange(1, 12));
+  bool overlap = false;
+  for (size_t a = 0; a < all.size(); ++a)
+    for (size_t b = 0; b < a; ++b)
+      overlap = overlap ||
+                (!all[a].empty() && !all[b].empty() && all[a].extent().overlaps(all[b].extent()));
+  if (overlap) RC_ASSERT(!Crowd::from(all).extents_disjoint());
+}
+
+TEST(Crowd, HoldsAHundredThousandRegularRanksInOneClass) {
+  std::vector<Summary> all(100000);
+  for (int64_t r = 0; r < 100000; ++r) all[size_t(r)] = {r * 4096, (r + 1) * 4096, 4096};
+  const Crowd crowd = Crowd::from(all);
+  EXPECT_EQ(crowd.classes().size(), 1u);
+  EXPECT_TRUE(crowd.extents_disjoint());
+  int touching = 0;
+  crowd.for_each_touching({4096 * 500, 4096 * 502}, [&](int rank, const Summary&) {
+    EXPECT_TRUE(rank == 500 || rank == 501);
+    ++touching;
+  });
+  EXPECT_EQ(touching, 2);
+}
+
+// --- Every algorithm keeps the promises of Plan ---
+
+struct Drawn {
+  Team team;
+  Geometry geometry;
+  std::vector<FileView> views;
+  std::vector<StreamRange> ranges;
+  std::vector<Summary> summaries;
+};
+
+Drawn draw_team() {
+  Drawn d;
+  d.team.ranks = *rc::gen::inRange(1, 9);
+  d.team.nodes = *rc::gen::inRange(1, d.team.ranks + 1);
+  d.team.cores_per_node = *rc::gen::inRange(1, 5);
+  d.geometry.stripe_bytes = *rc::gen::element<int64_t>(0, 0, 65536);
+  for (int r = 0; r < d.team.ranks; ++r) {
+    const auto block = *rc::gen::inRange<int64_t>(1, 9000);
+    const LoopTree tile =
+        *LoopTree::resized(LoopTree::bytes(block), 0, block + *rc::gen::inRange<int64_t>(0, 20000));
+    d.views.push_back(*FileView::make(*rc::gen::inRange<int64_t>(0, 50000), 1, tile));
+    const auto begin = *rc::gen::inRange<int64_t>(0, 30000);
+    d.ranges.push_back({begin, begin + *rc::gen::inRange<int64_t>(0, 100000)});
+    d.summaries.push_back(summarise(d.views.back(), d.ranges.back(), 64));
+  }
+  return d;
+}
+
+void check_promises(const Algorithm& algorithm, const Parameters& parameters, const Drawn& d) {
+  const Crowd crowd = Crowd::from(d.summaries);
+  const auto placed = algorithm.place(parameters, d.team, crowd, d.geometry);
+  RC_ASSERT(bool(placed));
+  const Plan& plan = **placed;
+  for (int w = 0; w < plan.writers(); ++w)
+    RC_ASSERT(plan.writer_of(plan.writer_rank(w)) == std::optional(w));
+  for (int r = 0; r < d.team.ranks; ++r) {
+    const auto i = size_t(r);
+    int64_t at = 0, sum = 0;
+    std::pair<int, int> last{-1, -1};
+    std::vector<StreamRange> parts;
+    Slices slices(plan, d.views[i], d.ranges[i], d.summaries[i], r);
+    while (const auto s = slices.next()) {
+      RC_ASSERT(std::pair(s->cycle, s->writer) > last);
+      last = {s->cycle, s->writer};
+      RC_ASSERT(plan.owes(d.summaries[i], r, s->writer, s->cycle));
+      RC_ASSERT(plan.reached(d.summaries[i], r).contains(s->writer));
+      RC_ASSERT(s->cycle < plan.cycles(s->writer) && s->cycle < plan.cycles());
+      const Extent e = d.views[i].extent_of(s->src), page = plan.extent(s->writer, s->cycle);
+      RC_ASSERT(page.begin <= e.begin && e.end <= page.end);
+      // A writer that knows only the summary and the tree computes the same bytes.
+      const auto located = locate(d.summaries[i], d.views[i].filetype());
+      RC_ASSERT(bool(located));
+      const StreamRange theirs = plan.part(located->view, located->own, r, s->writer, s->cycle);
+      RC_ASSERT(theirs.size() == s->src.size() && located->view.extent_of(theirs) == e);
+      parts.push_back(s->src);
+      sum += s->src.size();
+    }
+    std::ranges::sort(parts, {}, &StreamRange::begin);
+    at = d.ranges[i].begin;
+    for (const StreamRange& p : parts) {
+      RC_ASSERT(p.begin == at);
+      at = p.end;
+    }
+    RC_ASSERT(sum == std::max<int64_t>(0, d.ranges[i].size()));
+  }
+}
+
+RC_GTEST_PROP(Plan, GivesEveryByteToOneWriterInOneCycle, ()) {
+  const Drawn d = draw_team();
+  const auto cycle = *rc::gen::element<int64_t>(0, 4096, 12288, 65536);
+  for (const Algorithm* a : algorithms()) check_promises(*a, {0, cycle}, d);
+}
+
+RC_GTEST_PROP(Plan, NeverCutsAUnitThatItOwns, ()) {
+  const Drawn d = draw_team();
+  const Crowd crowd = Crowd::from(d.summaries);
+  for (const Algorithm* a : algorithms()) {
+    if (!a->owns_blocks) continue;
+    const auto placed = a->place({*rc::gen::inRange(1, 9), 4096}, d.team, crowd, d.geometry);
+    RC_ASSERT(bool(placed));
+    const Plan& plan = **placed;
+    std::map<Off, int> owner;  // by unit
+    for (int w = 0; w < plan.writers(); ++w)
+      for (int c = 0; c < plan.cycles(w); ++c) {
+        const Extent e = plan.extent(w, c);
+        for (Off u = e.begin / d.geometry.unit(); u * d.geometry.unit() < e.end; ++u)
+          RC_ASSERT(owner.emplace(u, w).first->second == w);
+      }
+  }
+}
+
+TEST(TwoPhase, SpreadsWritersOverNodes) {
+  const Algorithm& a = *find_algorithm("two_phase");
+  std::vector<Summary> all(8, Summary{0, 1 << 24, 1 << 24});
+  const auto plan = a.place({4, 0}, {8, 4, 2}, Crowd::from(all), {});
+  ASSERT_TRUE(plan);
+  std::vector<int> ranks;
+  for (int w = 0; w < (*plan)->writers(); ++w) ranks.push_back((*plan)->writer_rank(w));
+  EXPECT_EQ(ranks, (std::vector{0, 2, 4, 6}));
+}
+
+TEST(TwoPhase, CutsAHundredThousandRanksInTimeThatDoesNotFollowThem) {
+  std::vector<RankClass> one{{0, 100000, {0, 4096, 4096}, 4096}};
+  const Crowd crowd = Crowd::from_classes(one, 100000);
+  const auto plan =
+      find_algorithm("two_phase")->place({512, 1 << 20}, {100000, 1000, 64}, crowd, {});
+  ASSERT_TRUE(plan);
+  int senders = 0;
+  crowd.for_each_touching((*plan)->extent(300, 0), [&](int, const Summary&) { ++senders; });
+  EXPECT_GT(senders, 0);
+  EXPECT_LE(senders, 257);
+}
+
+}  // namespace
+}  // namespace penstock::plan
