@@ -1,0 +1,65 @@
+"""The command line: thin commands that parse, call a library function and render its answer."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from penstock import __version__, errors
+from penstock.cli import env, explain, listing, log, run
+
+app = typer.Typer(
+    name="penstock",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+run.register(app)
+env.register(app)
+listing.register(app)
+explain.register(app)
+log.register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def penstock(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Faster, truthful file writes for unmodified MPI programs.
+
+    Examples:
+
+        penstock run -- mpiexec -n 4 ./app
+
+        penstock explain --draw plan.svg
+
+        penstock log penstock-app-1234.json
+    """
+
+
+def main() -> None:
+    """Run the command line; an error of Penstock is one line on stderr and an exit code."""
+    try:
+        app()
+    except errors.LaunchError as error:
+        _fail(error, error.exit_code)
+    except errors.ArgumentError as error:
+        _fail(error, 2)
+    except errors.PenstockError as error:
+        _fail(error, 1)
+
+
+def _fail(error: errors.PenstockError, exit_code: int) -> None:
+    typer.echo(f"penstock: {error}", err=True)
+    sys.exit(exit_code)

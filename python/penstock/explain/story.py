@@ -1,0 +1,173 @@
+"""What a plan says, collected as plain values: who sends and who writes what in each cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from penstock import _core
+from penstock.errors import ArgumentError
+from penstock.explain import views
+from penstock.explain.example import Example
+
+Range = tuple[int, int]
+
+# A picture or table of more pieces than this helps nobody; real jobs are for the simulator.
+MAX_PIECES = 20_000
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A piece of one rank's stream on its way to a writer, and where it lies in the file."""
+
+    rank: int
+    stream: Range
+    pieces: tuple[Range, ...]  # file bytes, ascending, joined
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.stream[1] - self.stream[0]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One writer in one cycle. ``extent`` is what it may write; holes in it are not written."""
+
+    writer: int
+    rank: int  # that the writer is
+    cycle: int
+    extent: Range
+    deliveries: tuple[Delivery, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes written."""
+        return sum(d.size for d in self.deliveries)
+
+    @property
+    def received(self) -> int:
+        """Bytes that come from other ranks."""
+        return sum(d.size for d in self.deliveries if d.rank != self.rank)
+
+
+@dataclass(frozen=True)
+class Story:
+    """An example and what its plan says. All sizes and offsets are bytes."""
+
+    title: str
+    method: str
+    ranks: int
+    nodes: int
+    unit_bytes: int
+    owns_blocks: bool
+    exchanges: bool
+    bounds: Range
+    sizes: tuple[int, ...]  # by rank
+    held: tuple[tuple[Range, ...], ...]  # by rank: file bytes, ascending, joined
+    writer_ranks: tuple[int, ...]
+    cycles: tuple[tuple[Turn, ...], ...]
+
+    def node_of(self, rank: int) -> int:
+        """Nodes hold consecutive ranks."""
+        return rank * self.nodes // self.ranks
+
+    @property
+    def size(self) -> int:
+        """Bytes written by all ranks."""
+        return sum(self.sizes)
+
+    @property
+    def holes(self) -> tuple[Range, ...]:
+        """The parts of ``bounds`` that nobody writes."""
+        covered = join(sorted(piece for pieces in self.held for piece in pieces))
+        edges = [self.bounds[0], *(x for piece in covered for x in piece), self.bounds[1]]
+        pairs = zip(edges[::2], edges[1::2], strict=True)
+        return tuple((begin, end) for begin, end in pairs if begin < end)
+
+
+def tell(example: Example) -> Story:
+    """Place the example's method and collect what the plan says.
+
+    Raises
+    ------
+    ArgumentError
+        If the method is not valid, or the example is too large to tell.
+    """
+    method = _core.parse_method(example.method)
+    by_rank = views.parts(example)
+    crowd = _core.Crowd([_core.summarise(p.view, (0, p.size)) for p in by_rank])
+    geometry = _geometry(example)
+    team = _core.Team(example.ranks, example.nodes, example.cores_per_node)
+    algorithm = method.algorithm or _core.decide(crowd, team, geometry)
+    plan = _core.place(
+        algorithm,
+        team,
+        crowd,
+        geometry,
+        writers=method.writers,
+        cycle_bytes=method.cycle_bytes,
+    )
+    return Story(
+        title=example.title,
+        method=str(method) if method.algorithm else f"{method}: {algorithm} is chosen",
+        ranks=example.ranks,
+        nodes=example.nodes,
+        unit_bytes=geometry.unit_bytes,
+        owns_blocks=plan.owns_blocks,
+        exchanges=plan.exchanges,
+        bounds=crowd.bounds,
+        sizes=tuple(p.size for p in by_rank),
+        held=tuple(_pieces(p.view, (0, p.size)) for p in by_rank),
+        writer_ranks=tuple(plan.writer_rank(w) for w in range(plan.writers)),
+        cycles=_cycles(plan, by_rank),
+    )
+
+
+def _geometry(example: Example) -> _core.Geometry:
+    g = example.geometry
+    sharing = _core.Sharing.any if g.sharing == "any" else _core.Sharing.unit_per_node
+    return _core.Geometry(g.page, g.block, g.stripe, sharing)
+
+
+def _cycles(plan: _core.Plan, by_rank: list[views.Part]) -> tuple[tuple[Turn, ...], ...]:
+    deliveries: dict[tuple[int, int], list[Delivery]] = {}
+    for rank, part in enumerate(by_rank):
+        for writer, cycle, stream in plan.slices(part.view, (0, part.size), rank):
+            delivery = Delivery(rank, stream, _pieces(part.view, stream))
+            deliveries.setdefault((cycle, writer), []).append(delivery)
+    return tuple(
+        tuple(
+            Turn(w, plan.writer_rank(w), c, plan.extent(w, c), tuple(deliveries.get((c, w), ())))
+            for w in range(plan.writers)
+            if c < plan.cycles_of_writer(w)
+        )
+        for c in range(plan.cycles)
+    )
+
+
+def _pieces(view: _core.FileView, stream: Range) -> tuple[Range, ...]:
+    return join(_blocks(view, stream))
+
+
+def _blocks(view: _core.FileView, stream: Range) -> Iterator[Range]:
+    count = 0
+    for offset, block, stride, blocks in view.runs(stream):
+        count += blocks
+        if count > MAX_PIECES:
+            raise ArgumentError(
+                f"the example has more than {MAX_PIECES} pieces per rank: make it smaller"
+            )
+        for i in range(blocks):
+            yield offset + i * stride, offset + i * stride + block
+
+
+def join(ranges: Iterator[Range] | list[Range]) -> tuple[Range, ...]:
+    """Ascending ranges, those that touch or overlap made one."""
+    joined: list[Range] = []
+    for begin, end in ranges:
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((begin, end))
+    return tuple(joined)

@@ -1,0 +1,204 @@
+"""Rewrites a launcher's command line so that only the program is preloaded.
+
+``mpiexec -n 4 ./app`` becomes ``mpiexec -n 4 penstock-exec OPTIONS -- ./app``, in every
+``:``-separated part. The launcher itself, its proxies and its remote shells never see the shim.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from penstock import _core
+from penstock.errors import LaunchError
+from penstock.launch.launchers import WRAPPERS, Launcher, find
+
+_ELSEWHERE = (
+    "or start it yourself with `penstock-exec` before the program: mpiexec ... penstock-exec ./app"
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One application context: ``options`` of the launcher, then the program and its arguments."""
+
+    options: tuple[str, ...]
+    program: tuple[str, ...]
+    moved: bool  # an option may have changed where the program is looked for
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, taken apart. ``launcher`` is None when the program is started directly."""
+
+    prefix: tuple[str, ...]  # wrappers, the launcher and its sub-command
+    launcher: Launcher | None
+    parts: tuple[Part, ...]
+
+
+def parse(words: Sequence[str]) -> Command:
+    """Find the launcher and the programs of a command line.
+
+    Raises
+    ------
+    LaunchError
+        If there is no program, an option is not known, or the programs are named in a file.
+    """
+    if not words:
+        raise LaunchError("there is no command to run: penstock run -- mpiexec -n 4 ./app")
+    found = _find_launcher(words)
+    if found is None:
+        return Command((), None, (Part((), tuple(words), moved=False),))
+    at, launcher = found
+    begin = at + 1 + _subcommand_length(launcher, words[at + 1 :])
+    parts = tuple(_parse_part(launcher, part) for part in _split(words[begin:]))
+    return Command(tuple(words[:begin]), launcher, parts)
+
+
+def rewrite(command: Command, preload: Sequence[str]) -> list[str]:
+    """The words to execute: ``preload``, penstock-exec and its options, before each program."""
+    words = list(command.prefix)
+    for number, part in enumerate(command.parts):
+        if number:
+            words.append(":")
+        words += part.options
+        if PurePath(part.program[0]).name != "penstock-exec":
+            words += [*preload, "--"]
+        words += [_spelt_for_exec(part), *part.program[1:]]
+    return words
+
+
+def require_commands(command: Command) -> None:
+    """Raise LaunchError with exit code 127 when a launcher or program is not there."""
+    for wrapper in command.prefix[:1]:
+        if not _exists(wrapper):
+            raise LaunchError(_missing("launcher", wrapper), exit_code=127)
+    found = _find_launcher(command.prefix)
+    if found and not _exists(command.prefix[found[0]]):
+        raise LaunchError(_missing("launcher", command.prefix[found[0]]), exit_code=127)
+    for part in command.parts:
+        name = part.program[0]
+        if not part.moved and not _exists(name) and not _exists(_spelt_for_exec(part)):
+            raise LaunchError(_missing("program", name), exit_code=127)
+
+
+def _find_launcher(words: Sequence[str]) -> tuple[int, Launcher] | None:
+    """The launcher and its index: the first word, or one behind wrappers such as ``timeout 10``."""
+    wrapped = bool(words) and PurePath(words[0]).name in WRAPPERS
+    for at, word in enumerate(words if wrapped else words[:1]):
+        launcher = find(word)
+        if launcher is not None:
+            return at, launcher
+    return None
+
+
+def _subcommand_length(launcher: Launcher, words: Sequence[str]) -> int:
+    if not launcher.subcommands:
+        return 0
+    for subcommand in launcher.subcommands:
+        expected = subcommand.split()
+        if list(words[: len(expected)]) == expected:
+            return len(expected)
+    raise LaunchError(
+        f"penstock run knows `{launcher.name}` of flux, got `flux {' '.join(words[:1])}`; "
+        "for a batch script, call penstock run inside it"
+    )
+
+
+def _split(words: Sequence[str]) -> list[list[str]]:
+    """The application contexts: `:` alone separates them."""
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == ":":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _parse_part(launcher: Launcher, words: Sequence[str]) -> Part:
+    at = 0
+    moved = False
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        if words[at] == "--":
+            at += 1
+            break
+        option, length = _measure(launcher, words, at)
+        moved = moved or option in launcher.changes_path
+        at += length
+    if at >= len(words):
+        raise LaunchError(f"{launcher.name} is given no program: {' '.join(words) or '(nothing)'}")
+    return Part(tuple(words[:at]), tuple(words[at:]), moved)
+
+
+def _measure(launcher: Launcher, words: Sequence[str], at: int) -> tuple[str, int]:
+    """The option at ``words[at]``, without dashes, and how many words it takes with its values."""
+    word = words[at]
+    if launcher.single_dash_long or word.startswith("--"):
+        option, equals, _ = word.lstrip("-").partition("=")
+        option = _complete(launcher, option)
+        values = 0 if equals else launcher.arity.get(option, 0)
+    else:
+        option, values = _short(launcher, word)
+    if option in launcher.elsewhere:
+        remedy = f"{launcher.elsewhere[option]}, {_ELSEWHERE}"
+        raise LaunchError(f"{launcher.name} {word} cannot be rewritten: {remedy}")
+    if values == 2 and option in launcher.assignments and "=" in "".join(words[at + 1 : at + 2]):
+        values = 1
+    return option, 1 + values
+
+
+def _short(launcher: Launcher, word: str) -> tuple[str, int]:
+    """A short option as getopt reads it: ``-n 4``, ``-n4``, ``-lu`` or aprun's ``-cc list``."""
+    if word[1:] in launcher.arity:
+        return word[1:], launcher.arity[word[1:]]
+    for i, letter in enumerate(word[1:], start=1):
+        if letter not in launcher.arity and letter not in launcher.elsewhere:
+            raise LaunchError(_unknown(launcher, word, letter))
+        if launcher.arity.get(letter, 0):
+            return letter, 0 if word[i + 1 :] else launcher.arity[letter]
+    return word[1], 0
+
+
+def _complete(launcher: Launcher, option: str) -> str:
+    """The option itself, or the only one that it abbreviates (getopt_long allows that)."""
+    known = [*launcher.arity, *launcher.elsewhere]
+    if option in known:
+        return option
+    longer = sorted({name for name in known if name.startswith(option) and len(option) > 1})
+    if len(longer) == 1 and not launcher.single_dash_long:
+        return longer[0]
+    raise LaunchError(_unknown(launcher, "-" + option, option))
+
+
+def _unknown(launcher: Launcher, word: str, option: str) -> str:
+    near = _core.nearest(option, [name for name in launcher.arity if len(name) > 1])
+    hint = f" (did you mean {near}?)" if near else ""
+    return (
+        f"{launcher.name} option {word} is not known to penstock run{hint}, so it cannot tell "
+        f"where the program begins; {_ELSEWHERE}"
+    )
+
+
+def _exists(name: str) -> bool:
+    return shutil.which(name) is not None
+
+
+def _spelt_for_exec(part: Part) -> str:
+    """Open MPI also finds a bare ``app`` in the working directory; execvp does not."""
+    name = part.program[0]
+    if "/" not in name and not part.moved and not _exists(name) and _exists(f"./{name}"):
+        return f"./{name}"
+    return name
+
+
+def _missing(what: str, name: str) -> str:
+    path = Path(name)
+    if "/" in name and path.is_dir():
+        return f"{what} {name} is a directory"
+    if "/" in name and path.exists():
+        return f"{what} {name} may not be executed: chmod +x {name}"
+    where = "there is no such file" if "/" in name else "it is not in PATH"
+    return f"{what} {name} was not found: {where}"

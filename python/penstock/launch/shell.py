@@ -1,0 +1,23 @@
+"""The ``export`` lines of ``eval "$(penstock env)"``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def exports(shim: Path, chosen: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """Lines for a POSIX shell that preload ``shim`` and set the variables of ``chosen``.
+
+    What LD_PRELOAD held stays behind the shim; a shim of Penstock that it held already goes, so
+    that the command may be repeated.
+    """
+    kept = [
+        entry
+        for entry in environ.get("LD_PRELOAD", "").replace(":", " ").split()
+        if not Path(entry).name.startswith("libpenstock-")
+    ]
+    values = {**chosen, "LD_PRELOAD": ":".join([str(shim), *kept])}
+    changed = {name: value for name, value in values.items() if environ.get(name) != value}
+    return [f"export {name}={shlex.quote(value)}" for name, value in sorted(changed.items())]
