@@ -4,6 +4,7 @@
 // Trailing choices may be left out, and "auto" as the algorithm lets the engine choose per call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@
 
 namespace penstock::engine {
 
+// The exchange is not kept: algorithms that exchange use `messages`, the others `none`. Nor is the
+// return: it is always `written`.
 struct Method {
   const plan::Algorithm* algorithm = nullptr;  // nullptr: auto, a rule per call (select.hpp)
   plan::Parameters parameters;
@@ -22,10 +25,18 @@ struct Method {
 };
 
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
-// valid one and the reason.
+// valid one and the reason. A choice that Penstock knows and this version lacks is `unsupported`.
 Result<Method> parse_method(std::string_view text);
 Method default_method();  // "auto + messages + pwrite + none + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
+
+// The rules between choices: what parse_method checks last, and whoever changes a method
+// afterwards.
+Result<void> check(const Method& method);
+// The limits of the two parameters, wherever they are given.
+inline constexpr int64_t kMaxWriters = int64_t{1} << 20;
+Result<int> check_writers(int64_t writers);
+Result<int64_t> check_cycle(int64_t cycle_bytes);
 
 }  // namespace penstock::engine

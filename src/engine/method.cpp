@@ -1,0 +1,301 @@
+// Reading and writing methods. Text becomes parts, each family turns its part into a choice, and
+// check() has the last word on combinations.
+#include "engine/method.hpp"
+
+#include <array>
+#include <charconv>
+#include <vector>
+
+#include "base/units.hpp"
+#include "engine/nearest.hpp"
+
+namespace penstock::engine {
+namespace {
+
+constexpr size_t kLongestText = 1024;
+constexpr int64_t kCycleStep = 4096;
+
+tl::unexpected<Error> refuse(std::string detail) {
+  return fail(ErrorClass::argument, "method", std::move(detail));
+}
+
+std::string_view trim(std::string_view s) {
+  const size_t begin = s.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return s.substr(begin, s.find_last_not_of(" \t") - begin + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (;;) {
+    const size_t at = text.find(separator);
+    pieces.push_back(trim(text.substr(0, at)));
+    if (at == std::string_view::npos) return pieces;
+    text.remove_prefix(at + 1);
+  }
+}
+
+// ---- a part: word(key=value, ...)
+
+struct Option {
+  std::string_view key, value;
+};
+
+struct Part {
+  std::string_view word;
+  std::vector<Option> options;
+};
+
+Result<Option> read_option(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return Option{trim(text), {}};
+  return Option{trim(text.substr(0, equals)), trim(text.substr(equals + 1))};
+}
+
+Result<Part> read_part(std::string_view text) {
+  const size_t open = text.find('(');
+  if (open == std::string_view::npos) {
+    if (text.empty()) return refuse("a choice is missing: parts are joined by one '+' each");
+    return Part{text, {}};
+  }
+  if (text.back() != ')') return refuse("')' must end " + quote(text));
+  Part part{trim(text.substr(0, open)), {}};
+  const std::string_view inside = trim(text.substr(open + 1, text.size() - open - 2));
+  if (inside.empty()) return part;
+  for (const std::string_view piece : split(inside, ',')) {
+    auto option = read_option(piece);
+    if (!option) return tl::unexpected(std::move(option).error());
+    part.options.push_back(*option);
+  }
+  return part;
+}
+
+// ---- the families and their words
+
+struct Family {
+  std::string_view name;
+  std::vector<std::string_view> valid;
+  std::vector<std::string_view> planned;  // in the design, not in this version
+};
+
+template <class List>
+std::vector<std::string_view> names_of(const List& list) {
+  std::vector<std::string_view> names;
+  for (const auto* item : list) names.push_back(item->name);
+  return names;
+}
+
+Family algorithm_family() {
+  Family f{"algorithm",
+           names_of(plan::algorithms()),
+           {"cyclic", "dynamic_segmentation", "static_segmentation", "designated_writer",
+            "dedicated_writer", "write_behind"}};
+  f.valid.insert(f.valid.begin(), "auto");
+  return f;
+}
+
+Family exchange_family() { return {"exchange", {"none", "messages"}, {"shm", "node_leaders"}}; }
+
+Family mechanism_family() {
+  return {"mechanism",
+          names_of(io::mechanisms()),
+          {"pwritev", "mmap", "uring", "linux_aio", "posix_aio"}};
+}
+
+Family sync_family() {
+  return {"sync",
+          names_of(io::sync_policies()),
+          {"every", "stream", "coordinated", "background", "pulse"}};
+}
+
+Family return_family() { return {"return", {"written"}, {"staged"}}; }
+
+bool contains(const std::vector<std::string_view>& words, std::string_view word) {
+  for (const std::string_view w : words)
+    if (w == word) return true;
+  return false;
+}
+
+Result<void> require_valid(const Family& family, std::string_view word) {
+  if (contains(family.valid, word)) return {};
+  // "stream=4MiB" is the word `stream` and its value.
+  const std::string_view stem = trim(word.substr(0, word.find('=')));
+  if (contains(family.planned, stem))
+    return fail(ErrorClass::unsupported, "method",
+                std::string(family.name) + " \"" + std::string(stem) +
+                    "\" is not available in this version");
+  return refuse(std::string(family.name) + " " + not_known(word, family.valid));
+}
+
+Result<void> require_no_options(const Family& family, const Part& part) {
+  if (part.options.empty()) return {};
+  return fail(ErrorClass::unsupported, "method",
+              std::string(family.name) + " " + std::string(part.word) + " has no option " +
+                  quote(part.options.front().key) + " in this version");
+}
+
+// ---- options of the algorithm
+
+Result<int64_t> read_integer(std::string_view key, std::string_view text) {
+  int64_t value = 0;
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || stop != text.data() + text.size())
+    return refuse(std::string(key) + " must be an integer, got " + quote(text));
+  return value;
+}
+
+Result<void> set_option(const Option& option, plan::Parameters& parameters) {
+  if (option.key == "writers")
+    return read_integer("writers", option.value).and_then(check_writers).map([&](int n) {
+      parameters.writers = n;
+    });
+  return parse_size(option.value, "cycle").and_then(check_cycle).map([&](int64_t n) {
+    parameters.cycle_bytes = n;
+  });
+}
+
+// The options that an algorithm's descriptor names; `auto` must take those of all.
+std::vector<std::string_view> options_of(const plan::Algorithm* algorithm) {
+  if (algorithm == nullptr) return {"writers", "cycle"};
+  std::vector<std::string_view> names;
+  for (const plan::OptionInfo& o : algorithm->options) names.push_back(o.name);
+  return names;
+}
+
+Result<void> set_options(const Part& part, Method& method) {
+  const std::vector<std::string_view> valid = options_of(method.algorithm);
+  std::vector<std::string_view> seen;
+  for (const Option& option : part.options) {
+    if (!contains(valid, option.key))
+      return refuse("option of " + std::string(part.word) + ": " + not_known(option.key, valid));
+    if (contains(seen, option.key)) return refuse(std::string(option.key) + " is given twice");
+    seen.push_back(option.key);
+    if (auto set = set_option(option, method.parameters); !set) return set;
+  }
+  return {};
+}
+
+// ---- one function per family, in the order of the text
+
+struct Choices {
+  Method method = default_method();
+  bool exchange_none = false;  // asked for by name
+};
+
+Result<void> choose_algorithm(const Part& part, Choices& c) {
+  if (auto ok = require_valid(algorithm_family(), part.word); !ok) return ok;
+  c.method.algorithm = plan::find_algorithm(part.word);  // nullptr for "auto"
+  return set_options(part, c.method);
+}
+
+Result<void> choose_exchange(const Part& part, Choices& c) {
+  if (auto ok = require_valid(exchange_family(), part.word); !ok) return ok;
+  c.exchange_none = part.word == "none";
+  return require_no_options(exchange_family(), part);
+}
+
+Result<void> choose_mechanism(const Part& part, Choices& c) {
+  if (auto ok = require_valid(mechanism_family(), part.word); !ok) return ok;
+  c.method.mechanism = io::find_mechanism(part.word);
+  return require_no_options(mechanism_family(), part);
+}
+
+Result<void> choose_sync(const Part& part, Choices& c) {
+  if (auto ok = require_valid(sync_family(), part.word); !ok) return ok;
+  c.method.sync = io::find_sync_policy(part.word);
+  return require_no_options(sync_family(), part);
+}
+
+Result<void> choose_return(const Part& part, Choices&) {
+  if (auto ok = require_valid(return_family(), part.word); !ok) return ok;
+  return require_no_options(return_family(), part);
+}
+
+using Choose = Result<void> (*)(const Part&, Choices&);
+constexpr std::array<Choose, 5> kFamilies = {&choose_algorithm, &choose_exchange, &choose_mechanism,
+                                             &choose_sync, &choose_return};
+
+Result<void> check_exchange(const Choices& c) {
+  if (!c.exchange_none) return {};
+  const plan::Algorithm* a = c.method.algorithm;
+  if (a == nullptr)
+    return refuse(
+        "exchange none needs an algorithm that sends nothing, and auto may choose one "
+        "that does; use \"individual + none\"");
+  if (a->exchanges)
+    return refuse("exchange none is illegal with " + std::string(a->name) +
+                  ", which sends bytes between ranks; use messages");
+  return {};
+}
+
+}  // namespace
+
+Result<Method> parse_method(std::string_view text) {
+  if (text.size() > kLongestText) return refuse("longer than any method: " + quote(text));
+  const std::vector<std::string_view> pieces = split(text, '+');
+  if (pieces.size() > kFamilies.size())
+    return refuse("at most algorithm + exchange + mechanism + sync + return, got " + quote(text));
+  Choices choices;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Result<Part> part = read_part(pieces[i]);
+    if (!part) return tl::unexpected(part.error());
+    if (auto chosen = kFamilies[i](*part, choices); !chosen)
+      return tl::unexpected(std::move(chosen).error());
+  }
+  if (auto legal = check_exchange(choices); !legal) return tl::unexpected(std::move(legal).error());
+  if (auto legal = check(choices.method); !legal) return tl::unexpected(std::move(legal).error());
+  return choices.method;
+}
+
+Method default_method() {
+  return {.algorithm = nullptr,
+          .parameters = {},
+          .mechanism = io::find_mechanism("pwrite"),
+          .sync = io::find_sync_policy("none")};
+}
+
+std::string to_string(const Method& m) {
+  std::string options;
+  if (m.parameters.writers != 0) options = "writers=" + std::to_string(m.parameters.writers);
+  if (m.parameters.cycle_bytes != 0)
+    options += (options.empty() ? "" : ", ") + ("cycle=" + format_size(m.parameters.cycle_bytes));
+  std::string text(m.algorithm == nullptr ? "auto" : m.algorithm->name);
+  if (!options.empty()) text += "(" + options + ")";
+  text += m.algorithm != nullptr && !m.algorithm->exchanges ? " + none" : " + messages";
+  return text + " + " + std::string(m.mechanism->name) + " + " + std::string(m.sync->name) +
+         " + written";
+}
+
+Result<void> check(const Method& m) {
+  const std::string algorithm(m.algorithm == nullptr ? "auto" : m.algorithm->name);
+  if (m.parameters.writers != 0 && !contains(options_of(m.algorithm), "writers"))
+    return refuse(algorithm + " has no option writers, got " +
+                  std::to_string(m.parameters.writers) + "; leave it out");
+  if (m.mechanism->alignment_bytes > 1 && (m.algorithm == nullptr || !m.algorithm->owns_blocks))
+    return refuse("mechanism " + std::string(m.mechanism->name) +
+                  " needs an algorithm that owns whole blocks, such as two_phase, got " +
+                  algorithm);
+  const std::string why = m.mechanism->unavailable == nullptr ? "" : m.mechanism->unavailable();
+  if (!why.empty())
+    return fail(ErrorClass::unsupported, "method",
+                "mechanism " + std::string(m.mechanism->name) + " cannot be used here: " + why);
+  return {};
+}
+
+Result<int> check_writers(int64_t writers) {
+  if (writers < 0 || writers > kMaxWriters)
+    return refuse("writers must be between 0 and " + std::to_string(kMaxWriters) + ", got " +
+                  std::to_string(writers));
+  return int(writers);
+}
+
+Result<int64_t> check_cycle(int64_t cycle_bytes) {
+  if (cycle_bytes < kCycleStep || cycle_bytes > plan::kMaxCycleBytes ||
+      cycle_bytes % kCycleStep != 0)
+    return refuse("cycle must be a multiple of 4096 bytes between " + format_size(kCycleStep) +
+                  " and " + format_size(plan::kMaxCycleBytes) + ", got " +
+                  std::to_string(cycle_bytes));
+  return cycle_bytes;
+}
+
+}  // namespace penstock::engine
