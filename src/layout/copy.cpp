@@ -124,7 +124,8 @@ void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n)
 void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n) {
   while (n > 0) {
     const Run run = to.next(n);
-    copy_blocks({memory + (run.offset - origin), packed, run.stride, run.block, run.count}, run.block);
+    copy_blocks({memory + (run.offset - origin), packed, run.stride, run.block, run.count},
+                run.block);
     packed += run.bytes();
     n -= run.bytes();
   }
