@@ -1,3 +1,178 @@
-# For every MPI library found: the shim libpenstock-FLAVOUR.so, the engine
-# penstock-engine-FLAVOUR.so, and an interface target mpi_FLAVOUR for tests.
-# Written by the pmpi layer's owner.
+# For every MPI library found (PENSTOCK_MPI = ON; REQUIRED: fail when there is none):
+#   mpi_FLAVOUR                  interface target: include directories and the C library
+#   libpenstock-FLAVOUR.so       the shim that is preloaded: C, libc only
+#   penstock-engine-FLAVOUR.so   the engine that the shim opens: the static layers, src/pmpi, MpiComm
+# and penstock-exec, a static program. In the build tree all lie in native/, so that they find each
+# other as they do when installed. PENSTOCK_MPI_FLAVOURS lists what was found.
+include(GNUInstallDirs)
+set(PENSTOCK_NATIVE_DIR ${CMAKE_BINARY_DIR}/native)
+set(PENSTOCK_PRIVATE_LIBDIR ${CMAKE_INSTALL_LIBDIR}/penstock)
+set(PENSTOCK_MPI_FLAVOURS "")
+
+# The wrapper's own words for what it compiles and links with: "-I... -L... -l...".
+function(penstock_ask_wrapper wrapper out)
+  foreach(question --showme -show)
+    execute_process(COMMAND ${wrapper} ${question} OUTPUT_VARIABLE words ERROR_QUIET
+                    RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(status EQUAL 0)
+      separate_arguments(words UNIX_COMMAND "${words}")
+      set(${out} "${words}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${out} "" PARENT_SCOPE)
+endfunction()
+
+function(penstock_flavour_of wrapper out)
+  execute_process(COMMAND ${wrapper} --showme:version OUTPUT_QUIET ERROR_QUIET
+                  RESULT_VARIABLE is_other)
+  if(is_other EQUAL 0)
+    set(${out} openmpi PARENT_SCOPE)
+  else()
+    set(${out} mpich PARENT_SCOPE)
+  endif()
+endfunction()
+
+# The wrapper of a flavour: mpicc.FLAVOUR, else a plain mpicc that is of this flavour.
+function(penstock_find_wrapper flavour variable)
+  find_program(${variable} mpicc.${flavour} DOC "C compiler wrapper of ${flavour}")
+  if(${variable})
+    return()
+  endif()
+  find_program(PENSTOCK_PLAIN_MPICC mpicc)
+  mark_as_advanced(PENSTOCK_PLAIN_MPICC)
+  if(PENSTOCK_PLAIN_MPICC)
+    penstock_flavour_of(${PENSTOCK_PLAIN_MPICC} found)
+    if(found STREQUAL flavour)
+      set(${variable} ${PENSTOCK_PLAIN_MPICC} CACHE FILEPATH "C compiler wrapper of ${flavour}" FORCE)
+    endif()
+  endif()
+endfunction()
+
+# From the wrapper's words: the directories to include, and the full path of the C library.
+function(penstock_parse_wrapper words includes library)
+  set(directories "")
+  set(library_dirs "")
+  set(name "")
+  foreach(word IN LISTS words)
+    if(word MATCHES "^-I(.+)")
+      list(APPEND directories ${CMAKE_MATCH_1})
+    elseif(word MATCHES "^-L(.+)")
+      list(APPEND library_dirs ${CMAKE_MATCH_1})
+    elseif(NOT name AND word MATCHES "^-l(mpi|mpich)$")
+      set(name ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+  set(path path-NOTFOUND)
+  if(name)
+    find_library(path ${name} PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
+  endif()
+  set(${includes} "${directories}" PARENT_SCOPE)
+  set(${library} "${path}" PARENT_SCOPE)
+endfunction()
+
+function(penstock_soname library out)
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${library} OUTPUT_VARIABLE text ERROR_QUIET)
+  string(REGEX MATCH "SONAME +([^ \n]+)" ignored "${text}")
+  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+
+# Exporting a name that the library lacks misleads programs that ask for it, so ask first.
+function(penstock_has_large_counts library out)
+  execute_process(COMMAND ${CMAKE_NM} -D --defined-only ${library} OUTPUT_VARIABLE text ERROR_QUIET)
+  if(text MATCHES " PMPI_File_write_c\n")
+    set(${out} TRUE PARENT_SCOPE)
+  else()
+    set(${out} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(penstock_mpi_target flavour includes library)
+  penstock_soname(${library} soname)
+  penstock_has_large_counts(${library} large)
+  add_library(mpi_${flavour} INTERFACE)
+  target_include_directories(mpi_${flavour} SYSTEM INTERFACE ${includes})
+  target_link_libraries(mpi_${flavour} INTERFACE ${library})
+  target_compile_definitions(mpi_${flavour} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX
+    PENSTOCK_FLAVOUR="${flavour}" PENSTOCK_MPI_SONAME="${soname}"
+    $<$<BOOL:${large}>:PENSTOCK_LARGE_COUNTS>)
+  set_property(TARGET mpi_${flavour} PROPERTY PENSTOCK_LIBRARY ${library})
+endfunction()
+
+function(penstock_shim flavour)
+  add_library(penstock-${flavour} SHARED ${PROJECT_SOURCE_DIR}/src/pmpi/shim.c)
+  target_include_directories(penstock-${flavour} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  # Of the MPI library only its name is used: neither its header nor its symbols.
+  target_compile_definitions(penstock-${flavour} PRIVATE
+    $<TARGET_PROPERTY:mpi_${flavour},INTERFACE_COMPILE_DEFINITIONS>)
+  target_compile_options(penstock-${flavour} PRIVATE -Wall -Wextra -ftls-model=initial-exec
+    $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
+  target_link_options(penstock-${flavour} PRIVATE -Wl,-z,defs -Wl,-z,now)
+  target_link_libraries(penstock-${flavour} PRIVATE ${CMAKE_DL_LIBS})
+  set_target_properties(penstock-${flavour} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${PENSTOCK_NATIVE_DIR})
+  install(TARGETS penstock-${flavour} LIBRARY DESTINATION ${PENSTOCK_PRIVATE_LIBDIR}
+          COMPONENT native)
+endfunction()
+
+# It lives inside other people's programs: nothing of ours or of libstdc++ is visible.
+function(penstock_engine flavour)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/pmpi/*.cpp
+                                      ${PROJECT_SOURCE_DIR}/src/comm/mpi_*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(map ${PROJECT_SOURCE_DIR}/src/pmpi/engine.map)
+  add_library(penstock-engine-${flavour} MODULE ${sources})
+  target_link_libraries(penstock-engine-${flavour} PRIVATE penstock_engine mpi_${flavour})
+  target_link_options(penstock-engine-${flavour} PRIVATE -static-libstdc++ -static-libgcc
+    -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,--version-script=${map})
+  set_target_properties(penstock-engine-${flavour} PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${PENSTOCK_NATIVE_DIR} LINK_DEPENDS ${map})
+  install(TARGETS penstock-engine-${flavour} LIBRARY DESTINATION ${PENSTOCK_PRIVATE_LIBDIR}
+          COMPONENT native)
+endfunction()
+
+function(penstock_add_mpi flavour)
+  string(TOUPPER ${flavour} upper)
+  penstock_find_wrapper(${flavour} PENSTOCK_MPICC_${upper})
+  set(wrapper ${PENSTOCK_MPICC_${upper}})
+  if(NOT wrapper)
+    message(STATUS "penstock: no ${flavour}: neither mpicc.${flavour} nor an mpicc of this kind "
+                   "(set PENSTOCK_MPICC_${upper})")
+    return()
+  endif()
+  penstock_ask_wrapper(${wrapper} words)
+  penstock_parse_wrapper("${words}" includes library)
+  if(NOT library)
+    message(FATAL_ERROR "penstock: ${wrapper} names no shared C library; it says: ${words}")
+  endif()
+  message(STATUS "penstock: ${flavour}: ${library}")
+  penstock_mpi_target(${flavour} "${includes}" ${library})
+  penstock_shim(${flavour})
+  if(EXISTS ${PROJECT_SOURCE_DIR}/src/engine/job_log.cpp)
+    penstock_engine(${flavour})
+  endif()
+  set(PENSTOCK_MPI_FLAVOURS ${PENSTOCK_MPI_FLAVOURS} ${flavour} PARENT_SCOPE)
+endfunction()
+
+function(penstock_exec_program)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/pmpi/exec*.c)
+  add_executable(penstock-exec ${sources})
+  target_compile_definitions(penstock-exec PRIVATE PENSTOCK_VERSION="${PROJECT_VERSION}")
+  target_compile_options(penstock-exec PRIVATE -Wall -Wextra
+    $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
+  target_link_options(penstock-exec PRIVATE -static)
+  set_target_properties(penstock-exec PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PENSTOCK_NATIVE_DIR})
+  install(TARGETS penstock-exec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT native)
+endfunction()
+
+penstock_add_mpi(mpich)
+penstock_add_mpi(openmpi)
+if(PENSTOCK_MPI_FLAVOURS)
+  penstock_exec_program()
+elseif(PENSTOCK_MPI STREQUAL "REQUIRED")
+  message(FATAL_ERROR "penstock: PENSTOCK_MPI is REQUIRED, but no MPI library was found "
+                      "(Debian: apt-get install libmpich-dev or libopenmpi-dev)")
+else()
+  message(STATUS "penstock: no MPI library found: neither shim nor engine will be built "
+                 "(Debian: apt-get install libmpich-dev or libopenmpi-dev)")
+endif()

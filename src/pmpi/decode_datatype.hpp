@@ -1,0 +1,15 @@
+// MPI datatypes as loop trees.
+#pragma once
+
+#include <mpi.h>
+
+#include "base/error.hpp"
+#include "layout/loop_tree.hpp"
+
+namespace penstock::pmpi {
+
+// REQUIRES a valid, not null datatype. Trees of predefined types are kept for ever, those of
+// derived types as an attribute on the type, so they die with it and a reused handle starts afresh.
+Result<layout::LoopTree> decode_datatype(MPI_Datatype type);
+
+}  // namespace penstock::pmpi

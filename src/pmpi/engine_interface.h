@@ -1,0 +1,43 @@
+/* What the shim (C, libc only, preloaded) and the engine (C++, linked to one MPI library, opened by
+ * the shim) know of each other. Both are built together: a difference in `abi` is refused. */
+#ifndef PENSTOCK_PMPI_ENGINE_INTERFACE_H
+#define PENSTOCK_PMPI_ENGINE_INTERFACE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum penstock_entry {
+#define PENSTOCK_ENTRY(name, arguments, treatment) PENSTOCK_ENTRY_##name,
+#include "pmpi/entry_points.def"
+  PENSTOCK_ENTRY_finalize, /* MPI_Finalize */
+  PENSTOCK_ENTRIES
+};
+
+typedef void (*penstock_function)(void); /* cast to the true type before every call */
+
+/* Grows with the table, so that a shim and an engine of different builds never meet. */
+#define PENSTOCK_ENGINE_ABI (0x10000 + PENSTOCK_ENTRIES)
+
+struct penstock_shim {
+  int abi;
+  const penstock_function* real; /* the library's PMPI_ functions, by penstock_entry */
+  /* This thread's re-entry guard: while not 0, calls go straight to the library. The engine sets it
+   * to 0 around the program's own callbacks. */
+  int* (*inside)(void);
+};
+
+enum penstock_answer {
+  PENSTOCK_SERVES, /* `table` is filled: functions of the library's own types, none NULL */
+  PENSTOCK_OFF,    /* the configuration says off: the library's functions, without a word */
+  PENSTOCK_REFUSES /* `abi` does not fit */
+};
+
+/* The engine's only export. Called once. */
+typedef int (*penstock_engine_function)(const struct penstock_shim* shim, penstock_function* table);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

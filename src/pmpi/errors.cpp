@@ -1,0 +1,57 @@
+// MPI's error classes and the file's error handler.
+#include "pmpi/errors.hpp"
+
+#include "pmpi/real.hpp"
+
+namespace penstock::pmpi {
+
+int mpi_class(ErrorClass c) noexcept {
+  switch (c) {
+    case ErrorClass::none:
+      return MPI_SUCCESS;
+    case ErrorClass::argument:
+      return MPI_ERR_ARG;
+    case ErrorClass::unsupported:
+      return MPI_ERR_UNSUPPORTED_OPERATION;
+    case ErrorClass::no_such_file:
+      return MPI_ERR_NO_SUCH_FILE;
+    case ErrorClass::access:
+      return MPI_ERR_ACCESS;
+    case ErrorClass::read_only:
+      return MPI_ERR_READ_ONLY;
+    case ErrorClass::no_space:
+      return MPI_ERR_NO_SPACE;
+    case ErrorClass::quota:
+      return MPI_ERR_QUOTA;
+    case ErrorClass::file_too_large:
+      return MPI_ERR_IO;
+    case ErrorClass::io:
+      return MPI_ERR_IO;
+    case ErrorClass::no_memory:
+      return MPI_ERR_NO_MEM;
+    case ErrorClass::communication:
+      return MPI_ERR_OTHER;
+    case ErrorClass::internal:
+      return MPI_ERR_INTERN;
+  }
+  return MPI_ERR_INTERN;
+}
+
+ErrorClass class_of_mpi(int rc) noexcept {
+  if (rc == MPI_SUCCESS) return ErrorClass::none;
+  int c = MPI_ERR_UNKNOWN;
+  PMPI_Error_class(rc, &c);
+  for (int i = 1; i < kErrorClasses; ++i) {
+    const auto candidate = ErrorClass(i);
+    if (candidate != ErrorClass::file_too_large && mpi_class(candidate) == c) return candidate;
+  }
+  return ErrorClass::io;  // of a file function, and without a class of its own
+}
+
+int raise(MPI_File file, int error_class) {
+  OutsideOfUs callback;
+  PENSTOCK_REAL(call_errhandler)(file, error_class);
+  return error_class;
+}
+
+}  // namespace penstock::pmpi

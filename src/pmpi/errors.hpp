@@ -1,0 +1,31 @@
+// Between the engine's error classes and MPI's, whose numbers differ between libraries.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace penstock::pmpi {
+
+int mpi_class(ErrorClass c) noexcept;
+ErrorClass class_of_mpi(int rc) noexcept;  // of a code that an MPI function returned
+
+// Calls the file's error handler, as the library would, and returns the class: what the program's
+// call returns when the handler lets it.
+int raise(MPI_File file, int error_class);
+
+// Every entry point: nothing of C++ escapes into the program.
+template <class F>
+int protect(const char* function, F&& f) noexcept {
+  try {
+    return std::forward<F>(f)();
+  } catch (...) {
+    std::fprintf(stderr, "penstock: internal error in MPI_File_%s\n", function);
+    return MPI_ERR_INTERN;
+  }
+}
+
+}  // namespace penstock::pmpi

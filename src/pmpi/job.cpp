@@ -1,0 +1,204 @@
+// Configuration, log and end of a job. Who writes the log: world rank 0; and
+// another process under its own name (".rank<N>") as long as it holds reports that world rank 0 may
+// never see: while the job runs, and for good when not every rank is known to have an engine,
+// since then nobody may wait for anybody in MPI_Finalize.
+#include "pmpi/job.hpp"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <span>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "comm/mpi_comm.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+constexpr double kRewrite_s = 5;
+
+double unix_s() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// Launchers number jobs; PMIx names may come again in a later run, so the start is added to them.
+std::string job_id(double start_unix_s) {
+  if (auto id = variable("PENSTOCK_JOB_ID"); !id.empty()) return id;
+  if (auto id = variable("SLURM_JOB_ID"); !id.empty()) {
+    const std::string step = variable("SLURM_STEP_ID");
+    return step.empty() ? id : id + "." + step;
+  }
+  const std::string start = std::to_string(int64_t(start_unix_s));
+  if (auto id = variable("PMIX_NAMESPACE"); !id.empty()) return id + "-" + start;
+  return start + "-" + std::to_string(getpid());
+}
+
+std::string working_directory() {
+  char path[4096];
+  return getcwd(path, sizeof path) != nullptr ? path : ".";
+}
+
+std::string absolute(const std::string& path, const std::string& directory) {
+  if (path.empty()) return directory;
+  return path.front() == '/' ? path : directory + "/" + path;
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  PMPI_Get_library_version(text, &length);
+  const std::string all(text, size_t(length));
+  std::string line = all.substr(0, all.find('\n'));
+  for (char& c : line) c = c == '\t' ? ' ' : c;
+  return line;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+void Job::configure() {
+  start_unix_s_ = unix_s();
+  start_directory_ = working_directory();
+  auto config = engine::load_config([](const char* name) { return std::getenv(name); });
+  if (config) {
+    config_ = *std::move(config);
+    return;
+  }
+  config_error_ = config.error().message();
+  config_.require = variable("PENSTOCK_REQUIRE") == "1";
+  // Asked of the environment, since MPI may not have started: one message per job.
+  const std::string rank = variable("OMPI_COMM_WORLD_RANK") + variable("PMI_RANK");
+  if (rank.empty() || rank == "0" || config_.require) {
+    std::fprintf(
+        stderr, "penstock: %s: %s\n", config_error_.c_str(),
+        config_.require ? "PENSTOCK_REQUIRE is set, stopping" : "all writes go to the MPI library");
+  }
+  if (config_.require) std::_Exit(1);
+}
+
+void Job::ensure_log() {
+  if (log_) return;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
+  PMPI_Comm_size(MPI_COMM_WORLD, &world_size_);
+  engine::JobFacts facts;
+  facts.job_id = job_id(start_unix_s_);
+  if (world_rank_ != 0) facts.job_id += ".rank" + std::to_string(world_rank_);
+  facts.program = program_invocation_short_name;
+  facts.mpi_library = mpi_library();
+  facts.penstock_version = PENSTOCK_VERSION;
+  facts.host = host_name();
+  facts.ranks = world_size_;
+  facts.rank = world_rank_;
+  facts.start_unix_s = start_unix_s_;
+  log_.emplace(absolute(config_.log_dir, start_directory_), std::move(facts));
+}
+
+void Job::opened(const OpenFile& file) {
+  const std::lock_guard lock(mutex_);
+  ensure_log();
+  every_rank_is_here_ = every_rank_is_here_ || file.spans_world;
+  if (file.file->comm().rank() == 0 && written_s_ == 0) write_log(false);
+}
+
+void Job::closed(const OpenFile& file, engine::FileReport report) {
+  const std::lock_guard lock(mutex_);
+  if (file.file->comm().rank() != 0) return;  // complete on rank 0 only
+  log_->add(std::move(report));
+  write_log(false);
+}
+
+void Job::tick() {
+  // Read without the lock: a stale value costs one early or late rewrite.
+  if (written_s_ == 0 || now_s() - written_s_ < kRewrite_s) return;
+  const std::lock_guard lock(mutex_);
+  write_log(false);
+}
+
+// Files that another thread is using just now are left out: the log may not wait for them.
+std::vector<engine::FileReport> Job::snapshots() const {
+  std::vector<engine::FileReport> reports;
+  for (const OpenFilePtr& file : open_files().all()) {
+    const std::unique_lock lock(file->mutex, std::try_to_lock);
+    if (lock && file->file->comm().rank() == 0) reports.push_back(file->file->snapshot());
+  }
+  return reports;
+}
+
+void Job::write_log(bool finished) {
+  written_s_ = now_s();
+  if (!config_.log) return;
+  const auto written = log_->write(finished, snapshots());
+  if (written || std::exchange(complained_, true)) return;
+  std::fprintf(stderr, "penstock: the job log cannot be written: %s\n",
+               written.error().message().c_str());
+}
+
+// Collective over MPI_COMM_WORLD. False when it failed: then every process keeps its own log.
+bool Job::merge_all() {
+  auto world = comm::make_mpi_comm(MPI_COMM_WORLD);
+  if (!world) return false;
+  const std::string mine = world_rank_ == 0 ? std::string() : log_->encode_reports();
+  // Framed by lengths, because the texts arrive as one.
+  int64_t length = int64_t(mine.size());
+  const auto lengths = (*world)->gather(std::as_bytes(std::span(&length, 1)), 0);
+  const auto texts = (*world)->gather(std::as_bytes(std::span(mine)), 0);
+  int64_t failed = lengths && texts ? 0 : 1;
+  if (failed == 0 && world_rank_ == 0) {
+    const auto* sizes = reinterpret_cast<const int64_t*>(lengths->data());
+    const auto* text = reinterpret_cast<const char*>(texts->data());
+    for (int i = 0; i < world_size_; text += sizes[i++]) {
+      if (sizes[i] > 0 && !log_->merge(std::string(text, size_t(sizes[i])))) failed = 1;
+    }
+  }
+  return (*world)->all_max({&failed, 1}) && failed == 0;
+}
+
+void Job::say_summary() const {
+  if (!config_.quiet) std::fprintf(stderr, "%s\n", log_->summary_line().c_str());
+}
+
+void Job::finalize() {
+  const std::lock_guard lock(mutex_);
+  int initialized = 0, finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0) return;  // the library will say so
+  for (const OpenFilePtr& file : open_files().all()) {
+    const std::lock_guard file_lock(file->mutex);
+    (void)file->file->flush();  // counted and noted by the file itself
+  }
+  if (log_ || config_.all_ranks) ensure_log();
+  const bool merged = (every_rank_is_here_ || config_.all_ranks) && merge_all();
+  if (world_rank_ != 0 && merged) {
+    // World rank 0 has these reports now.
+    if (written_s_ != 0 && config_.log) (void)::unlink(log_->path().c_str());
+    return;
+  }
+  if (!log_ || (written_s_ == 0 && !(world_rank_ == 0 && merged))) return;
+  write_log(true);
+  say_summary();
+}
+
+Job& job() {
+  static Job& the_job = *new Job;  // outlives every destructor of the program
+  return the_job;
+}
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,55 @@
+// This process's part of the job: configuration, log, what happens at MPI_Finalize.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "engine/config.hpp"
+#include "engine/job_log.hpp"
+#include "engine/statistics.hpp"
+#include "pmpi/open_files.hpp"
+
+namespace penstock::pmpi {
+
+class Job {
+ public:
+  // Reads the configuration. When that is wrong, `config_error` says so and every file of this
+  // process is passed through with it as the reason; all ranks still meet in every open.
+  void configure();
+  const engine::Config& config() const noexcept { return config_; }
+  const std::string& config_error() const noexcept { return config_error_; }
+
+  // After the file is in the side map. The first file of a process that is rank 0 of it starts a
+  // log.
+  void opened(const OpenFile& file);
+  void closed(const OpenFile& file, engine::FileReport report);
+  // Rewrites the log when the last time is long ago: what a killed job leaves is at most this old.
+  void tick();
+  // Before the real MPI_Finalize.
+  void finalize();
+
+ private:
+  void ensure_log();
+  void write_log(bool finished);
+  std::vector<engine::FileReport> snapshots() const;
+  bool merge_all();
+  void say_summary() const;
+
+  std::recursive_mutex mutex_;
+  engine::Config config_;
+  std::string config_error_;
+  std::string start_directory_;
+  double start_unix_s_ = 0;
+  int world_rank_ = 0, world_size_ = 1;
+  std::optional<engine::JobLog> log_;
+  bool complained_ = false;            // that the log cannot be written
+  bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
+  std::atomic<double> written_s_ = 0;  // the log, last; 0: this process writes none
+};
+
+Job& job();
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,44 @@
+// The side map: what Penstock knows of each file that the program has open, by the library's
+// handle. An entry goes before the real close, because libraries reuse addresses.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/file.hpp"
+
+namespace penstock::pmpi {
+
+struct OpenFile {
+  // One call at a time per file. Recursive: an error handler may call on its own file.
+  std::recursive_mutex mutex;
+  std::unique_ptr<engine::File> file;
+  std::string path;
+  bool writable = false;
+  bool spans_world = false;    // opened by every rank of MPI_COMM_WORLD
+  bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
+  bool wrote_outside = false;  // the library itself wrote since the last sync
+};
+
+using OpenFilePtr = std::shared_ptr<OpenFile>;
+
+class OpenFiles {
+ public:
+  OpenFilePtr find(MPI_File handle);  // nullptr for MPI_FILE_NULL and what is not ours
+  void insert(MPI_File handle, OpenFilePtr file);
+  OpenFilePtr extract(MPI_File handle);
+  std::vector<OpenFilePtr> all();
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<MPI_File, OpenFilePtr> files_;
+};
+
+OpenFiles& open_files();
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,128 @@
+// Passing a call on to the MPI library, and counting it.
+#include "pmpi/pass.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include "base/clock.hpp"
+#include "pmpi/errors.hpp"
+#include "pmpi/job.hpp"
+#include "pmpi/real.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+using Forwarded = int (*)(Word, Word, Word, Word, Word, Word);
+
+template <class T>
+T from_word(Word word) noexcept {
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<T>(word);
+  } else {
+    return static_cast<T>(word);
+  }
+}
+
+bool is_write(const EntryFacts& facts) noexcept {
+  return facts.treatment == Treatment::WRITE ||
+         (facts.treatment == Treatment::TAKE && facts.name.starts_with("write"));
+}
+
+int call_real(int entry, const Words& w) {
+  const auto f = reinterpret_cast<Forwarded>(shim->real[entry]);
+  return f(w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
+// Bytes that a blocking call moved, by the library's own count. A caller that ignores the status
+// gets one of ours, so that the count is known all the same.
+class Counted {
+ public:
+  Counted(const EntryFacts& facts, const Words& words) : facts_(facts), words_(words) {
+    const size_t status = facts.arguments.find('S');
+    if (status == facts.arguments.npos) return;
+    if (words_[status] == to_word(MPI_STATUS_IGNORE)) words_[status] = to_word(&own_);
+    status_ = from_word<MPI_Status*>(words_[status]);
+  }
+
+  const Words& words() const noexcept { return words_; }
+
+  int64_t bytes() const {
+    if (status_ == nullptr) return requested();
+    MPI_Count n = 0;
+    PMPI_Get_elements_x(status_, MPI_BYTE, &n);
+    return n == MPI_UNDEFINED ? 0 : int64_t(n);
+  }
+
+ private:
+  int64_t requested() const {
+    const size_t n = facts_.arguments.find('n');
+    if (n == facts_.arguments.npos) return 0;
+    const bool large = facts_.name.ends_with("_c");
+    const auto count = large ? int64_t(words_[n]) : int64_t(int(words_[n]));
+    MPI_Count size = 0;
+    PMPI_Type_size_x(from_word<MPI_Datatype>(words_[n + 1]), &size);
+    return count * int64_t(size);
+  }
+
+  const EntryFacts& facts_;
+  Words words_;
+  MPI_Status* status_ = nullptr;
+  MPI_Status own_{};
+};
+
+int pass_counted(int entry, const Words& words, OpenFile& file) {
+  const EntryFacts& facts = kEntries[size_t(entry)];
+  const Counted call(facts, words);
+  const double begin_s = now_s();
+  const int rc = call_real(entry, call.words());
+  const double elapsed_s = now_s() - begin_s;
+  const bool write = is_write(facts);
+  if (write) file.wrote_outside = true;
+  file.file->passed_through(write ? kind_of(facts) : engine::CallKind::read,
+                            rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s, facts.name.data());
+  return rc;
+}
+
+// PENSTOCK_REQUIRE: rather no job than one whose writes are not Penstock's.
+void stop_if_required(const EntryFacts& facts, const OpenFile& file) {
+  const engine::Config& config = file.file->config();
+  if (!config.require || config.mode != engine::Mode::serve || !is_write(facts)) return;
+  const std::string why = file.file->serves_independent()
+                              ? "this call is not one that Penstock serves"
+                              : file.file->why_unserved();
+  std::fprintf(stderr,
+               "penstock: PENSTOCK_REQUIRE is set and MPI_File_%s on %s would pass through: %s\n",
+               facts.name.data(), file.path.c_str(), why.c_str());
+  PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+}  // namespace
+
+engine::CallKind kind_of(const EntryFacts& facts) noexcept {
+  using engine::CallKind;
+  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
+  if (has("_at_all")) return CallKind::write_at_all;
+  if (has("_all") || has("_ordered")) return CallKind::write_all;
+  return has("_at") ? CallKind::write_at : CallKind::write;
+}
+
+int pass(int entry, const Words& words) {
+  const EntryFacts& facts = kEntries[size_t(entry)];
+  const OpenFilePtr file = open_files().find(from_word<MPI_File>(words[0]));
+  if (file == nullptr) return call_real(entry, words);
+  const std::lock_guard lock(file->mutex);
+  stop_if_required(facts, *file);
+  if (const ErrorClass flushed = file->file->flush(); flushed != ErrorClass::none) {
+    return raise(from_word<MPI_File>(words[0]), mpi_class(flushed));
+  }
+  const int rc = facts.treatment == Treatment::FLUSH ? call_real(entry, words)
+                                                     : pass_counted(entry, words, *file);
+  job().tick();
+  return rc;
+}
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,53 @@
+// Calls that the MPI library answers: after a flush, counted. Generic over entry_points.def.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "engine/statistics.hpp"
+#include "pmpi/engine_interface.h"
+#include "pmpi/open_files.hpp"
+
+namespace penstock::pmpi {
+
+enum class Treatment : uint8_t { TAKE, DIRECT, FLUSH, READ, WRITE };
+
+struct EntryFacts {
+  std::string_view name;       // "write_at_all_c"
+  std::string_view arguments;  // letters of entry_points.def
+  Treatment treatment;
+};
+
+inline constexpr std::array kEntries = {
+#define PENSTOCK_ENTRY(name, arguments, treatment) \
+  EntryFacts{#name, #arguments, Treatment::treatment},
+#include "pmpi/entry_points.def"
+};
+
+using Word = uintptr_t;
+using Words = std::array<Word, 6>;
+
+// Flushes, calls the real function, counts. `entry` may be one with the treatment TAKE, whose call
+// this time is not served.
+int pass(int entry, const Words& words);
+
+// "write_at_all_c" is a write_at_all, "iwrite_at" a write_at, "write_ordered_begin" a write_all.
+engine::CallKind kind_of(const EntryFacts& facts) noexcept;
+
+template <class T>
+Word to_word(T value) noexcept {
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<Word>(value);
+  } else {
+    return static_cast<Word>(value);
+  }
+}
+
+// The arguments of a taken call as the shim had them.
+template <class... T>
+Words words(T... values) noexcept {
+  return {to_word(values)...};
+}
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,193 @@
+/* The preload library: MPI_File_x and PMPI_File_x for every x of entry_points.def, and
+ * MPI_Finalize. It mentions no MPI symbol (one such mention kills every process that is not an MPI
+ * program) and does nothing until one of these functions is called. Then it finds the MPI library
+ * that the process has loaded, and opens the engine that was built for it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmpi/engine_interface.h"
+
+/* Every function of the table has at most six integer or pointer arguments. In these two calling
+ * conventions they travel in registers, and a callee that has fewer looks at none of the others. */
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "penstock: forwarding of arguments was checked for x86-64 and AArch64 only"
+#endif
+typedef uintptr_t word;
+typedef int (*forwarded)(word, word, word, word, word, word);
+
+#define EXPORT __attribute__((visibility("default")))
+
+static penstock_function real[PENSTOCK_ENTRIES];  /* the library's */
+static penstock_function table[PENSTOCK_ENTRIES]; /* the engine's, or the library's */
+static _Thread_local int inside;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ONCE_INIT;
+static atomic_int ready;
+static int library_is_ours; /* the one that the engine beside us was built for */
+static const char* library_name = "?";
+
+static const char* const names[PENSTOCK_ENTRIES] = {
+#define PENSTOCK_ENTRY(name, arguments, treatment) "PMPI_File_" #name,
+#include "pmpi/entry_points.def"
+    "PMPI_Finalize"};
+
+static int is_set(const char* variable) {
+  const char* value = getenv(variable);
+  return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
+}
+
+static int is_switched_off(void) {
+  const char* method = getenv("PENSTOCK_METHOD");
+  return is_set("PENSTOCK_DISABLE") || (method != NULL && strcmp(method, "off") == 0);
+}
+
+/* One message per job: by the process that the launcher calls rank 0, or that has no launcher. */
+static int speaks(void) {
+  static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                      "SLURM_PROCID"};
+  for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+    const char* rank = getenv(ranks[i]);
+    if (rank != NULL) return strcmp(rank, "0") == 0;
+  }
+  return 1;
+}
+
+static void pass_all_through(const char* why, const char* detail) {
+  const int fatal = is_set("PENSTOCK_REQUIRE");
+  if (fatal || speaks()) {
+    fprintf(stderr, "penstock: %s (%s): %s\n", why, detail,
+            fatal ? "PENSTOCK_REQUIRE is set, stopping"
+                  : "all MPI-IO of this job goes to the MPI library");
+  }
+  if (fatal) _Exit(1);
+  memcpy(table, real, sizeof table);
+}
+
+/* dlopen of a loaded library only: nothing is loaded by this. */
+static void* opened(const char* name) { return dlopen(name, RTLD_NOLOAD | RTLD_LAZY); }
+
+static int look_for_mpi(struct dl_phdr_info* info, size_t size, void* found) {
+  (void)size;
+  void* handle = info->dlpi_name != NULL && strstr(info->dlpi_name, "mpi") != NULL
+                     ? opened(info->dlpi_name)
+                     : NULL;
+  if (handle == NULL) return 0;
+  Dl_info own, candidate;
+  void* symbol = dlsym(handle, names[0]);
+  const int is_other = symbol != NULL && dladdr(symbol, &candidate) != 0 &&
+                       dladdr((void*)&look_for_mpi, &own) != 0 &&
+                       candidate.dli_fbase != own.dli_fbase;
+  if (is_other) {
+    *(void**)found = handle;
+    return 1;
+  }
+  dlclose(handle);
+  return 0;
+}
+
+/* Python loads the MPI library out of RTLD_NEXT's sight, so loaded libraries are asked by name. */
+static void* find_library(void) {
+  void* handle = opened(PENSTOCK_MPI_SONAME);
+  library_is_ours = handle != NULL;
+  if (handle == NULL) dl_iterate_phdr(&look_for_mpi, (void*)&handle);
+  return handle;
+}
+
+static void resolve_library(void) {
+  void* handle = find_library();
+  for (int i = 0; i < PENSTOCK_ENTRIES; ++i) {
+    *(void**)&real[i] = dlsym(handle != NULL ? handle : RTLD_NEXT, names[i]);
+  }
+  Dl_info info;
+  if (real[0] != NULL && dladdr(*(void**)&real[0], &info) != 0) library_name = info.dli_fname;
+}
+
+static penstock_engine_function open_engine(char* path, size_t size) {
+  Dl_info own;
+  if (dladdr((void*)&open_engine, &own) == 0) return NULL;
+  const char* slash = strrchr(own.dli_fname, '/');
+  const int directory = slash != NULL ? (int)(slash - own.dli_fname) : 1;
+  snprintf(path, size, "%.*s/penstock-engine-" PENSTOCK_FLAVOUR ".so", directory,
+           slash != NULL ? own.dli_fname : ".");
+  void* engine = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return engine != NULL ? (penstock_engine_function)dlsym(engine, "penstock_engine") : NULL;
+}
+
+static int* guard(void) { return &inside; }
+
+static void start_engine(void) {
+  static struct penstock_shim shim;
+  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &guard};
+  char path[4096] = "?";
+  const penstock_engine_function engine = open_engine(path, sizeof path);
+  if (engine == NULL) {
+    const char* error = dlerror();
+    pass_all_through("the engine cannot be loaded", error != NULL ? error : path);
+    return;
+  }
+  const int answer = engine(&shim, table);
+  if (answer == PENSTOCK_OFF) memcpy(table, real, sizeof table);
+  if (answer == PENSTOCK_REFUSES) pass_all_through("the engine is of another build", path);
+}
+
+static void resolve_engine(void) {
+  pthread_once(&library_once, &resolve_library);
+  ++inside; /* what the loader's constructors call is not the program's */
+  if (is_switched_off()) {
+    memcpy(table, real, sizeof table);
+  } else if (!library_is_ours) {
+    pass_all_through("this MPI library is not " PENSTOCK_FLAVOUR " (" PENSTOCK_MPI_SONAME ")",
+                     library_name);
+  } else {
+    start_engine();
+  }
+  --inside;
+  atomic_store_explicit(&ready, 1, memory_order_release);
+}
+
+static forwarded needed(const penstock_function* from, int entry) {
+  if (from[entry] == NULL) { /* without us, the program would not have started */
+    fprintf(stderr, "penstock: %s is missing in %s\n", names[entry], library_name);
+    abort();
+  }
+  return (forwarded)from[entry];
+}
+
+static int call(int entry, word a, word b, word c, word d, word e, word f) {
+  if (inside != 0) {
+    pthread_once(&library_once, &resolve_library);
+    return needed(real, entry)(a, b, c, d, e, f);
+  }
+  if (!atomic_load_explicit(&ready, memory_order_acquire)) {
+    pthread_once(&engine_once, &resolve_engine);
+  }
+  inside = 1;
+  const int rc = needed(table, entry)(a, b, c, d, e, f);
+  inside = 0;
+  return rc;
+}
+
+#define PENSTOCK_ENTRY(name, arguments, treatment)                             \
+  EXPORT int MPI_File_##name(word a, word b, word c, word d, word e, word f) { \
+    return call(PENSTOCK_ENTRY_##name, a, b, c, d, e, f);                      \
+  }                                                                            \
+  EXPORT int PMPI_File_##name(word, word, word, word, word, word)              \
+      __attribute__((alias("MPI_File_" #name)));
+#include "pmpi/entry_points.def"
+
+/* A job that used no file has nothing to say, and loads no engine for it, unless every rank
+ * is known to be preloaded: then the ranks meet here to merge their logs. */
+EXPORT int MPI_Finalize(void) {
+  if (atomic_load_explicit(&ready, memory_order_acquire) || is_set("PENSTOCK_ALL_RANKS")) {
+    return call(PENSTOCK_ENTRY_finalize, 0, 0, 0, 0, 0, 0);
+  }
+  pthread_once(&library_once, &resolve_library);
+  return needed(real, PENSTOCK_ENTRY_finalize)(0, 0, 0, 0, 0, 0);
+}
+EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));

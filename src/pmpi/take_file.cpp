@@ -1,0 +1,132 @@
+// Opening and closing: the library's own file first and last, ours in between.
+#include <mpi.h>
+
+#include <utility>
+
+#include "comm/mpi_comm.hpp"
+#include "engine/method.hpp"
+#include "pmpi/errors.hpp"
+#include "pmpi/file_name.hpp"
+#include "pmpi/hints.hpp"
+#include "pmpi/job.hpp"
+#include "pmpi/real.hpp"
+#include "pmpi/taken.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+// Ranks can meet on it. Where they cannot, the library's open has failed for the same reason.
+bool can_meet(MPI_Comm comm) {
+  int initialized = 0, finalized = 0, inter = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0 || comm == MPI_COMM_NULL) return false;
+  PMPI_Comm_test_inter(comm, &inter);
+  return inter == 0;
+}
+
+bool spans_world(MPI_Comm comm) {
+  int size = 0, world_size = 0, result = MPI_UNEQUAL;
+  PMPI_Comm_size(comm, &size);
+  PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  if (size == world_size) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &result);
+  return result != MPI_UNEQUAL;
+}
+
+// Everything about this open that does not depend on other ranks.
+engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
+  engine::OpenInfo open;
+  FileName name = file_name(given);
+  open.path = std::move(name.path);
+  open.writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+  open.config = job().config();
+  const auto hinted = apply_hints(info, open.config);
+  if (!job().config_error().empty()) {
+    open.unserved_why = job().config_error();
+  } else if (!hinted) {
+    open.unserved_why = hinted.error().message();
+  } else if ((amode & MPI_MODE_SEQUENTIAL) != 0) {
+    open.unserved_why = "MPI_MODE_SEQUENTIAL";
+  } else {
+    open.unserved_why = std::move(name.unserved_why);
+  }
+  return open;
+}
+
+// Collective, whatever the library said here: other ranks' opens may have ended differently.
+void open_ours(MPI_Comm comm, const engine::OpenInfo& info, MPI_File handle) {
+  auto ranks = comm::make_mpi_comm(comm);
+  if (!ranks) return;  // MPI itself is failing; the program's next call will say so
+  auto file = std::make_shared<OpenFile>();
+  file->path = info.path;
+  file->writable = info.writable;
+  file->spans_world = spans_world(comm);
+  file->file = engine::File::open(*std::move(ranks), info);
+  if (!info.opened_here) return;
+  open_files().insert(handle, file);
+  job().opened(*file);
+}
+
+// Collective. The worst of what close did on any rank, as an MPI class.
+int agree_on_close(comm::Comm& comm, int rc) {
+  int64_t worst = int64_t(class_of_mpi(rc));
+  if (!comm.all_max({&worst, 1})) return rc;
+  return rc != MPI_SUCCESS ? rc : mpi_class(ErrorClass(worst));
+}
+
+// The library's own close raises its own errors; those of the engine and of other ranks are ours.
+int close_both(MPI_File* handle, OpenFile& file) {
+  engine::FileReport report;
+  const ErrorClass ours = file.file->close(report);
+  job().closed(file, std::move(report));
+  if (ours != ErrorClass::none) raise(*handle, mpi_class(ours));
+  const int rc = PENSTOCK_REAL(close)(handle);
+  if (ours != ErrorClass::none) return mpi_class(ours);
+  const int agreed = file.writable ? agree_on_close(file.file->comm(), rc) : rc;
+  if (rc == MPI_SUCCESS && agreed != MPI_SUCCESS) raise(MPI_FILE_NULL, agreed);
+  return agreed;
+}
+
+}  // namespace
+
+int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* handle) {
+  return protect("open", [&] {
+    const int rc = PENSTOCK_REAL(open)(comm, name, amode, info, handle);
+    if (name == nullptr || handle == nullptr || !can_meet(comm)) return rc;
+    engine::OpenInfo ours = open_info(name, amode, info);
+    ours.opened_here = rc == MPI_SUCCESS;
+    open_ours(comm, ours, *handle);
+    return rc;
+  });
+}
+
+int take_close(MPI_File* handle) {
+  return protect("close", [&] {
+    const OpenFilePtr file = handle != nullptr ? open_files().extract(*handle) : nullptr;
+    if (file == nullptr) return PENSTOCK_REAL(close)(handle);
+    const std::lock_guard lock(file->mutex);
+    return close_both(handle, *file);
+  });
+}
+
+// The library's hints, and the method that writes this file.
+int take_get_info(MPI_File handle, MPI_Info* info) {
+  return protect("get_info", [&] {
+    const int rc = PENSTOCK_REAL(get_info)(handle, info);
+    const OpenFilePtr file = open_files().find(handle);
+    if (rc != MPI_SUCCESS || file == nullptr) return rc;
+    const std::string method =
+        file->file->served() ? engine::to_string(file->file->config().method) : std::string("off");
+    if (method.size() < MPI_MAX_INFO_VAL) {
+      PMPI_Info_set(*info, "penstock_method", method.c_str());
+    }
+    return rc;
+  });
+}
+
+int take_call_errhandler(MPI_File handle, int error) {
+  OutsideOfUs callback;
+  return PENSTOCK_REAL(call_errhandler)(handle, error);
+}
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,120 @@
+// Views and what goes with them: set_view, atomicity, sync. The library's own file gets every one
+// of these too, so that what it is asked later (reads, positions, views) it answers rightly.
+#include <mpi.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "pmpi/decode_datatype.hpp"
+#include "pmpi/errors.hpp"
+#include "pmpi/job.hpp"
+#include "pmpi/real.hpp"
+#include "pmpi/taken.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+struct View {
+  layout::FileView view;
+  bool is_empty = false;
+  std::string unserved_why;
+};
+
+bool is_native(const char* datarep) {
+#ifdef MPICH_VERSION
+  if (std::strcmp(datarep, "internal") == 0) return true;  // ROMIO's is the native one
+#endif
+  return std::strcmp(datarep, "native") == 0;
+}
+
+View unserved(std::string why) {
+  View view;
+  view.unserved_why = std::move(why);
+  return view;
+}
+
+// REQUIRES that the library took these arguments.
+View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+               const char* datarep) {
+  if (!is_native(datarep)) return unserved("data representation " + std::string(datarep));
+  MPI_Count etype_bytes = 0;
+  PMPI_Type_size_x(etype, &etype_bytes);
+  auto tree = decode_datatype(filetype);
+  if (!tree) return unserved(tree.error().message());
+  View result;
+  // No byte can be written through an empty filetype, so any view of the right etype will do.
+  result.is_empty = tree->size() == 0 && etype_bytes > 0;
+  if (result.is_empty) tree = layout::LoopTree::bytes(etype_bytes);
+  auto view = layout::FileView::make(displacement, etype_bytes, *std::move(tree));
+  if (!view) return unserved(view.error().message());
+  result.view = *std::move(view);
+  if (!result.view.is_monotone()) {
+    result.unserved_why = "offsets of the file view decrease or overlap";
+  }
+  return result;
+}
+
+}  // namespace
+
+int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
+                  MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  return protect("set_view", [&] {
+    const int rc = PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return rc;
+    const std::lock_guard lock(file->mutex);
+    View view = rc == MPI_SUCCESS ? make_view(displacement, etype, filetype, datarep)
+                                  : unserved("MPI_File_set_view failed");
+    file->view_is_empty = view.is_empty;
+    file->file->set_view(std::move(view.view), view.unserved_why);
+    return rc;
+  });
+}
+
+int take_set_atomicity(MPI_File handle, int flag) {
+  return protect("set_atomicity", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
+    const std::lock_guard lock(file->mutex);
+    const ErrorClass flushed = file->file->flush();
+    const int rc = PENSTOCK_REAL(set_atomicity)(handle, flag);
+    // What the library says now is the truth, whether its call succeeded or not.
+    int atomic = 0;
+    PENSTOCK_REAL(get_atomicity)(handle, &atomic);
+    file->file->set_atomic(atomic != 0);
+    return flushed == ErrorClass::none ? rc : raise(handle, mpi_class(flushed));
+  });
+}
+
+namespace {
+
+// The library syncs too when it wrote on some rank: then it may hold what our sync cannot see.
+int sync_both(MPI_File handle, OpenFile& file) {
+  const ErrorClass ours = file.file->sync();
+  int64_t outside = file.wrote_outside || !file.file->served() ? 1 : 0;
+  int rc = MPI_SUCCESS;
+  if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
+    const double begin_s = now_s();
+    rc = PENSTOCK_REAL(sync)(handle);
+    file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync");
+    if (rc == MPI_SUCCESS) file.wrote_outside = false;
+  }
+  return ours == ErrorClass::none ? rc : raise(handle, mpi_class(ours));
+}
+
+}  // namespace
+
+int take_sync(MPI_File handle) {
+  return protect("sync", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return PENSTOCK_REAL(sync)(handle);
+    const std::lock_guard lock(file->mutex);
+    const int rc = sync_both(handle, *file);
+    job().tick();
+    return rc;
+  });
+}
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,140 @@
+// The eight blocking writes (four, and their large-count forms) by one path. The library's
+// individual file pointer stays the only truth: its position is asked before, and moved after.
+#include <mpi.h>
+
+#include <string_view>
+
+#include "pmpi/decode_datatype.hpp"
+#include "pmpi/errors.hpp"
+#include "pmpi/job.hpp"
+#include "pmpi/pass.hpp"
+#include "pmpi/real.hpp"
+#include "pmpi/taken.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+struct Arguments {
+  MPI_File handle;
+  MPI_Offset offset;  // in etypes
+  const void* buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+  MPI_Status* status;
+};
+
+enum class Pointer : uint8_t { given, individual };
+
+// What is wrong with a call, as an MPI class; MPI_SUCCESS and `write` filled when nothing is.
+int translate(const Arguments& a, const OpenFile& file, engine::Write& write) {
+  if (a.count < 0) return MPI_ERR_COUNT;
+  if (a.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+  if (a.offset < 0) return MPI_ERR_ARG;
+  auto tree = decode_datatype(a.type);
+  if (!tree) return mpi_class(tree.error().error_class);
+  int64_t bytes = 0, position = 0;
+  const int64_t etype_bytes = file.file->view().etype_bytes();
+  if (__builtin_mul_overflow(int64_t(a.count), tree->size(), &bytes) ||
+      __builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
+      position > INT64_MAX - bytes) {
+    return MPI_ERR_ARG;
+  }
+  if (bytes % etype_bytes != 0) return MPI_ERR_IO;
+  if (file.view_is_empty && bytes > 0) return MPI_ERR_IO;
+  write.position_bytes = position;
+  write.memory = a.buffer;
+  write.memory_type = *std::move(tree);
+  write.memory_count = a.count;
+  return MPI_SUCCESS;
+}
+
+void set_status(MPI_Status* status, int64_t bytes) {
+  if (status == MPI_STATUS_IGNORE) return;
+  PMPI_Status_set_elements_x(status, MPI_BYTE, bytes);
+  PMPI_Status_set_cancelled(status, 0);
+}
+
+// REQUIRES served().
+template <bool collective>
+int serve(const Arguments& a, OpenFile& file, engine::CallKind kind) {
+  engine::Write write;
+  write.kind = kind;
+  const int wrong = translate(a, file, write);
+  if (wrong != MPI_SUCCESS) {
+    if (!collective) return raise(a.handle, wrong);
+    write.argument_error = ErrorClass::argument;  // and still takes part
+  }
+  const engine::WriteResult result =
+      collective ? file.file->write_all(write) : file.file->write(write);
+  set_status(a.status, result.bytes);
+  if (result.agreed == ErrorClass::none) return MPI_SUCCESS;
+  return raise(a.handle, mpi_class(result.agreed));
+}
+
+// The pointer moves by what was asked for, as if the write had been whole; not by wrong arguments.
+void advance(const Arguments& a, MPI_Offset position, int64_t etype_bytes) {
+  if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return;
+  MPI_Count size = 0;
+  PMPI_Type_size_x(a.type, &size);
+  const MPI_Count bytes = a.count * size;
+  if (bytes % etype_bytes != 0) return;
+  PENSTOCK_REAL(seek)(a.handle, position + MPI_Offset(bytes / etype_bytes), MPI_SEEK_SET);
+}
+
+template <bool collective>
+int serve_at_pointer(Arguments a, OpenFile& file, engine::CallKind kind) {
+  const int64_t etype_bytes = file.file->view().etype_bytes();
+  if (PENSTOCK_REAL(get_position)(a.handle, &a.offset) != MPI_SUCCESS) a.offset = -1;
+  const MPI_Offset position = a.offset;
+  // Before an error is raised, so that a handler finds the pointer where it will be.
+  if (position >= 0) advance(a, position, etype_bytes);
+  return serve<collective>(a, file, kind);
+}
+
+template <int entry, Pointer pointer>
+int take(const Arguments& a, const Words& as_given) noexcept {
+  constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  constexpr bool collective = facts.name.find("_all") != std::string_view::npos;
+  return protect(facts.name.data(), [&] {
+    const OpenFilePtr file = open_files().find(a.handle);
+    if (file == nullptr) return pass(entry, as_given);
+    const std::lock_guard lock(file->mutex);
+    const bool ours = collective ? file->file->served() : file->file->serves_independent();
+    if (!ours) return pass(entry, as_given);
+    const int rc = [&] {
+      if constexpr (pointer == Pointer::given) return serve<collective>(a, *file, kind_of(facts));
+      return serve_at_pointer<collective>(a, *file, kind_of(facts));
+    }();
+    job().tick();
+    return rc;
+  });
+}
+
+}  // namespace
+
+#define PENSTOCK_TAKE_WRITE_AT(name, Count)                                            \
+  int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count, \
+                  MPI_Datatype type, MPI_Status* status) {                             \
+    return take<PENSTOCK_ENTRY_##name, Pointer::given>(                                \
+        {handle, offset, buffer, count, type, status},                                 \
+        words(handle, offset, buffer, count, type, status));                           \
+  }
+#define PENSTOCK_TAKE_WRITE(name, Count)                                                       \
+  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type,         \
+                  MPI_Status* status) {                                                        \
+    return take<PENSTOCK_ENTRY_##name, Pointer::individual>(                                   \
+        {handle, 0, buffer, count, type, status}, words(handle, buffer, count, type, status)); \
+  }
+
+PENSTOCK_TAKE_WRITE_AT(write_at, int)
+PENSTOCK_TAKE_WRITE_AT(write_at_all, int)
+PENSTOCK_TAKE_WRITE(write, int)
+PENSTOCK_TAKE_WRITE(write_all, int)
+#ifdef PENSTOCK_LARGE_COUNTS
+PENSTOCK_TAKE_WRITE_AT(write_at_c, MPI_Count)
+PENSTOCK_TAKE_WRITE_AT(write_at_all_c, MPI_Count)
+PENSTOCK_TAKE_WRITE(write_c, MPI_Count)
+PENSTOCK_TAKE_WRITE(write_all_c, MPI_Count)
+#endif
+
+}  // namespace penstock::pmpi

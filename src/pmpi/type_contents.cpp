@@ -1,0 +1,85 @@
+// Envelope and contents of a datatype.
+#include "pmpi/type_contents.hpp"
+
+#include <cstddef>
+
+namespace penstock::pmpi {
+namespace {
+
+template <class T>
+std::vector<int64_t> widen(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
+
+// data() of an empty vector may be null, which Open MPI takes for a wrong argument.
+template <class T>
+std::vector<T> room(size_t n) {
+  std::vector<T> v;
+  v.reserve(n + 1);
+  v.resize(n);
+  return v;
+}
+
+}  // namespace
+
+bool is_predefined(int combiner) noexcept {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+#ifdef PENSTOCK_LARGE_COUNTS
+
+int combiner_of(MPI_Datatype type) {
+  MPI_Count ni = 0, na = 0, nl = 0, nt = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope_c(type, &ni, &na, &nl, &nt, &combiner);
+  return combiner;
+}
+
+TypeContents contents_of(MPI_Datatype type) {
+  MPI_Count ni = 0, na = 0, nl = 0, nt = 0;
+  TypeContents c;
+  PMPI_Type_get_envelope_c(type, &ni, &na, &nl, &nt, &c.combiner);
+  if (is_predefined(c.combiner)) return c;
+  auto integers = room<int>(size_t(ni));
+  auto addresses = room<MPI_Aint>(size_t(na));
+  auto counts = room<MPI_Count>(size_t(nl));
+  c.types = room<MPI_Datatype>(size_t(nt));
+  PMPI_Type_get_contents_c(type, ni, na, nl, nt, integers.data(), addresses.data(), counts.data(),
+                           c.types.data());
+  c.large_count = nl > 0;
+  c.integers = widen(integers);
+  c.addresses = widen(addresses);
+  c.large_counts = widen(counts);
+  return c;
+}
+
+#else
+
+int combiner_of(MPI_Datatype type) {
+  int ni = 0, na = 0, nt = 0, combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
+  return combiner;
+}
+
+TypeContents contents_of(MPI_Datatype type) {
+  int ni = 0, na = 0, nt = 0;
+  TypeContents c;
+  PMPI_Type_get_envelope(type, &ni, &na, &nt, &c.combiner);
+  if (is_predefined(c.combiner)) return c;
+  auto integers = room<int>(size_t(ni));
+  auto addresses = room<MPI_Aint>(size_t(na));
+  c.types = room<MPI_Datatype>(size_t(nt));
+  PMPI_Type_get_contents(type, ni, na, nt, integers.data(), addresses.data(), c.types.data());
+  c.integers = widen(integers);
+  c.addresses = widen(addresses);
+  return c;
+}
+
+#endif
+
+void release(MPI_Datatype type) {
+  if (!is_predefined(combiner_of(type))) PMPI_Type_free(&type);
+}
+
+}  // namespace penstock::pmpi
