@@ -118,10 +118,11 @@ def test_every_mechanism_keeps_its_promises(built: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [("algorithms", "round_robin_toy"), ("mechanisms", "lseek_write")]
+    ("family", "name"), [("algorithm", "round_robin_toy"), ("mechanism", "lseek_write")]
 )
 def test_penstock_list_and_the_docs_table_name_it(built: Path, family: str, name: str) -> None:
     assert built
     listed = json.loads(run(sys.executable, "-m", "penstock", "list", "--json"))
-    assert name in [entry["name"] for entry in listed[family]]
+    entries = {each["name"]: each["entries"] for each in listed["families"]}
+    assert name in [entry["name"] for entry in entries[family]]
     assert f"`{name}`" in run(sys.executable, "-m", "penstock", "list", "--markdown")
