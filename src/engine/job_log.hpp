@@ -21,23 +21,26 @@ struct JobFacts {
 
 class JobLog {
  public:
-  // Chooses the name penstock-<program>-<job_id>.json in `dir`; writes nothing yet.
+  // Chooses the name penstock-<program>-<job_id>.json in `dir` (empty: the working directory of
+  // now); writes nothing yet. Characters that file names should not have become '_'.
   JobLog(std::string dir, JobFacts facts);
 
-  void add(FileReport report);                      // a file that was closed
-  std::string encode_reports() const;               // of this process, to be merged elsewhere
-  Result<void> merge(const std::string& encoded);   // from encode_reports() of another process
+  void add(FileReport report);                     // a file that was closed
+  std::string encode_reports() const;              // of this process, to be merged elsewhere
+  Result<void> merge(const std::string& encoded);  // from encode_reports() of another process
   // `open_files` are snapshots. Atomic: the old log or the new one, never half.
   Result<void> write(bool finished, const std::vector<FileReport>& open_files);
-  // "penstock: 12.4 GiB by engine, 0 B passed through, 0 errors, log PATH"
+  // "penstock: 12.4 GiB by engine, 0 B passed through, 0 errors, log PATH". What degraded and what
+  // did not verify is named before the log. "no log" when none was written.
   std::string summary_line() const;
   const std::string& path() const noexcept { return path_; }
   bool empty() const noexcept { return reports_.empty(); }
 
  private:
-  std::string path_;
+  std::string dir_, name_, path_;
   JobFacts facts_;
   std::vector<FileReport> reports_;
+  bool written_ = false;
 };
 
 }  // namespace penstock::engine

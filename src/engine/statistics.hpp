@@ -11,14 +11,23 @@
 
 namespace penstock::engine {
 
-enum class CallKind : uint8_t { write, write_all, write_at, write_at_all, read, other, sync, count };
+enum class CallKind : uint8_t {
+  write,
+  write_all,
+  write_at,
+  write_at_all,
+  read,
+  other,
+  sync,
+  count
+};
 const char* to_string(CallKind k) noexcept;
 
 inline constexpr int kSizeBuckets = 16;  // bucket i: up to 2^(4+2i) bytes; the last has no bound
 
 // Every member is an int64 that is summed over ranks (times in nanoseconds).
 struct Counters {
-  int64_t engine_bytes = 0;       // through the engine, of calls that succeeded or the part that did
+  int64_t engine_bytes = 0;  // through the engine, of calls that succeeded or the part that did
   int64_t passthrough_bytes = 0;  // written by the MPI library itself, as far as its counts say
   int64_t read_bytes = 0;
   int64_t errors = 0;

@@ -1,0 +1,194 @@
+// Collects the reports of files, and writes them as one JSON file.
+#include "engine/job_log.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <ctime>
+#include <iterator>
+
+#include "base/units.hpp"
+#include "engine/replace_file.hpp"
+#include "engine/report_json.hpp"
+
+namespace penstock::engine {
+namespace {
+
+using nlohmann::json;
+
+// ---- the name
+
+bool harmless(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
+}
+
+// A word that is safe within a file name: its last component only, and not too long.
+std::string safe_word(std::string word, const char* fallback) {
+  constexpr size_t kLongest = 64;
+  word.erase(0, word.rfind('/') + 1);
+  word.resize(std::min(word.size(), kLongest));
+  std::ranges::replace_if(
+      word, [](char c) { return !harmless(c); }, '_');
+  return word.empty() ? fallback : word;
+}
+
+// Absolute from the start, because a program may change its directory before the log is written.
+std::string absolute(const std::string& dir) {
+  if (!dir.empty() && dir.front() == '/') return dir;
+  char here[PATH_MAX];
+  const std::string base = ::getcwd(here, sizeof here) != nullptr ? here : ".";
+  return dir.empty() ? base : base + "/" + dir;
+}
+
+// ---- the document
+
+struct Totals {
+  int64_t engine_bytes = 0, passthrough_bytes = 0, read_bytes = 0, errors = 0,
+          passthrough_calls = 0, verified_bytes = 0, unverified_bytes = 0, mismatched_bytes = 0;
+  std::map<std::string, int64_t> degraded;
+
+  void add(const FileReport& r) {
+    engine_bytes += r.sum.engine_bytes;
+    passthrough_bytes += r.sum.passthrough_bytes;
+    read_bytes += r.sum.read_bytes;
+    errors += r.sum.errors;
+    passthrough_calls += r.sum.passthrough_calls;
+    verified_bytes += r.verified_bytes;
+    unverified_bytes += r.unverified_bytes;
+    mismatched_bytes += r.mismatched_bytes;
+    for (const auto& [why, times] : r.degraded) degraded[why] += times;
+  }
+};
+
+json to_json(const Totals& t) {
+  return {{"engine_bytes", t.engine_bytes},
+          {"passthrough_bytes", t.passthrough_bytes},
+          {"read_bytes", t.read_bytes},
+          {"errors", t.errors},
+          {"passthrough_calls", t.passthrough_calls},
+          {"verified_bytes", t.verified_bytes},
+          {"unverified_bytes", t.unverified_bytes},
+          {"mismatched_bytes", t.mismatched_bytes},
+          {"degraded", json(t.degraded)}};
+}
+
+double unix_now_s() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+json head(const JobFacts& f, bool finished) {
+  return {{"schema_version", kLogSchemaVersion},
+          {"state", finished ? "finished" : "running"},
+          {"penstock_version", f.penstock_version},
+          {"job_id", f.job_id},
+          {"program", f.program},
+          {"mpi_library", f.mpi_library},
+          {"host", f.host},
+          {"ranks", f.ranks},
+          {"written_by_rank", f.rank},
+          {"start_unix_s", f.start_unix_s},
+          {"written_unix_s", unix_now_s()}};
+}
+
+// Paths are bytes, JSON is UTF-8: what is not becomes U+FFFD instead of an exception.
+std::string dump(const json& j, int indent) {
+  return j.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+json files_of(const std::vector<FileReport>& reports) {
+  json files = json::array();
+  for (const FileReport& r : reports) files.push_back(to_json(r));
+  return files;
+}
+
+std::string document(const JobFacts& facts, bool finished, const std::vector<FileReport>& reports) {
+  Totals totals;
+  for (const FileReport& r : reports) totals.add(r);
+  json log = head(facts, finished);
+  log["totals"] = to_json(totals);
+  log["files"] = files_of(reports);
+  return dump(log, 1) + "\n";
+}
+
+// ---- the line
+
+std::string count(int64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+// "degraded 3 times (no cachestat)": a few reasons, the log has all.
+std::string degraded_clause(const std::map<std::string, int64_t>& degraded) {
+  constexpr size_t kNamed = 2;
+  if (degraded.empty()) return {};
+  int64_t times = 0;
+  for (const auto& entry : degraded) times += entry.second;
+  std::string text = ", degraded " + count(times, "time") + " (";
+  size_t i = 0;
+  for (const auto& [why, n] : degraded) {
+    if (i == kNamed) {
+      text += "; ... ";
+      break;
+    }
+    text += (i++ == 0 ? "" : "; ") + why;
+  }
+  return text + ")";
+}
+
+std::string verify_clause(const Totals& t) {
+  std::string text;
+  if (t.verified_bytes > 0) text += ", " + human_size(t.verified_bytes) + " verified";
+  if (t.unverified_bytes > 0) text += ", " + human_size(t.unverified_bytes) + " not verified";
+  if (t.mismatched_bytes > 0) text += ", " + human_size(t.mismatched_bytes) + " DIFFER";
+  return text;
+}
+
+}  // namespace
+
+JobLog::JobLog(std::string dir, JobFacts facts)
+    : dir_(absolute(dir)),
+      name_("penstock-" + safe_word(facts.program, "program") + "-" +
+            safe_word(facts.job_id, "job") + ".json"),
+      path_(dir_ + (dir_.back() == '/' ? "" : "/") + name_),
+      facts_(std::move(facts)) {}
+
+void JobLog::add(FileReport report) { reports_.push_back(std::move(report)); }
+
+std::string JobLog::encode_reports() const { return dump(files_of(reports_), -1); }
+
+Result<void> JobLog::merge(const std::string& encoded) {
+  constexpr bool kThrow = false;
+  const json files = json::parse(encoded, nullptr, kThrow);
+  if (!files.is_array())
+    return fail(ErrorClass::communication, "merge job logs", "not a list of file reports");
+  std::vector<FileReport> merged;
+  for (const json& file : files) {
+    Result<FileReport> report = report_from_json(file);
+    if (!report) return tl::unexpected(std::move(report).error());
+    merged.push_back(std::move(*report));
+  }
+  std::ranges::move(merged, std::back_inserter(reports_));
+  return {};
+}
+
+Result<void> JobLog::write(bool finished, const std::vector<FileReport>& open_files) {
+  std::vector<FileReport> all = reports_;
+  all.insert(all.end(), open_files.begin(), open_files.end());
+  auto done = replace_file(dir_, name_, document(facts_, finished, all));
+  written_ = written_ || done.has_value();
+  return done;
+}
+
+std::string JobLog::summary_line() const {
+  Totals t;
+  for (const FileReport& r : reports_) t.add(r);
+  return "penstock: " + human_size(t.engine_bytes) + " by engine, " +
+         human_size(t.passthrough_bytes) + " passed through, " + count(t.errors, "error") +
+         verify_clause(t) + degraded_clause(t.degraded) +
+         (written_ ? ", log " + path_ : ", no log");
+}
+
+}  // namespace penstock::engine
