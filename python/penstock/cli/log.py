@@ -2,8 +2,147 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from penstock import _core, joblog
+from penstock.cli.output import console
+
+_PHASES = ("plan", "pack", "exchange", "write", "sync", "close")
+_BAR = 24
+
+
+def log(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="penstock-PROGRAM-JOB.json")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The log itself, checked, for programs.")
+    ] = False,
+) -> None:
+    """Show the log of a job: bytes, method, phases, rates, and what degraded.
+
+    Examples:
+
+        penstock log penstock-app-1234.json
+
+        penstock log --json penstock-app-1234.json
+    """
+    job = joblog.load(file)
+    if as_json:
+        typer.echo(file.read_text(encoding="utf-8"), nl=False)
+        return
+    out = console()
+    _print_job(out, job)
+    for one in job.files:
+        _print_file(out, one)
+
+
+def _print_job(out: Console, job: joblog.JobLog) -> None:
+    state = "" if job.state == "finished" else " [yellow](running, or killed before its end)[/]"
+    start = datetime.fromtimestamp(job.start_unix_s).astimezone()
+    seconds = job.written_unix_s - job.start_unix_s
+    out.print(
+        f"[bold]{escape(job.program)}[/] on {job.ranks} ranks, job {escape(job.job_id)}{state}"
+    )
+    out.print(
+        f"  {start:%Y-%m-%d %H:%M:%S}, {seconds:.1f} s, {escape(job.mpi_library)}, "
+        f"{escape(job.host)}",
+        highlight=False,
+    )
+    totals = job.totals
+    out.print(
+        f"  {_core.human_size(totals.engine_bytes)} by engine, "
+        f"{_core.human_size(totals.passthrough_bytes)} passed through, "
+        f"{_count(totals.errors, 'error')}",
+        highlight=False,
+    )
+
+
+def _print_file(out: Console, file: joblog.File) -> None:
+    out.print(f"\n[bold]{escape(file.path)}[/]", highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for what, value in _facts(file):
+        table.add_row(what, value)
+    out.print(table, highlight=False)
+
+
+def _facts(file: joblog.File) -> list[tuple[str, str]]:
+    ran = (
+        ", ".join(f"{name} ({_count(n, 'time')})" for name, n in file.algorithms.items()) or "none"
+    )
+    calls = ", ".join(f"{n} {name}" for name, n in file.calls.items() if n) or "none"
+    facts = [
+        ("bytes", f"{_core.human_size(file.engine_bytes)} by engine, "
+         f"{_core.human_size(file.passthrough_bytes)} passed through"),
+        ("method", escape(file.method)),
+        ("ran", escape(ran)),
+        ("calls", f"{calls}, by {_count(file.ranks, 'rank')}"),
+        ("pattern", _pattern(file.pattern)),
+        ("file system", escape(file.file_system)),
+        ("application rate", _rate(file.application_rate_bytes_per_s)),
+        ("actual rate", _actual_rate(file)),
+    ]  # fmt: skip
+    facts += _phases(file.times_s)
+    for why, times in file.degraded.items():
+        facts.append(("degraded", f"[yellow]{escape(why)}[/] ({_count(times, 'time')})"))
+    if file.first_error is not None:
+        facts.append(("errors", f"[red]{file.errors}, first: {escape(file.first_error)}[/]"))
+    if not file.closed:
+        facts.append(("state", "[yellow]not closed when this was written[/]"))
+    return facts + _verified(file.verify)
+
+
+def _actual_rate(file: joblog.File) -> str:
+    """Until the device has the bytes; the source says how it was measured, or why it was not."""
+    source = escape(file.actual_rate_source)
+    if file.actual_rate_bytes_per_s is None:
+        return f"not known: {source}"
+    return f"{_rate(file.actual_rate_bytes_per_s)} ({source})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _pattern(pattern: joblog.Pattern) -> str:
+    return (
+        f"{pattern.contiguous_calls} contiguous, {pattern.strided_calls} strided, "
+        f"{pattern.irregular_calls} irregular"
+    )
+
+
+def _rate(bytes_per_s: float | None) -> str:
+    return "not known" if bytes_per_s is None else f"{bytes_per_s / 2**20:,.1f} MiB/s"
+
+
+def _phases(times: joblog.Times) -> list[tuple[str, str]]:
+    """Seconds per phase, summed over ranks, with a bar of their share."""
+    seconds = {phase: float(getattr(times, phase)) for phase in _PHASES}
+    whole = sum(seconds.values()) or 1.0
+    return [
+        (phase, f"{s:10.4f} s  [cyan]{'█' * round(_BAR * s / whole)}[/]")
+        for phase, s in seconds.items()
+    ]
+
+
+def _verified(verify: joblog.Verify) -> list[tuple[str, str]]:
+    if not (verify.verified_bytes or verify.unverified_bytes or verify.mismatched_bytes):
+        return []
+    text = f"{_core.human_size(verify.verified_bytes)} read back and equal"
+    if verify.unverified_bytes:
+        text += f", {_core.human_size(verify.unverified_bytes)} not verified"
+    if verify.mismatched_bytes:
+        text += f", [red]{_core.human_size(verify.mismatched_bytes)} DIFFER[/]"
+    return [("verify", text)]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
+    app.command("log")(log)

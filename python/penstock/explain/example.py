@@ -115,9 +115,10 @@ class Example(_Model):
             members = members_of(access, self.ranks)
             if bad := [r for r in members if r >= self.ranks]:
                 raise ValueError(f"ranks must be below {self.ranks}, got {bad[0]}")
-            if twice := seen.intersection(members):
-                raise ValueError(f"rank {min(twice)} has two accesses")
-            seen.update(members)
+            for rank in members:
+                if rank in seen:
+                    raise ValueError(f"rank {rank} has two accesses")
+                seen.add(rank)
             if isinstance(access, Subarray):
                 _check_grid(access, len(members))
         return self

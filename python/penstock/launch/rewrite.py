@@ -16,7 +16,7 @@ from penstock.errors import LaunchError
 from penstock.launch.launchers import WRAPPERS, Launcher, find
 
 _ELSEWHERE = (
-    "or start it yourself with `penstock-exec` before the program: mpiexec ... penstock-exec ./app"
+    "start it yourself with `penstock-exec` before the program: mpiexec ... penstock-exec ./app"
 )
 
 
@@ -143,7 +143,7 @@ def _measure(launcher: Launcher, words: Sequence[str], at: int) -> tuple[str, in
     else:
         option, values = _short(launcher, word)
     if option in launcher.elsewhere:
-        remedy = f"{launcher.elsewhere[option]}, {_ELSEWHERE}"
+        remedy = f"{launcher.elsewhere[option]}, or {_ELSEWHERE}"
         raise LaunchError(f"{launcher.name} {word} cannot be rewritten: {remedy}")
     if values == 2 and option in launcher.assignments and "=" in "".join(words[at + 1 : at + 2]):
         values = 1

@@ -1,0 +1,139 @@
+"""Reads the log of a job (docs/reference/job-log.schema.json).
+
+The log is written by rename, so it is whole whenever it is read; ``state`` is "running" until the
+job's end, and stays so when the job is killed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from penstock.errors import ArgumentError
+
+SCHEMA_VERSION = 1
+
+
+class _Model(BaseModel):
+    # A later version of the engine may add keys; it raises schema_version when it changes them.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Times(_Model):
+    """Seconds, summed over ranks. ``write_calls``: inside write calls until they return."""
+
+    plan: float
+    pack: float
+    exchange: float
+    write: float
+    sync: float
+    close: float
+    write_calls: float
+
+
+class Pattern(_Model):
+    """Write calls by what they touch in the file."""
+
+    contiguous_calls: int
+    strided_calls: int
+    irregular_calls: int
+
+
+class Verify(_Model):
+    """Bytes read back at close."""
+
+    verified_bytes: int
+    unverified_bytes: int
+    mismatched_bytes: int
+
+
+class Totals(_Model):
+    """Sums over all files."""
+
+    engine_bytes: int
+    passthrough_bytes: int
+    errors: int
+    degraded: dict[str, int]
+
+
+class File(_Model):
+    """One file of the job, summed over its ranks."""
+
+    path: str
+    ranks: int
+    closed: bool
+    file_system: str
+    method: str
+    engine_bytes: int
+    passthrough_bytes: int
+    read_bytes: int
+    errors: int
+    first_error: str | None
+    algorithms: dict[str, int]
+    degraded: dict[str, int]
+    calls: dict[str, int]
+    pattern: Pattern
+    times_s: Times
+    open_to_close_s: float
+    application_rate_bytes_per_s: float | None
+    actual_rate_bytes_per_s: float | None
+    actual_rate_source: str
+    verify: Verify
+
+
+class JobLog(_Model):
+    """A job: what it was, and its files."""
+
+    schema_version: int
+    state: Literal["running", "finished"]
+    penstock_version: str
+    job_id: str
+    program: str
+    mpi_library: str
+    host: str
+    ranks: int
+    start_unix_s: float
+    written_unix_s: float
+    totals: Totals
+    files: list[File]
+
+
+def load(path: Path) -> JobLog:
+    """Read a job's log.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read, is no job log, or is of a later schema; the message says which.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ArgumentError(f"{path} cannot be read: {reason}") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> JobLog:
+    """A job's log from its text; ``name`` is for messages."""
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ArgumentError(f"{name} is not JSON: {error}") from error
+    version = values.get("schema_version") if isinstance(values, dict) else None
+    if not isinstance(version, int):
+        raise ArgumentError(f"{name} is no job log: it has no schema_version")
+    if version != SCHEMA_VERSION:
+        raise ArgumentError(
+            f"{name} has schema_version {version}, and this penstock reads {SCHEMA_VERSION}: "
+            "use the penstock that wrote it"
+        )
+    try:
+        return JobLog.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ArgumentError(f"{name} is no job log: {key}: {first['msg']}") from error

@@ -1,0 +1,229 @@
+"""The command line from end to end, in an empty directory, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock
+from support import Cli
+
+LAUNCHERS = [n for n in ("mpiexec.mpich", "mpiexec.openmpi") if shutil.which(n)]
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").stdout == f"penstock {penstock.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "env", "list", "explain", "log"])
+def test_every_command_has_help_with_examples(cli: Cli, command: str) -> None:
+    done = cli(command, "--help")
+    assert done.returncode == 0
+    assert "Examples:" in done.stdout
+    assert f"penstock {command}" in done.stdout
+
+
+def test_a_misspelt_command_names_the_nearest_and_gives_2(cli: Cli) -> None:
+    done = cli("explane")
+    assert done.returncode == 2
+    assert "explain" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
+    done = cli("run", "--methd", "two_phase", "--", "true")
+    assert done.returncode == 2
+    assert "--method" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "--method", "two_phaze", "--", "true"], 'did you mean "two_phase"'),
+        (["run", "--cycle", "1000", "--", "true"], "got 1000"),
+        (["run", "--", "mpiexec", "--unheard-of", "./app"], "penstock-exec"),
+        (["explain", "no-such.toml"], "no-such.toml cannot be read"),
+        (["list", "--json", "--markdown"], "exclude each other"),
+    ],
+)
+def test_a_wrong_value_is_one_line_on_stderr_and_2(cli: Cli, words: list[str], says: str) -> None:
+    done = cli(*words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.startswith("penstock: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_missing_launcher_gives_127(cli: Cli) -> None:
+    done = cli("run", "--", "mpiexec.not-installed", "-n", "2", "true")
+    assert done.returncode == 127
+    assert "launcher mpiexec.not-installed was not found" in done.stderr
+
+
+def test_a_missing_program_gives_127(cli: Cli) -> None:
+    assert cli("run", "--", "./not-there").returncode == 127
+
+
+def test_the_exit_code_is_the_programs(cli: Cli) -> None:
+    assert cli("run", "--", "sh", "-c", "exit 37").returncode == 37
+
+
+def test_a_signal_is_the_programs_own(cli: Cli) -> None:
+    assert cli("run", "--", "sh", "-c", "kill -TERM $$").returncode == -15
+
+
+def test_no_wrapper_process_stays_behind(cli: Cli) -> None:
+    done = cli("run", "--", "sh", "-c", "cat /proc/$PPID/comm")
+    assert "python" in done.stdout  # the test itself: penstock has become the shell
+
+
+def test_off_changes_nothing(cli: Cli) -> None:
+    done = cli("run", "--method", "off", "--", "sh", "-c", "echo ${LD_PRELOAD:-none}")
+    assert done.stdout == "none\n"
+
+
+def test_a_dry_run_prints_a_line_that_a_shell_reads_back(cli: Cli, native_dir: Path) -> None:
+    done = cli("run", "--dry-run", "--verify", "--", "sh", "-c", "echo 'a b'")
+    assert done.stdout == f"{native_dir}/penstock-exec --verify -- sh -c 'echo '\"'\"'a b'\"'\"''\n"
+    again = subprocess.run(["sh", "-c", done.stdout], capture_output=True, text=True, check=True)
+    assert again.stdout == "option --verify\na b\n"
+
+
+@pytest.mark.skipif(not LAUNCHERS, reason="no MPI launcher is installed")
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_every_rank_of_every_part_is_preloaded(cli: Cli, launcher: str) -> None:
+    words = [launcher, *("-n", "2", "echo", "left", ":", "-n", "1", "echo", "right")]
+    if launcher.endswith("openmpi"):
+        words.insert(1, "--oversubscribe")
+    done = cli("run", "--quiet", "--", *words)
+    assert done.returncode == 0, done.stderr
+    lines = sorted(done.stdout.splitlines())
+    expected = ["left"] * 2 + ["right"] + ["option --all-ranks", "option --quiet"] * 3
+    assert lines == sorted(expected)
+
+
+def test_env_prints_lines_that_a_shell_evaluates(cli: Cli, native_dir: Path) -> None:
+    done = cli("env", "--mpi", "mpich", "--method", "two_phase(writers=2)")
+    script = done.stdout + 'echo "$LD_PRELOAD|$PENSTOCK_METHOD"'
+    shell = subprocess.run(
+        ["sh", "-c", script], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True
+    )
+    assert shell.stdout == f"{native_dir}/libpenstock-mpich.so|two_phase(writers=2)\n"
+
+
+def test_env_says_which_mpi_it_found(cli: Cli, tmp_path: Path) -> None:
+    bin_dir = tmp_path / "bin"
+    bin_dir.mkdir()
+    fake = bin_dir / "mpiexec"
+    fake.write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 9.9'\n")
+    fake.chmod(0o755)
+    done = cli("env", PATH=f"{bin_dir}:{os.environ['PATH']}")
+    assert "libpenstock-openmpi.so" in done.stdout
+    assert "preloading for openmpi" in done.stderr
+
+
+def test_env_without_any_mpi_asks_for_it(cli: Cli, tmp_path: Path) -> None:
+    done = cli("env", PATH=str(tmp_path))
+    assert done.returncode == 127
+    assert "--mpi" in done.stderr
+    assert done.stdout == ""
+
+
+def test_list_names_every_family_in_all_forms(cli: Cli) -> None:
+    told = json.loads(cli("list", "--json").stdout)
+    names = {f["name"]: [e["name"] for e in f["entries"]] for f in told["families"]}
+    assert set(names) == {"algorithm", "exchange", "mechanism", "sync", "return"}
+    assert {"individual", "two_phase"} <= set(names["algorithm"])
+    text, markdown = cli("list").stdout, cli("list", "--markdown").stdout
+    for name in (n for family in names.values() for n in family):
+        assert name in text
+        assert f"`{name}`" in markdown
+
+
+def test_what_is_not_available_is_listed_with_its_reason(cli: Cli) -> None:
+    told = json.loads(cli("list", "--json").stdout)
+    exchanges = {e["name"]: e for f in told["families"] for e in f["entries"]}
+    assert exchanges["messages"]["unavailable"] == ""
+    assert "not available" in exchanges["shm"]["unavailable"]
+
+
+def test_explain_tells_and_draws(cli: Cli, tmp_path: Path) -> None:
+    picture = tmp_path / "plan.svg"
+    done = cli("explain", "--draw", str(picture))
+    assert "two_phase(writers=2" in done.stdout
+    assert picture.read_text().startswith("<svg")
+
+
+def test_explain_draws_to_stdout_and_nothing_else(cli: Cli) -> None:
+    done = cli("explain", "holes", "--draw", "-")
+    assert done.stdout.startswith("<svg")
+    assert done.stdout.endswith("</svg>\n")
+
+
+def test_explain_json_is_alone_on_stdout(cli: Cli) -> None:
+    assert json.loads(cli("explain", "heat", "--json").stdout)["ranks"] == 6
+
+
+def test_a_picture_that_cannot_be_written_is_said(cli: Cli) -> None:
+    done = cli("explain", "--draw", "/no/such/dir/plan.svg")
+    assert done.returncode == 1
+    assert "/no/such/dir/plan.svg cannot be written" in done.stderr
+
+
+def test_the_committed_picture_is_what_explain_draws(cli: Cli) -> None:
+    committed = Path(__file__).parents[3] / "docs" / "images" / "plan-two-phase.svg"
+    assert committed.read_text() == cli("explain", "--draw", "-").stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_another_user_than_root_is_served(tmp_path: Path) -> None:
+    """An ordinary user needs nothing that only root may read or write, beyond the installation."""
+    nobody = pwd.getpwnam("nobody")
+    package = Path(penstock.__file__).parent
+    copy = Path("/tmp") / f"penstock-nobody-{os.getpid()}"  # noqa: S108 - readable by all on purpose
+    shutil.copytree(package, copy / "penstock", ignore=shutil.ignore_patterns("__pycache__"))
+    packages = [p for p in sys.path if p.endswith("site-packages")]
+    try:
+        for path in [copy, *copy.rglob("*")]:
+            path.chmod(0o755)
+        python = next(filter(_same_and_readable, [sys.executable, "/usr/bin/python3"]), None)
+        if python is None or not all(map(_readable_by_others, packages)):
+            pytest.skip("this Python lies where other users cannot read")
+        done = subprocess.run(
+            [python, "-m", "penstock", "explain"],
+            env={"PYTHONPATH": os.pathsep.join([str(copy), *packages]), "PATH": "/usr/bin"},
+            cwd="/",
+            user=nobody.pw_uid,
+            group=nobody.pw_gid,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        shutil.rmtree(copy)
+    assert done.returncode == 0, done.stderr
+    assert "two_phase" in done.stdout
+
+
+def _same_and_readable(python: str) -> bool:
+    """The extension serves one minor version only."""
+    if not Path(python).exists() or not _readable_by_others(python):
+        return False
+    code = "import sys; print(*sys.version_info[:2])"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split() == [str(v) for v in sys.version_info[:2]]
+
+
+def _readable_by_others(name: str) -> bool:
+    path = Path(name).resolve()
+    return all(p.stat().st_mode & 0o001 for p in [path, *path.parents])

@@ -1,0 +1,68 @@
+"""What the tests share: an empty directory, a stand-in for penstock-exec, and the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import Cli
+
+PYTHON_DIR = Path(__file__).resolve().parents[1]
+
+# Does what penstock-exec promises a launcher: shows its options, runs the program.
+FAKE_EXEC = """#!/bin/sh
+while [ "$1" != -- ]; do printf 'option %s\\n' "$1"; shift; done
+shift
+exec "$@"
+"""
+
+
+@pytest.fixture
+def native_dir(tmp_path: Path) -> Path:
+    """A native directory with a stand-in for penstock-exec and empty shims."""
+    where = tmp_path / "native"
+    where.mkdir()
+    program = where / "penstock-exec"
+    program.write_text(FAKE_EXEC)
+    program.chmod(0o755)
+    for flavour in ("mpich", "openmpi"):
+        (where / f"libpenstock-{flavour}.so").touch()
+    return where
+
+
+@pytest.fixture
+def clean_environment(native_dir: Path) -> dict[str, str]:
+    """This process's variables without any of Penstock's or an MPI launcher's."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PENSTOCK_", "LD_PRELOAD"))}
+    return kept | {
+        "PYTHONPATH": str(PYTHON_DIR),
+        "PENSTOCK_NATIVE_DIR": str(native_dir),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "COLUMNS": "100",
+        "PYTHONWARNINGS": "error",
+    }
+
+
+@pytest.fixture
+def cli(tmp_path: Path, clean_environment: dict[str, str]) -> Cli:
+    """Runs ``penstock`` with arguments in an empty directory, as a user would."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    def call(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "penstock", *words],
+            cwd=empty,
+            env=clean_environment | variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return call

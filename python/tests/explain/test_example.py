@@ -1,0 +1,90 @@
+"""Described jobs: what they may say, and that mistakes are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ArgumentError
+from penstock.explain import example, views
+
+SMALL = """
+title = "small"
+ranks = 2
+[[access]]
+kind = "contiguous"
+bytes = "4KiB"
+"""
+
+
+def test_sizes_may_have_units() -> None:
+    job = example.parse(SMALL, "small.toml")
+    access = job.access[0]
+    assert isinstance(access, example.Contiguous)
+    assert access.bytes == 4096
+
+
+@pytest.mark.parametrize("name", example.shipped())
+def test_every_shipped_example_is_read(name: str) -> None:
+    assert example.load(name).title
+
+
+def test_at_least_three_examples_are_shipped() -> None:
+    assert len(example.shipped()) >= 3
+    assert example.DEFAULT in example.shipped()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("ranks = 2", "rank = 2"), "small.toml: (ranks|rank): "),
+        (("bytes =", "byte ="), r"access\.0"),
+        (('"contiguous"', '"contigous"'), r"access\.0"),
+        (('"4KiB"', '"4KiBi"'), "4KiBi"),
+        (("ranks = 2", "ranks = 0"), "ranks"),
+        (("ranks = 2", 'ranks = "2"'), "ranks"),
+        (("title", "= ="), "not valid TOML"),
+        (("[[access]]", "[[access]]\nranks = [0, 2]"), "below 2, got 2"),
+        (("[[access]]", "[[access]]\nranks = [0, 0]"), "rank 0 has two"),
+    ],
+)
+def test_a_mistake_is_named_with_its_file_and_key(change: tuple[str, str], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        example.parse(SMALL.replace(*change), "small.toml")
+
+
+def test_a_misspelt_key_names_the_nearest() -> None:
+    text = SMALL.replace("bytes =", "offsett = 1\nbytes =")
+    with pytest.raises(ArgumentError, match="did you mean offset"):
+        example.parse(text, "small.toml")
+
+
+def test_a_file_that_cannot_be_read_names_the_shipped_examples(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="interleaved"):
+        example.load(str(tmp_path / "none.toml"))
+
+
+def test_a_grid_must_have_one_cell_per_rank() -> None:
+    text = SMALL.replace('"contiguous"', '"subarray"').replace(
+        'bytes = "4KiB"', "sizes = [8, 8]\ngrid = [3, 1]"
+    )
+    with pytest.raises(ArgumentError, match="3 cells for 2 ranks"):
+        example.parse(text, "small.toml")
+
+
+def test_boxes_of_a_grid_cover_the_array_once() -> None:
+    text = """
+    title = "box"
+    ranks = 6
+    [[access]]
+    kind = "subarray"
+    sizes = [5, 7, 3]
+    grid = [3, 2, 1]
+    element = 4
+    """
+    named: list[int] = []
+    for part in views.parts(example.parse(text, "box.toml")):
+        for offset, block, stride, count in part.view.runs((0, part.size)):
+            named += [offset + i * stride + j for i in range(count) for j in range(block)]
+    assert sorted(named) == list(range(5 * 7 * 3 * 4))

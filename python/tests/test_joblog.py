@@ -1,0 +1,81 @@
+"""``penstock log`` and its reader, on a log as src/engine/job_log.cpp writes it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import joblog
+from penstock.errors import ArgumentError
+from support import Cli
+
+LOG: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "job-log.json").read_text())
+
+
+def write(tmp_path: Path, **changes: object) -> Path:
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps({**copy.deepcopy(LOG), **changes}))
+    return file
+
+
+def test_bytes_by_engine_and_passed_through_are_read(tmp_path: Path) -> None:
+    job = joblog.load(write(tmp_path))
+    assert job.files[0].engine_bytes == LOG["files"][0]["engine_bytes"]
+    assert job.totals.passthrough_bytes == LOG["totals"]["passthrough_bytes"]
+
+
+def test_keys_that_a_later_engine_adds_are_ignored(tmp_path: Path) -> None:
+    assert joblog.load(write(tmp_path, news=1)).ranks == LOG["ranks"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schema_version": 99}, "schema_version 99, and this penstock reads 1"),
+        ({"schema_version": None}, "no job log"),
+        ({"ranks": "many"}, "ranks"),
+        ({"state": "asleep"}, "state"),
+    ],
+)
+def test_what_is_no_job_log_is_refused_with_its_key(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        joblog.load(write(tmp_path, **changes))
+
+
+def test_half_a_log_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "half.json"
+    file.write_text('{"schema_version": 1, ')
+    with pytest.raises(ArgumentError, match="is not JSON"):
+        joblog.load(file)
+
+
+def test_the_command_shows_bytes_method_phases_rates_and_degradations(
+    cli: Cli, tmp_path: Path
+) -> None:
+    done = cli("log", str(write(tmp_path)))
+    assert done.returncode == 0, done.stderr
+    one = LOG["files"][0]
+    for shown in (one["path"], one["method"], "exchange", "MiB/s", *one["degraded"]):
+        assert shown in done.stdout
+
+
+def test_a_killed_job_is_told_from_a_finished_one(cli: Cli, tmp_path: Path) -> None:
+    assert "killed" in cli("log", str(write(tmp_path, state="running"))).stdout
+    assert "killed" not in cli("log", str(write(tmp_path, state="finished"))).stdout
+
+
+def test_json_is_the_log_itself(cli: Cli, tmp_path: Path) -> None:
+    file = write(tmp_path)
+    assert cli("log", "--json", str(file)).stdout == file.read_text()
+
+
+def test_a_log_that_is_not_there_gives_2(cli: Cli) -> None:
+    done = cli("log", "none.json")
+    assert done.returncode == 2
+    assert "none.json cannot be read" in done.stderr
