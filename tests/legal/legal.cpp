@@ -1,0 +1,240 @@
+// Legal programs that a careless engine deadlocks or breaks. Each function is one program; the
+// first argument names it. They print `result {json}` when they get that far.
+//
+//   legal CASE --dir=DIR [--bytes=N]
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "check.hpp"
+#include "random.hpp"
+
+namespace suite {
+namespace {
+
+struct World {
+  Report& report;
+  std::string directory;
+  int64_t bytes;
+  int rank() const { return report.rank(); }
+  int ranks() const { return report.ranks(); }
+  std::string path(const std::string& name) const { return directory + "/" + name; }
+};
+
+MPI_File open(World& w, MPI_Comm comm, const std::string& path) {
+  MPI_File file = MPI_FILE_NULL;
+  const int code =
+      MPI_File_open(comm, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+  if (!w.report.expect_success(code, "open")) MPI_Abort(MPI_COMM_WORLD, 4);
+  return file;
+}
+
+std::vector<uint8_t> data(int64_t offset, int64_t bytes, uint64_t version = 1) {
+  std::vector<uint8_t> d(static_cast<size_t>(bytes));
+  for (int64_t i = 0; i < bytes; ++i) d[size_t(i)] = byte_at(version, offset + i);
+  return d;
+}
+
+void write_block(World& w, MPI_File file, int64_t offset, int64_t bytes, bool collective) {
+  const std::vector<uint8_t> d = data(offset, bytes);
+  MPI_Status status;
+  const int code =
+      collective ? MPI_File_write_at_all(file, offset, d.data(), int(bytes), MPI_BYTE, &status)
+                 : MPI_File_write_at(file, offset, d.data(), int(bytes), MPI_BYTE, &status);
+  w.report.expect_success(code, collective ? "write_at_all" : "write_at");
+  w.report.expect_equal(status_bytes(status), bytes, "count");
+  w.report.wrote(bytes, collective);
+}
+
+void expect_file(World& w, const std::string& path, int64_t bytes) {
+  bool found = false;
+  w.report.expect(read_whole(path, &found) == data(0, bytes) && found, "bytes of " + path);
+}
+
+// Rank 0 has a message under way while it is inside the collective write; rank 1 enters the write
+// only after it has that message. The message is large, so it needs rank 0's progress.
+void message_across(World& w, bool send_blocks) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("message"));
+  std::vector<char> message(size_t(w.bytes), 'm');
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (w.rank() == 0) {
+    MPI_Isend(message.data(), int(w.bytes), MPI_CHAR, 1, 5, MPI_COMM_WORLD, &request);
+    if (send_blocks) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else if (w.rank() == 1) {
+    MPI_Recv(message.data(), int(w.bytes), MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  write_block(w, file, w.rank() * 5000, 5000, true);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  w.report.expect_success(MPI_File_close(&file), "close");
+  expect_file(w, w.path("message"), w.ranks() * 5000);
+}
+
+void isend_wait(World& w) { message_across(w, false); }
+void send_recv(World& w) { message_across(w, true); }
+
+void late_ranks(World& w) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("late"));
+  for (int round = 0; round < 2; ++round) {
+    if (w.rank() % 2 == round) ::sleep(2);
+    write_block(w, file, (round * w.ranks() + w.rank()) * 3000, 3000, true);
+  }
+  w.report.expect_success(MPI_File_close(&file), "close");
+  expect_file(w, w.path("late"), 2 * w.ranks() * 3000);
+}
+
+// All but one write, then only one, then nobody.
+void empty_rank(World& w) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("empty"));
+  const int last = w.ranks() - 1;
+  write_block(w, file, w.rank() * 700, w.rank() == last ? 0 : 700, true);
+  write_block(w, file, last * 700, w.rank() == last ? 700 : 0, true);
+  write_block(w, file, 0, 0, true);
+  w.report.expect_success(MPI_File_close(&file), "close");
+  expect_file(w, w.path("empty"), w.ranks() * 700);
+}
+
+void on_own_file(World& w, MPI_Comm comm, const std::string& path) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  MPI_File file = open(w, comm, path);
+  for (int k = 0; k < 20; ++k) write_block(w, file, (k * ranks + rank) * 900, 900, k % 4 != 3);
+  w.report.expect_success(MPI_File_close(&file), "close");
+  MPI_Barrier(comm);
+  expect_file(w, path, 20 * ranks * 900);
+}
+
+// Two files at once from two threads, each on a communicator of its own.
+void threads(World& w) {
+  MPI_Comm comms[2];
+  Report reports[2] = {Report(MPI_COMM_WORLD), Report(MPI_COMM_WORLD)};
+  for (MPI_Comm& c : comms) MPI_Comm_dup(MPI_COMM_WORLD, &c);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 2; ++i) {
+    workers.emplace_back([&, i] {
+      World mine{reports[i], w.directory, w.bytes};
+      on_own_file(mine, comms[i], w.path("threads." + std::to_string(i)));
+    });
+  }
+  for (std::thread& t : workers) t.join();
+  for (int i = 0; i < 2; ++i) {
+    w.report.absorb(reports[i]);
+    MPI_Comm_free(&comms[i]);
+  }
+}
+
+void sub_communicators(World& w) {
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, w.rank() % 2, -w.rank(), &half);
+  on_own_file(w, half, w.path("half." + std::to_string(w.rank() % 2)));
+  on_own_file(w, MPI_COMM_SELF, w.path("self." + std::to_string(w.rank())));
+  MPI_Comm_free(&half);
+}
+
+void opened_twice(World& w) {
+  MPI_File a = open(w, MPI_COMM_WORLD, w.path("twice"));
+  MPI_File b = open(w, MPI_COMM_WORLD, w.path("twice"));
+  MPI_File mine = open(w, MPI_COMM_SELF, w.path("twice"));
+  write_block(w, a, w.rank() * 1000, 400, true);
+  write_block(w, b, w.rank() * 1000 + 400, 400, true);
+  write_block(w, mine, w.rank() * 1000 + 800, 200, false);
+  w.report.expect_success(MPI_File_close(&a), "close the first first");
+  w.report.expect_success(MPI_File_close(&mine), "close the third second");
+  w.report.expect_success(MPI_File_close(&b), "close the second last");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect_file(w, w.path("twice"), w.ranks() * 1000);
+}
+
+// The communicator and the datatypes that a file was given may be freed at once.
+void freed_early(World& w) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_File file = open(w, comm, w.path("freed"));
+  MPI_Comm_free(&comm);
+  MPI_Datatype block, view;
+  MPI_Type_contiguous(100, MPI_BYTE, &block);
+  MPI_Type_create_resized(block, 0, 100 * w.ranks(), &view);
+  MPI_Type_commit(&view);
+  w.report.expect_success(
+      MPI_File_set_view(file, w.rank() * 100, MPI_BYTE, view, "native", MPI_INFO_NULL), "set_view");
+  MPI_Type_free(&view);
+  MPI_Type_free(&block);
+  std::vector<uint8_t> mine;
+  for (int k = 0; k < 10; ++k) {
+    const std::vector<uint8_t> d = data((k * w.ranks() + w.rank()) * 100, 100);
+    mine.insert(mine.end(), d.begin(), d.end());
+  }
+  MPI_Status status;
+  w.report.expect_success(MPI_File_write_all(file, mine.data(), 1000, MPI_BYTE, &status), "write");
+  w.report.wrote(1000, true);
+  w.report.expect_success(MPI_File_close(&file), "close");
+  expect_file(w, w.path("freed"), w.ranks() * 1000);
+}
+
+void no_io(World& w) {
+  int sum = 0, one = 1;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  w.report.expect_equal(sum, w.ranks(), "sum");
+}
+
+// The file is open and bytes are written; then the program ends badly in the named way.
+[[noreturn]] void end_badly(World& w, const std::string& how) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path(how));
+  write_block(w, file, w.rank() * 4000, 4000, true);
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::printf("ready %d\n", int(::getpid()));
+  std::fflush(stdout);
+  if (how == "abort") MPI_Abort(MPI_COMM_WORLD, 7);
+  if (how == "exit") std::exit(9);
+  if (how == "kill" && w.rank() == w.ranks() - 1) ::raise(SIGKILL);
+  if (how == "segv" && w.rank() == w.ranks() - 1) ::raise(SIGSEGV);
+  ::pause();
+  std::abort();
+}
+
+using Program = void (*)(World&);
+constexpr struct {
+  const char* name;
+  Program run;
+} kPrograms[] = {{"isend_wait", isend_wait},
+                 {"send_recv", send_recv},
+                 {"late_ranks", late_ranks},
+                 {"empty_rank", empty_rank},
+                 {"threads", threads},
+                 {"sub_communicators", sub_communicators},
+                 {"opened_twice", opened_twice},
+                 {"freed_early", freed_early},
+                 {"no_io", no_io}};
+
+}  // namespace
+}  // namespace suite
+
+int main(int argc, char** argv) {
+  using namespace suite;
+  const std::string name = argc > 1 ? argv[1] : "";
+  int provided = 0;
+  const int wanted = name == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, wanted, &provided);
+  if (provided < wanted) {
+    std::printf("skip: this MPI library gives no MPI_THREAD_MULTIPLE\n");
+    MPI_Finalize();
+    return 77;
+  }
+  Report report(MPI_COMM_WORLD);
+  report.begin("legal " + name);
+  World w{report, option(argc, argv, "dir", "."),
+          std::strtoll(option(argc, argv, "bytes", "200000").c_str(), nullptr, 10)};
+  if (name == "abort" || name == "exit" || name == "kill" || name == "segv") end_badly(w, name);
+  bool known = false;
+  for (const auto& p : kPrograms) {
+    if (name == p.name) p.run(w), known = true;
+  }
+  report.expect(known, "the case exists");
+  const int code = report.finish();
+  MPI_Finalize();
+  return code;
+}

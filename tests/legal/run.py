@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Runs the legal programs under Penstock: nobody hangs, bytes are right, exit codes are theirs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from run_mpi import (
+    Bench,
+    Outcome,
+    Penstock,
+    Suite,
+    arguments,
+    launch,
+    program_problems,
+    served_problems,
+)
+
+TWO_PHASE = "two_phase(writers=2, cycle=4KiB)"
+
+
+@dataclass(frozen=True)
+class Program:
+    """One legal program on so many ranks."""
+
+    name: str
+    ranks: int
+    bytes: int = 200_000
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}.{self.ranks}.{self.bytes}"
+
+
+PROGRAMS = [
+    Program("isend_wait", 2, 8 << 20),
+    Program("isend_wait", 2),
+    Program("isend_wait", 4),
+    Program("send_recv", 2, 8 << 20),
+    Program("send_recv", 3),
+    Program("late_ranks", 3),
+    Program("empty_rank", 3),
+    Program("empty_rank", 8),
+    Program("empty_rank", 16),
+    Program("threads", 2),
+    Program("sub_communicators", 4),
+    Program("opened_twice", 2),
+    Program("freed_early", 3),
+    Program("no_io", 2),
+]
+
+
+def start(
+    bench: Bench, program: Program, penstock: Penstock | None, timeout_s: float = 60
+) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="penstock-legal-") as directory:
+        command = [str(bench.program("legal")), program.name, f"--dir={directory}"]
+        command.append(f"--bytes={program.bytes}")
+        return launch(bench, program.ranks, command, penstock=penstock, timeout_s=timeout_s)
+
+
+def run_program(bench: Bench, suite: Suite, program: Program, method: str) -> None:
+    out = start(bench, program, Penstock(method))
+    case = f"{program.label} {method}"
+    if out.code == 77:
+        suite.skip(case, next(x for x in out.output.splitlines() if x.startswith("skip")))
+        return
+    problems = program_problems(out)
+    if program.name == "no_io":
+        problems += ["a log for a program without files"] if out.logs else []
+    else:
+        problems += served_problems(out, "two_phase" if method == TWO_PHASE else None)
+    suite.check(case, problems, out)
+
+
+def run_ending(bench: Bench, suite: Suite, how: str) -> None:
+    """However the program ends, the launcher's exit code is the one without Penstock."""
+    program = Program(how, 2)
+    alone = start(bench, program, None)
+    served = start(bench, program, Penstock(TWO_PHASE))
+    problems = []
+    if served.hung != alone.hung or served.code != alone.code:
+        problems.append(f"exit code {served.code} (hung {served.hung}), alone {alone.code}")
+    if how == "kill" and [log["state"] for log in served.logs] != ["running"]:
+        states = [log["state"] for log in served.logs]
+        problems.append(f"the log of a killed job has to be readable and say running: {states}")
+    suite.check(f"ends by {how}", problems, served)
+
+
+def run_without_mpi(bench: Bench, suite: Suite) -> None:
+    """Programs that are not MPI programs run as ever: output, exit code, signal, no log."""
+    for command, code in (
+        (["/bin/true"], 0),
+        (["/bin/sh", "-c", "echo $((6*7)); exit 5"], 5),
+        (["/bin/sh", "-c", "kill -TERM $$"], -15),
+        (["/bin/cat", "/proc/self/comm"], 0),
+    ):
+        with tempfile.TemporaryDirectory(prefix="penstock-log-") as log_dir:
+            served = subprocess.run(
+                [str(bench.penstock_exec), "--log-dir", log_dir, "--", *command],
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+            )
+            left = list(Path(log_dir).iterdir())
+        alone = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        problems = []
+        if served.returncode != code or alone.returncode != code:
+            problems.append(f"exit code {served.returncode}, alone {alone.returncode}")
+        if (served.stdout, served.stderr) != (alone.stdout, alone.stderr):
+            problems.append(f"says {served.stdout!r} {served.stderr!r}, alone {alone.stdout!r}")
+        if left:
+            problems.append(f"leaves {left}")
+        suite.check(f"not an MPI program: {json.dumps(command)}", problems)
+
+
+def main() -> int:
+    options = arguments(__doc__ or "").parse_args()
+    bench = Bench(options.build.resolve(), options.mpi)
+    suite = Suite(f"legal {options.mpi}")
+    for program in PROGRAMS:
+        if options.only not in program.label:
+            continue
+        if options.alone:
+            out = start(bench, program, None)
+            suite.check(f"alone {program.label}", program_problems(out), out)
+            continue
+        for method in (TWO_PHASE, "auto"):
+            run_program(bench, suite, program, method)
+    if not options.alone:
+        for how in ("abort", "exit", "kill", "segv"):
+            if options.only in how:
+                run_ending(bench, suite, how)
+        if options.only in "without":
+            run_without_mpi(bench, suite)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Is every rank told the truth? Faults in each phase of a write, under Penstock.
+
+After each launch the ranks' own evidence (truth.cpp) decides: all ranks of a collective got the
+same error class, each count is the longest prefix of the rank's etypes that the file holds, bytes
+that nobody wrote are as before, nobody hangs.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from run_mpi import Bench, Penstock, Suite, arguments
+from truth_cases import FAULTS, Evidence, Fault, NotPossibleError, inject
+
+METHODS = [
+    "individual",
+    "two_phase(writers=1, cycle=64KiB)",
+    "two_phase(writers=2, cycle=4KiB)",
+    "two_phase(writers=3, cycle=64KiB)",
+]
+RANKS = 3
+
+
+def problems_of(evidence: Evidence, fault: Fault, collective: bool) -> list[str]:
+    if evidence.hung:
+        return [f"hangs; told so far: {evidence.text()}"]
+    problems = [] if evidence.complete else [f"a rank did not end: {evidence.text()}"]
+    problems += evidence.untrue_counts(longest=True)
+    if collective:
+        problems += evidence.disagreements()
+    if evidence.strangers:
+        problems.append(f"{evidence.strangers} bytes are neither old nor written by anyone")
+    if evidence.silent_losses:
+        problems.append(f"success for bytes that are not in the file: {evidence.silent_losses}")
+    return problems + fault.unmet(evidence)
+
+
+def run_case(
+    bench: Bench, suite: Suite, fault: Fault, mode: str, method: str, background: bool
+) -> None:
+    case = f"{fault.name} {mode} {method}{' on old bytes' if background else ''}"
+    try:
+        outcome, evidence = inject(
+            bench, RANKS, fault, mode, background=background, penstock=Penstock(method)
+        )
+    except NotPossibleError as reason:
+        suite.skip(case, str(reason))
+        return
+    problems = problems_of(evidence, fault, mode == "collective")
+    if outcome.logs and any(log["totals"]["passthrough_bytes"] for log in outcome.logs):
+        problems.append("bytes were passed through")
+    if not outcome.logs:
+        problems.append("no job log")
+    suite.check(case, problems, outcome)
+
+
+def main() -> int:
+    options = arguments(__doc__ or "").parse_args()
+    bench = Bench(options.build.resolve(), options.mpi)
+    suite = Suite(f"truth {options.mpi}")
+    for fault in FAULTS:
+        for mode in ("collective", "independent"):
+            for method in METHODS if mode == "collective" else METHODS[:1]:
+                for background in (False, True) if method == METHODS[2] else (False,):
+                    if background and fault.disk_bytes:
+                        continue  # what was there would fill the disk by itself
+                    if options.only in f"{fault.name} {mode} {method}":
+                        run_case(bench, suite, fault, mode, method, background)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
