@@ -23,7 +23,10 @@ class Mpi(StrEnum):
 
 def env(
     mpi: Annotated[
-        Mpi | None, typer.Option(help="The program's MPI library. Default: that of mpiexec.")
+        Mpi | None,
+        typer.Option(
+            metavar="mpich|openmpi", help="The program's MPI library. Default: that of mpiexec."
+        ),
     ] = None,
     method: opt.Method = None,
     writers: opt.Writers = None,

@@ -41,6 +41,7 @@ Writers = Annotated[
 Cycle = Annotated[
     str | None,
     typer.Option(
-        metavar="SIZE", help='Collective buffer of one writer, such as "16MiB" (2^20) or "16MB".'
+        metavar="SIZE",
+        help="Collective buffer of one writer, such as 16MiB (binary) or 16MB (decimal).",
     ),
 ]
