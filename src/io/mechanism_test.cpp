@@ -1,0 +1,208 @@
+// What every mechanism promises, with pread(2) as the oracle; `null` promises to leave the file
+// alone. A mechanism that this machine lacks is skipped with its reason.
+#include "io/mechanism.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "io/sync_policy.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::io {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+class EveryMechanism : public ::testing::TestWithParam<const Mechanism*> {
+ protected:
+  void SetUp() override {
+    const Mechanism& m = *GetParam();
+    if (m.unavailable == nullptr) return;
+    if (const std::string why = m.unavailable(); !why.empty())
+      GTEST_SKIP() << m.name << ": " << why;
+  }
+
+  std::unique_ptr<MechanismFile> open() {
+    auto opened = GetParam()->open({.path = file_.path(), .unit_bytes = 4096});
+    EXPECT_TRUE(opened) << opened.error().message();
+    return std::move(*opened);
+  }
+
+  // Holds for mechanisms that write; for `null` the file must still be empty.
+  void expect_contents(const Bytes& expected) {
+    EXPECT_EQ(file_.contents(), GetParam()->writes_file ? expected : Bytes{});
+  }
+
+  TemporaryFile file_;
+};
+
+Bytes random_bytes(size_t n, unsigned seed) {
+  std::minstd_rand random(seed);
+  Bytes b(n);
+  for (std::byte& x : b) x = std::byte(random());
+  return b;
+}
+
+void keep(Bytes& model, Extent e, std::span<const std::byte> source) {
+  if (model.size() < size_t(e.end)) model.resize(size_t(e.end));
+  std::copy_n(source.begin(), e.size(), model.begin() + e.begin);
+}
+
+// Fills a lease, submits its dirty extents, and says what must be in the file.
+void fill(MechanismFile& file, Extent where, const std::vector<Extent>& dirty, unsigned seed,
+          Bytes& model) {
+  auto lease = file.lease(where);
+  ASSERT_TRUE(lease) << lease.error().message();
+  ASSERT_EQ(lease->where, where);
+  ASSERT_EQ(Off(lease->memory.size()), where.size());
+  const Bytes data = random_bytes(size_t(where.size()), seed);
+  std::copy(data.begin(), data.end(), lease->memory.begin());
+  for (const Extent e : dirty)
+    keep(model, e, std::span(data).subspan(size_t(e.begin - where.begin)));
+  file.submit(*lease, dirty);
+}
+
+TEST_P(EveryMechanism, PutsDirtyExtentsAndNothingElseIntoTheFile) {
+  auto file = open();
+  Bytes model;
+  fill(*file, {4096, 12288}, {{4096, 8192}, {8192, 12288}}, 1, model);
+  EXPECT_FALSE(file->reap());
+  fill(*file, {0, 65536}, {{16384, 20480}, {61440, 65536}}, 2, model);
+  EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
+TEST_P(EveryMechanism, WritesAtUnalignedPlacesUnlessItsDescriptorSaysNo) {
+  if (GetParam()->alignment_bytes > 1) GTEST_SKIP() << "needs " << GetParam()->alignment_bytes;
+  auto file = open();
+  Bytes model;
+  fill(*file, {17, 9001}, {{17, 18}, {19, 5000}, {8999, 9001}}, 3, model);
+  EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
+TEST_P(EveryMechanism, KeepsSlotsApartWhileSeveralAreUnderWay) {
+  auto file = open();
+  Bytes model;
+  for (int i = 0; i < file->slots(); ++i) {
+    const Off begin = 8192 * i;
+    fill(*file, {begin, begin + 8192}, {{begin, begin + 8192}}, unsigned(i + 10), model);
+  }
+  for (int i = 0; i < file->slots(); ++i) EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
+TEST_P(EveryMechanism, GivesALeaseBackWithoutWriting) {
+  auto file = open();
+  for (int i = 0; i < 3 * file->slots(); ++i) {
+    auto lease = file->lease({0, 4096});
+    ASSERT_TRUE(lease) << "round " << i << ": the slot was not given back";
+    file->submit(*lease, {});
+    EXPECT_FALSE(file->reap());
+  }
+  EXPECT_TRUE(file->close());
+  expect_contents({});
+}
+
+TEST_P(EveryMechanism, RefusesMoreLeasesThanSlots) {
+  auto file = open();
+  std::vector<Lease> held;
+  for (int i = 0; i < file->slots(); ++i) held.push_back(file->lease({0, 4096}).value());
+  EXPECT_FALSE(file->lease({0, 4096}));
+  for (const Lease& l : held) file->submit(l, {});
+  EXPECT_TRUE(file->lease({0, 4096}));
+}
+
+TEST_P(EveryMechanism, WritesCallersMemoryWithoutALease) {
+  auto file = open();
+  const Bytes data = random_bytes(3 << 20, 7);
+  EXPECT_FALSE(file->write(data, 8192));
+  Bytes model;
+  keep(model, {8192, 8192 + Off(data.size())}, data);
+  expect_contents(model);
+  EXPECT_TRUE(file->close());
+}
+
+TEST_P(EveryMechanism, KeepsOtherBytesOfTheFile) {
+  Bytes model = random_bytes(40960, 8);
+  {
+    std::ofstream out(file_.path(), std::ios::binary);
+    out.write(reinterpret_cast<const char*>(model.data()), std::streamsize(model.size()));
+  }
+  const Bytes before = model;
+  auto file = open();
+  fill(*file, {4096, 16384}, {{8192, 12288}}, 9, model);
+  EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->close());
+  EXPECT_EQ(file_.contents(), GetParam()->writes_file ? model : before);
+}
+
+TEST_P(EveryMechanism, AgreesWithAModelOnRandomWrites) {
+  std::minstd_rand random(42);
+  auto file = open();
+  Bytes model;
+  for (unsigned round = 0; round < 50; ++round) {
+    const Off begin = 4096 * Off(random() % 64), pages = 1 + Off(random() % 16);
+    std::vector<Extent> dirty;
+    for (Off p = 0; p < pages; ++p)
+      if (random() % 3 != 0) dirty.push_back({begin + 4096 * p, begin + 4096 * (p + 1)});
+    fill(*file, {begin, begin + 4096 * pages}, dirty, round, model);
+    if (!dirty.empty()) {
+      EXPECT_FALSE(file->reap());
+    }
+  }
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
+TEST_P(EveryMechanism, SyncsAndClosesAndClosesAgain) {
+  auto file = open();
+  EXPECT_FALSE(file->write(random_bytes(4096, 1), 0));
+  EXPECT_TRUE(file->sync(SyncKind::data));
+  EXPECT_TRUE(file->sync(SyncKind::full));
+  EXPECT_TRUE(file->close());
+  EXPECT_TRUE(file->close());
+}
+
+TEST_P(EveryMechanism, NeverCreatesAFile) {
+  const std::string missing = file_.path() + ".missing";
+  const auto opened = GetParam()->open({.path = missing, .unit_bytes = 4096});
+  EXPECT_NE(::access(missing.c_str(), F_OK), 0);
+  EXPECT_EQ(opened.has_value(), !GetParam()->writes_file);
+  if (!opened) {
+    EXPECT_EQ(opened.error().error_class, ErrorClass::no_such_file);
+  }
+}
+
+TEST_P(EveryMechanism, DescriptorIsCompleteAndFoundByName) {
+  const Mechanism& m = *GetParam();
+  EXPECT_EQ(find_mechanism(m.name), &m);
+  EXPECT_FALSE(m.summary.empty());
+  EXPECT_GE(m.alignment_bytes, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryMechanism,
+                         ::testing::ValuesIn(mechanisms().begin(), mechanisms().end()),
+                         [](const auto& tested) { return std::string(tested.param->name); });
+
+TEST(Mechanisms, AnUnknownNameIsNotFound) { EXPECT_EQ(find_mechanism("pwrit"), nullptr); }
+
+TEST(SyncPolicies, EachIsFoundAndHarmlessOnAHealthyFile) {
+  for (const SyncPolicy* p : sync_policies()) {
+    TemporaryFile temporary;
+    auto file = find_mechanism("pwrite")->open({.path = temporary.path()}).value();
+    EXPECT_EQ(find_sync_policy(p->name), p);
+    EXPECT_TRUE(p->at_close(*file)) << p->name;
+    EXPECT_TRUE(file->close());
+  }
+}
+
+}  // namespace
+}  // namespace penstock::io

@@ -1,0 +1,44 @@
+// For tests: an empty file that is removed at the end, and the plain reader that every test of a
+// mechanism takes for the truth.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace penstock::io {
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& directory = ::testing::TempDir()) {
+    path_ = directory + (directory.back() == '/' ? "" : "/") + "penstock-XXXXXX";
+    const int fd = ::mkstemp(path_.data());
+    EXPECT_GE(fd, 0) << path_;
+    ::close(fd);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
+
+  const std::string& path() const { return path_; }
+
+  std::vector<std::byte> contents() const {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_GE(fd, 0) << path_;
+    std::vector<std::byte> all(size_t(::lseek(fd, 0, SEEK_END)));
+    EXPECT_EQ(::pread(fd, all.data(), all.size(), 0), ssize_t(all.size()));
+    ::close(fd);
+    return all;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace penstock::io
