@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/clock.hpp"
-#include "base/seeded_fault.hpp"
 #include "layout/copy.hpp"
 
 namespace penstock::exec {
@@ -233,9 +232,6 @@ void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, const 
     else
       outgoing.sent(event->number);
   }
-  if (page != nullptr && page->lease != nullptr && seeded_fault("byte_flipped") &&
-      !page->where.empty())
-    page->lease->memory[size_t(page->where.size() / 2)] ^= std::byte{1};
 }
 
 }  // namespace penstock::exec

@@ -14,13 +14,15 @@
 #include "base/seeded_fault.hpp"
 #include "exec/alone.hpp"
 #include "exec/cycle.hpp"
+#include "exec/sown_faults.hpp"
 
 namespace penstock::exec {
 namespace {
 
-// The first byte that a writer could not put into the file, as all ranks learn it.
+// What a writer could not put into the file, as all ranks learn it: in cycle `begin` the bytes from
+// first_missing on, and all of the cycles behind it until `end`.
 struct WriterFault {
-  int64_t cycle = INT64_MAX;  // INT64_MAX: none
+  int64_t begin = 0, end = 0;  // begin == end: none
   Off first_missing = 0;
 };
 
@@ -30,24 +32,30 @@ struct WriterFault {
   std::abort();
 }
 
-int64_t total_bytes(const WriteRequest& r) { return r.range.size(); }
+// The first stream byte of a slice that its writer's faults left out; slice.src.end when none.
+int64_t first_missing(const layout::FileView& view, const plan::Slice& slice,
+                      std::span<const WriterFault> faults) {
+  for (const WriterFault& f : faults) {
+    if (slice.cycle < f.begin || slice.cycle >= f.end) continue;
+    if (slice.cycle > f.begin) return slice.src.begin;
+    return std::clamp(view.position_at(f.first_missing), slice.src.begin, slice.src.end);
+  }
+  return slice.src.end;
+}
 
-// How much of `own` is in the file for certain, given every writer's first fault.
-int64_t intact_prefix(const plan::Plan& plan, const layout::FileView& view, StreamRange own,
-                      const plan::Summary& summary, int rank,
-                      std::span<const WriterFault> by_rank) {
-  int64_t end = own.end;
-  plan::Slices slices(plan, view, own, summary, rank);
+// How much of `own` is in the file, from its beginning. `by_rank`: the same number of faults for
+// each rank.
+int64_t intact_prefix(const CollectiveCall& call, std::span<const WriterFault> by_rank,
+                      size_t per_rank) {
+  int64_t end = call.own.end;
+  plan::Slices slices(call.plan, call.view, call.own, call.summary, call.rank);
   while (const auto slice = slices.next()) {
-    const WriterFault& fault = by_rank[size_t(plan.writer_rank(slice->writer))];
-    if (slice->cycle < fault.cycle) continue;
+    const auto writer = size_t(call.plan.writer_rank(slice->writer));
     const int64_t first =
-        slice->cycle > fault.cycle
-            ? slice->src.begin
-            : std::clamp(view.position_at(fault.first_missing), slice->src.begin, slice->src.end);
+        first_missing(call.view, *slice, by_rank.subspan(writer * per_rank, per_rank));
     if (first < slice->src.end) end = std::min(end, first);
   }
-  return end - own.begin;
+  return end - call.own.begin;
 }
 
 }  // namespace
@@ -71,11 +79,12 @@ struct Pipeline::State {
                                           const plan::Crowd& crowd);
   void run_cycles(const CollectiveCall& call);
   void fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer);
-  void submit(const plan::Plan& plan, int cycle, io::Lease lease);
-  WriteOutcome conclude(const CollectiveCall& call, const WriteRequest& request);
+  void submit(int cycle, io::Lease lease);
+  WriteOutcome conclude(const CollectiveCall& call);
 
   void fail_with(const Error& error);
-  void record_fault(int cycle, const io::Fault& fault);
+  void record_fault(int cycle, Extent page, const io::Fault& fault);
+  std::vector<WriterFault> gather_faults(size_t per_rank);
   int64_t common_granule(const CollectiveCall& call) const;
   uint32_t description_bytes(const layout::LoopTree& filetype);
 
@@ -96,7 +105,7 @@ struct Pipeline::State {
 
   // Of the call in progress.
   std::optional<Error> mine;
-  WriterFault fault;
+  std::vector<WriterFault> faults;  // of this rank as a writer
   int64_t written = 0;
   int64_t granule = 1;
 };
@@ -105,7 +114,7 @@ struct Pipeline::State {
 
 WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Policy& policy) {
   mine.reset();
-  fault = {};
+  faults.clear();
   written = 0;
   const bool local = policy.algorithm != nullptr && !policy.algorithm->exchanges;
   const plan::Summary summary = local ? plan::Summary() : summarise(request);
@@ -139,7 +148,7 @@ WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Polic
                             data,  *transfers, pools,         senders, times,   traffic};
   granule = common_granule(call);
   run_cycles(call);
-  WriteOutcome outcome = conclude(call, request);
+  WriteOutcome outcome = conclude(call);
   outcome.algorithm = &algorithm;
   return outcome;
 }
@@ -209,28 +218,15 @@ void Pipeline::State::fill_and_write(const CollectiveCall& call, int cycle, Slic
             : Result<void>();
   PageToFill page{writer, where, lease && ready ? &*lease : nullptr, &coverage};
   run_cycle(call, cycle, slices, &page);
-  if (page.lease != nullptr) return submit(call.plan, cycle, *lease);
+  if (page.lease != nullptr) return submit(cycle, *lease);
   const Error error = lease ? ready.error() : lease.error();
   if (lease) file.submit(*lease, {}), (void)file.reap();
-  record_fault(cycle, {error, where.begin});
+  record_fault(cycle, where, {error, where.begin});
 }
 
-void Pipeline::State::submit(const plan::Plan&, int cycle, io::Lease lease) {
-  std::vector<Extent> shifted;
-  std::span<const Extent> dirty = coverage.extents();
-  if (seeded_fault("holes_zero_filled") && !dirty.empty()) {
-    shifted = {{dirty.front().begin, dirty.back().end}};
-    for (size_t i = 1; i < dirty.size(); ++i)
-      std::memset(lease.memory.data() + (dirty[i - 1].end - lease.where.begin), 0,
-                  size_t(dirty[i].begin - dirty[i - 1].end));
-    dirty = shifted;
-  }
-  if (seeded_fault("extent_shifted") && !dirty.empty() && dirty.front().size() > 1) {
-    shifted.assign(dirty.begin(), dirty.end());
-    ++shifted.front().begin;
-    dirty = shifted;
-  }
-  if (seeded_fault("cycle_skipped") && cycle == 0) dirty = {};
+void Pipeline::State::submit(int cycle, io::Lease lease) {
+  std::vector<Extent> sown;  // only in builds that test the tests
+  const std::span<const Extent> dirty = sow_faults(lease, cycle, coverage.extents(), sown);
   if (observer != nullptr)
     for (const Extent e : dirty)
       observer->writing(
@@ -242,7 +238,7 @@ void Pipeline::State::submit(const plan::Plan&, int cycle, io::Lease lease) {
   const Stopwatch watch(times.write_s);
   file.submit(std::move(lease), dirty);
   if (const std::optional<io::Fault> f = file.reap()) {
-    record_fault(cycle, *f);
+    record_fault(cycle, where, *f);
     if (observer != nullptr) observer->missed({f->first_missing, where.end});
     bytes = 0;
     for (const Extent e : dirty)
@@ -257,27 +253,36 @@ void Pipeline::State::fail_with(const Error& error) {
   if (!mine || mine->error_class < error.error_class) mine = error;
 }
 
-void Pipeline::State::record_fault(int cycle, const io::Fault& f) {
+// A disk that is full fails every later cycle from its first byte: they join the fault before.
+void Pipeline::State::record_fault(int cycle, Extent page, const io::Fault& f) {
   fail_with(f.error);
-  if (fault.cycle == INT64_MAX) fault = {cycle, f.first_missing};
+  if (!faults.empty() && faults.back().end == cycle && f.first_missing <= page.begin)
+    ++faults.back().end;
+  else
+    faults.push_back({cycle, cycle + 1, f.first_missing});
 }
 
-// One all-reduce when all is well; only after a failure every writer's fault is told to all.
-WriteOutcome Pipeline::State::conclude(const CollectiveCall& call, const WriteRequest& request) {
+std::vector<WriterFault> Pipeline::State::gather_faults(size_t per_rank) {
+  std::vector<WriterFault> mine_padded(per_rank), all(per_rank * size_t(comm.size()));
+  std::ranges::copy(faults, mine_padded.begin());
+  const Result<void> r =
+      comm.allgather(std::as_bytes(std::span(mine_padded)), std::as_writable_bytes(std::span(all)));
+  if (!r) abandon(r.error());
+  return all;
+}
+
+// One all-reduce when all is well; only after a failure every writer's faults are told to all.
+WriteOutcome Pipeline::State::conclude(const CollectiveCall& call) {
   WriteOutcome outcome;
-  outcome.prefix_bytes = call.own.empty() ? 0 : total_bytes(request);
+  outcome.prefix_bytes = call.own.size();
   outcome.written_bytes = written;
-  int64_t worst[2] = {mine ? int64_t(mine->error_class) : 0, fault.cycle == INT64_MAX ? 0 : 1};
+  int64_t worst[2] = {mine ? int64_t(mine->error_class) : 0, int64_t(faults.size())};
   if (Result<void> r = comm.all_max(worst); !r) abandon(r.error());
   outcome.agreed = ErrorClass(worst[0]);
   outcome.mine = mine;
-  if (worst[1] != 0) {
-    std::vector<WriterFault> faults(size_t(comm.size()));
-    const Result<void> r = comm.allgather(std::as_bytes(std::span(&fault, 1)),
-                                          std::as_writable_bytes(std::span(faults)));
-    if (!r) abandon(r.error());
-    outcome.prefix_bytes =
-        intact_prefix(call.plan, call.view, call.own, call.summary, call.rank, faults);
+  if (worst[1] > 0) {
+    const auto per_rank = size_t(worst[1]);
+    outcome.prefix_bytes = intact_prefix(call, gather_faults(per_rank), per_rank);
   }
   if (seeded_fault("error_swallowed") && call.rank == comm.size() - 1)
     outcome.agreed = ErrorClass::none;
