@@ -1,2 +1,260 @@
-/* Starts a program with the shim that fits it. */
-int main(void) { return 2; }
+/* penstock-exec: starts one program with the shim that fits it. It comes between the launcher and
+ * the program (mpiexec -n 64 penstock-exec ./app), so only the program is preloaded, on every node,
+ * and the launcher and its remote shells never are. Static and libc only. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exec_elf.h"
+
+static const char usage[] =
+    "Usage: penstock-exec [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+    "Starts an MPI program whose MPI-IO writes go through Penstock:\n"
+    "  mpiexec -n 64 penstock-exec ./app\n"
+    "\n"
+    "  --method METHOD   write method (penstock list); off: a true no-op\n"
+    "  --observe         take over nothing, time the program's own MPI-IO\n"
+    "  --verify          read back and compare checksums at close\n"
+    "  --require         stop wherever a write would pass Penstock by\n"
+    "  --quiet           no line on stderr at the end\n"
+    "  --log-dir DIR     where the job's log goes\n"
+    "  --config FILE     configuration (TOML)\n"
+    "  --writers N       ranks that write\n"
+    "  --cycle SIZE      bytes that a writer gathers at once, for example 16MiB\n"
+    "  --all-ranks       every rank of the job is started so: logs are merged at the end\n"
+    "  --mpi FLAVOUR     mpich or openmpi, where it cannot be told from the program\n"
+    "  --dry-run         print what would be set and started\n"
+    "  --version, --help\n";
+
+struct option {
+  const char* name;
+  const char* variable;
+  const char* value; /* NULL: the next argument */
+};
+
+static const struct option options[] = {
+    {"--method", "PENSTOCK_METHOD", NULL}, {"--observe", "PENSTOCK_OBSERVE", "1"},
+    {"--verify", "PENSTOCK_VERIFY", "1"},  {"--require", "PENSTOCK_REQUIRE", "1"},
+    {"--quiet", "PENSTOCK_QUIET", "1"},    {"--log-dir", "PENSTOCK_LOG_DIR", NULL},
+    {"--config", "PENSTOCK_CONFIG", NULL}, {"--writers", "PENSTOCK_WRITERS", NULL},
+    {"--cycle", "PENSTOCK_CYCLE", NULL},   {"--all-ranks", "PENSTOCK_ALL_RANKS", "1"},
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+static const char* const set_here[OPTIONS + 2] = {
+    "PENSTOCK_METHOD", "PENSTOCK_OBSERVE",   "PENSTOCK_VERIFY", "PENSTOCK_REQUIRE",
+    "PENSTOCK_QUIET",  "PENSTOCK_LOG_DIR",   "PENSTOCK_CONFIG", "PENSTOCK_WRITERS",
+    "PENSTOCK_CYCLE",  "PENSTOCK_ALL_RANKS", "LD_PRELOAD"};
+
+static enum mpi_flavour asked_flavour = FLAVOUR_UNKNOWN;
+static int dry_run = 0;
+
+static void die(int status, const char* what, const char* detail) {
+  fprintf(stderr, "penstock-exec: %s%s%s\n", what, *detail != '\0' ? ": " : "", detail);
+  exit(status);
+}
+
+/* "--name=VALUE" or "--name VALUE"; NULL when `argument` is not `name`. */
+static const char* value_of(const char* name, char** argv, int* i) {
+  const size_t n = strlen(name);
+  if (strncmp(argv[*i], name, n) != 0) return NULL;
+  if (argv[*i][n] == '=') return argv[*i] + n + 1;
+  if (argv[*i][n] != '\0') return NULL;
+  if (argv[*i + 1] == NULL) die(2, "an option lacks its value", name);
+  return argv[++*i];
+}
+
+static int take_option(char** argv, int* i) {
+  for (int k = 0; k < OPTIONS; ++k) {
+    const struct option* o = &options[k];
+    const char* value = o->value;
+    if (value == NULL) {
+      value = value_of(o->name, argv, i);
+    } else if (strcmp(argv[*i], o->name) != 0) {
+      value = NULL;
+    }
+    if (value == NULL) continue;
+    setenv(o->variable, value, 1);
+    return 1;
+  }
+  return 0;
+}
+
+static void choose_flavour(const char* name) {
+  if (strcmp(name, "mpich") == 0) {
+    asked_flavour = FLAVOUR_MPICH;
+  } else if (strcmp(name, "openmpi") == 0) {
+    asked_flavour = FLAVOUR_OPENMPI;
+  } else {
+    die(2, "--mpi is mpich or openmpi, got", name);
+  }
+}
+
+static void take_other_option(char** argv, int* i) {
+  const char* flavour = value_of("--mpi", argv, i);
+  if (flavour != NULL) {
+    choose_flavour(flavour);
+  } else if (strcmp(argv[*i], "--dry-run") == 0) {
+    dry_run = 1;
+  } else if (strcmp(argv[*i], "--help") == 0) {
+    fputs(usage, stdout);
+    exit(0);
+  } else if (strcmp(argv[*i], "--version") == 0) {
+    puts("penstock-exec " PENSTOCK_VERSION);
+    exit(0);
+  } else {
+    die(2, "unknown option (penstock-exec --help lists them)", argv[*i]);
+  }
+}
+
+/* The index of the program in argv. */
+static int parse(char** argv) {
+  int i = 1;
+  for (; argv[i] != NULL && argv[i][0] == '-'; ++i) {
+    if (strcmp(argv[i], "--") == 0) {
+      ++i;
+      break;
+    }
+    if (!take_option(argv, &i)) take_other_option(argv, &i);
+  }
+  if (argv[i] == NULL) die(2, "no program given (penstock-exec --help)", "");
+  return i;
+}
+
+/* As execvp will look for it. 0 when there is none. */
+static int find_program(const char* name, char* path, size_t size) {
+  if (strchr(name, '/') != NULL) {
+    snprintf(path, size, "%s", name);
+    return access(path, F_OK) == 0;
+  }
+  const char* rest = getenv("PATH");
+  if (rest == NULL) rest = "/usr/local/bin:/bin:/usr/bin";
+  while (*rest != '\0') {
+    const size_t n = strcspn(rest, ":");
+    snprintf(path, size, "%.*s/%s", n > 0 ? (int)n : 1, n > 0 ? rest : ".", name);
+    if (access(path, X_OK) == 0) return 1;
+    rest += n + (rest[n] == ':');
+  }
+  return 0;
+}
+
+static int any_set(const char* const* variables) {
+  for (; *variables != NULL; ++variables) {
+    if (getenv(*variables) != NULL) return 1;
+  }
+  return 0;
+}
+
+/* Hydra speaks PMI, Open MPI's launchers name themselves; PMIx alone is taken for Open MPI's. */
+static enum mpi_flavour flavour_of_launcher(void) {
+  static const char* const openmpi[] = {"OMPI_COMM_WORLD_SIZE", "OMPI_MCA_ess", "PRTE_LAUNCHED",
+                                        NULL};
+  static const char* const mpich[] = {"PMI_FD", "PMI_RANK", "HYDI_CONTROL_FD", "HYDRA_LAUNCHER",
+                                      NULL};
+  static const char* const pmix[] = {"PMIX_RANK", NULL};
+  if (any_set(openmpi)) return FLAVOUR_OPENMPI;
+  if (any_set(mpich)) return FLAVOUR_MPICH;
+  return any_set(pmix) ? FLAVOUR_OPENMPI : FLAVOUR_UNKNOWN;
+}
+
+/* Beside this program (build tree), or in the library directories of its prefix (installed). */
+static int find_shim(const char* flavour, char* path, size_t size) {
+  static const char* const places[] = {".", "../lib/penstock", "../lib64/penstock",
+                                       "../lib/x86_64-linux-gnu/penstock",
+                                       "../lib/aarch64-linux-gnu/penstock"};
+  char self[PATH_MAX], candidate[2 * PATH_MAX];
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n <= 0) return 0;
+  self[n] = '\0';
+  *strrchr(self, '/') = '\0';
+  for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+    snprintf(candidate, sizeof candidate, "%s/%s/libpenstock-%s.so", self, places[i], flavour);
+    char* real = realpath(candidate, NULL);
+    if (real == NULL) continue;
+    snprintf(path, size, "%s", real);
+    free(real);
+    return 1;
+  }
+  return 0;
+}
+
+static void preload(const char* shim) {
+  const char* others = getenv("LD_PRELOAD");
+  char* all = NULL;
+  if (others == NULL || *others == '\0') {
+    setenv("LD_PRELOAD", shim, 1);
+  } else if (asprintf(&all, "%s:%s", shim, others) > 0) {
+    setenv("LD_PRELOAD", all, 1);
+    free(all);
+  }
+}
+
+/* Why the loader will ignore us in this program; NULL when it will not. */
+static const char* why_not(const char* path, const struct program_file* file) {
+  struct stat st;
+  if (stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0) {
+    return "set-user-id programs take no preloaded library; it runs without Penstock";
+  }
+  if (file->is_elf && file->is_static) {
+    return "statically linked programs take no preloaded library; it runs without Penstock";
+  }
+  return NULL;
+}
+
+static int is_off(void) {
+  const char* method = getenv("PENSTOCK_METHOD");
+  const char* disable = getenv("PENSTOCK_DISABLE");
+  return (method != NULL && strcmp(method, "off") == 0) ||
+         (disable != NULL && *disable != '\0' && strcmp(disable, "0") != 0);
+}
+
+static void set_up(const char* path) {
+  const struct program_file file = inspect_program(path);
+  const char* reason = why_not(path, &file);
+  if (reason != NULL) {
+    const char* require = getenv("PENSTOCK_REQUIRE");
+    fprintf(stderr, "penstock-exec: %s: %s\n", path, reason);
+    if (require != NULL && strcmp(require, "1") == 0) exit(2);
+    return;
+  }
+  enum mpi_flavour flavour = asked_flavour;
+  if (flavour == FLAVOUR_UNKNOWN) flavour = file.flavour;
+  if (flavour == FLAVOUR_UNKNOWN) flavour = flavour_of_launcher();
+  if (flavour == FLAVOUR_UNKNOWN) {
+    die(2,
+        "mpich or openmpi? Neither the program nor the launcher tells: say --mpi mpich or "
+        "--mpi openmpi",
+        path);
+  }
+  const char* name = flavour == FLAVOUR_MPICH ? "mpich" : "openmpi";
+  char shim[PATH_MAX];
+  if (!find_shim(name, shim, sizeof shim)) die(2, "there is no shim here for", name);
+  preload(shim);
+}
+
+static void print_plan(char** command) {
+  for (const char* const* v = set_here; *v != NULL; ++v) {
+    if (getenv(*v) != NULL) printf("%s=%s\n", *v, getenv(*v));
+  }
+  for (; *command != NULL; ++command) printf("%s%s", *command, command[1] != NULL ? " " : "\n");
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  char** command = argv + parse(argv);
+  char path[PATH_MAX];
+  if (!find_program(command[0], path, sizeof path)) die(127, "no such program", command[0]);
+  if (!is_off()) set_up(path);
+  if (dry_run) {
+    print_plan(command);
+    return 0;
+  }
+  execvp(command[0], command);
+  die(errno == ENOENT ? 127 : 126, strerror(errno), command[0]);
+  return 126;
+}

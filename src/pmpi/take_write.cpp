@@ -60,14 +60,13 @@ int serve(const Arguments& a, OpenFile& file, engine::CallKind kind) {
   engine::Write write;
   write.kind = kind;
   const int wrong = translate(a, file, write);
-  if (wrong != MPI_SUCCESS) {
-    if (!collective) return raise(a.handle, wrong);
-    write.argument_error = ErrorClass::argument;  // and still takes part
-  }
+  // Counted; and in a collective call the rank still takes part, so that nobody waits for it.
+  if (wrong != MPI_SUCCESS) write.argument_error = ErrorClass::argument;
   const engine::WriteResult result =
       collective ? file.file->write_all(write) : file.file->write(write);
   set_status(a.status, result.bytes);
   if (result.agreed == ErrorClass::none) return MPI_SUCCESS;
+  if (!collective && wrong != MPI_SUCCESS) return raise(a.handle, wrong);  // as the library says it
   return raise(a.handle, mpi_class(result.agreed));
 }
 

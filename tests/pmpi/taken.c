@@ -182,6 +182,7 @@ static void sizes_and_state(void) {
   CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
   CHECK(MPI_File_set_size(fh, 8) == MPI_SUCCESS);
   CHECK(MPI_File_get_size(fh, &size) == MPI_SUCCESS && size == 8);
+  MPI_Barrier(MPI_COMM_WORLD);
   CHECK(MPI_File_preallocate(fh, 4096) == MPI_SUCCESS);
   CHECK(MPI_File_get_size(fh, &size) == MPI_SUCCESS && size == 4096);
   CHECK(MPI_File_get_amode(fh, &amode) == MPI_SUCCESS);

@@ -1,0 +1,128 @@
+/* Errors as a program meets them: `errors FILE`, any number of ranks. Wrong arguments, a file size
+ * limit that only some ranks hit, the program's own error handler, no file at all. */
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "check.h"
+
+static int rank, ranks, handled, handled_class;
+static long long written;
+static const char* path;
+
+static void handler(MPI_File* fh, int* code, ...) {
+  char byte = 'h';
+  ++handled;
+  handled_class = class_of(*code);
+  /* A handler may use its file: this write is the program's own. */
+  if (*fh != MPI_FILE_NULL) {
+    CHECK(MPI_File_write_at(*fh, 1000 + rank, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE) ==
+          MPI_SUCCESS);
+    ++written;
+  }
+}
+
+static MPI_File open_fresh(void) {
+  MPI_File fh;
+  if (rank == 0) remove(path);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh) ==
+        MPI_SUCCESS);
+  return fh;
+}
+
+static void wrong_arguments(void) {
+  int a[4] = {0, 0, 0, 0}, n = -1;
+  MPI_Status status;
+  MPI_File fh = open_fresh();
+  CHECK(class_of(MPI_File_write_at(fh, 0, a, -1, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_COUNT);
+  CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE)) ==
+        MPI_ERR_TYPE);
+  CHECK(class_of(MPI_File_write_at(fh, -1, a, 1, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
+  CHECK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(class_of(MPI_File_write_at(fh, 0, a, 3, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_IO);
+  /* One rank is wrong: all are told, nobody waits, and what the others wrote is counted. */
+  const int class =
+      class_of(MPI_File_write_at_all(fh, rank, a, rank == 0 ? -1 : 1, MPI_INT, &status));
+  MPI_Get_elements(&status, MPI_BYTE, &n);
+  written += n;
+  CHECK(class == MPI_ERR_ARG);
+  CHECK(MPI_File_write_at_all(fh, rank, a, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  written += 4;
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
+static void own_handler(void) {
+  int a[4] = {0, 0, 0, 0};
+  MPI_Errhandler mine;
+  MPI_File fh = open_fresh();
+  CHECK(MPI_File_create_errhandler(&handler, &mine) == MPI_SUCCESS);
+  CHECK(MPI_File_set_errhandler(fh, mine) == MPI_SUCCESS);
+  handled = 0;
+  MPI_File_write_at(fh, 0, a, -1, MPI_INT, MPI_STATUS_IGNORE);
+  CHECK(handled == 1 && handled_class == MPI_ERR_COUNT);
+  MPI_File_write_at_all(fh, 0, a, rank == 0 ? -1 : 0, MPI_INT, MPI_STATUS_IGNORE);
+  CHECK(handled == 2 && handled_class == MPI_ERR_ARG);
+  MPI_File_call_errhandler(fh, MPI_ERR_QUOTA);
+  CHECK(handled == 3 && handled_class == MPI_ERR_QUOTA);
+  MPI_Errhandler_free(&mine);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
+/* Nobody may write beyond 64 KiB. Each rank wants 32 KiB of its own. */
+static void file_size_limit(void) {
+  enum { mine = 32 << 10, limit = 64 << 10 };
+  static char data[mine], got[mine];
+  struct rlimit old, small;
+  MPI_Status status;
+  int n = -1;
+  MPI_File fh = open_fresh();
+  memset(data, 'a' + rank, mine);
+  signal(SIGXFSZ, SIG_IGN);
+  getrlimit(RLIMIT_FSIZE, &old);
+  small = old;
+  small.rlim_cur = limit;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const int class =
+      class_of(MPI_File_write_at_all(fh, (MPI_Offset)rank * mine, data, mine, MPI_BYTE, &status));
+  MPI_Get_elements(&status, MPI_BYTE, &n);
+  CHECK(class == (ranks > 2 ? MPI_ERR_IO : MPI_SUCCESS));
+  CHECK(n >= 0 && n <= mine && (class != MPI_SUCCESS || n == mine));
+  CHECK(n == 0 || read_back(path, (long)rank * mine, got, n) == n);
+  CHECK(memcmp(got, data, (size_t)n) == 0);
+  setrlimit(RLIMIT_FSIZE, &old);
+  written += n;
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
+static void no_file(void) {
+  MPI_File fh = MPI_FILE_NULL;
+  MPI_Offset size = 0;
+  MPI_Errhandler errhandler;
+  char byte = 0;
+  CHECK(MPI_File_get_errhandler(MPI_FILE_NULL, &errhandler) == MPI_SUCCESS);
+  CHECK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+  CHECK(MPI_File_get_size(fh, &size) != MPI_SUCCESS);
+  CHECK(MPI_File_write_at(fh, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK(MPI_File_sync(fh) != MPI_SUCCESS);
+  CHECK(MPI_File_close(&fh) != MPI_SUCCESS);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "/nonexistent/file", MPI_MODE_RDWR, MPI_INFO_NULL, &fh) !=
+        MPI_SUCCESS);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  CHECK(argc == 2);
+  path = argv[1];
+  wrong_arguments();
+  own_handler();
+  file_size_limit();
+  no_file();
+  long long sum = 0;
+  MPI_Reduce(&written, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("written %lld\n", sum);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,94 @@
+/* Every kind of write that Penstock passes on to the library, counted; and reads between taken and
+ * passed-on writes, which see all of them. `passed FILE`, any number of ranks. */
+#include <string.h>
+
+#include "check.h"
+
+enum { n = 256 };
+
+static int rank, ranks;
+static char data[n], got[n];
+static long long written;
+static MPI_File fh;
+
+static MPI_Offset mine(int slot) { return (MPI_Offset)(slot * ranks + rank) * n; }
+
+static void check_read(int slot, int value) {
+  memset(got, 0, n);
+  CHECK(MPI_File_read_at(fh, mine(slot), got, n, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  for (int i = 0; i < n; ++i) CHECK(got[i] == value);
+}
+
+static void next(int value) {
+  memset(data, value, n);
+  written += n;
+}
+
+static void nonblocking(void) {
+  MPI_Request request;
+  next(1);
+  CHECK(MPI_File_iwrite_at(fh, mine(0), data, n, MPI_BYTE, &request) == MPI_SUCCESS);
+  CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  check_read(0, 1);
+  next(2);
+  CHECK(MPI_File_seek(fh, mine(1), MPI_SEEK_SET) == MPI_SUCCESS);
+  CHECK(MPI_File_iwrite(fh, data, n, MPI_BYTE, &request) == MPI_SUCCESS);
+  CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  check_read(1, 2);
+}
+
+static void split(void) {
+  MPI_Status status;
+  int bytes = 0;
+  next(3);
+  CHECK(MPI_File_write_at_all_begin(fh, mine(2), data, n, MPI_BYTE) == MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all_end(fh, data, &status) == MPI_SUCCESS);
+  MPI_Get_elements(&status, MPI_BYTE, &bytes);
+  CHECK(bytes == n);
+  check_read(2, 3);
+}
+
+static void atomic(void) {
+  int flag = 0;
+  CHECK(MPI_File_set_atomicity(fh, 1) == MPI_SUCCESS);
+  CHECK(MPI_File_get_atomicity(fh, &flag) == MPI_SUCCESS && flag == 1);
+  next(4);
+  CHECK(MPI_File_write_at(fh, mine(3), data, n, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  check_read(3, 4);
+  CHECK(MPI_File_set_atomicity(fh, 0) == MPI_SUCCESS);
+}
+
+static void ordered(void) {
+  MPI_Status status;
+  int bytes = 0;
+  MPI_Offset position = -1;
+  CHECK(MPI_File_seek_shared(fh, 4LL * ranks * n, MPI_SEEK_SET) == MPI_SUCCESS);
+  next(5);
+  CHECK(MPI_File_write_ordered(fh, data, n, MPI_BYTE, &status) == MPI_SUCCESS);
+  MPI_Get_elements(&status, MPI_BYTE, &bytes);
+  CHECK(bytes == n);
+  check_read(4, 5);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_get_position_shared(fh, &position) == MPI_SUCCESS);
+  CHECK(position == 5LL * ranks * n);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  CHECK(argc == 2);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                      &fh) == MPI_SUCCESS);
+  nonblocking();
+  split();
+  atomic();
+  ordered();
+  CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  long long sum = 0;
+  MPI_Reduce(&written, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("written %lld\n", sum);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,84 @@
+"""Runs one MPI program with Penstock and asserts on what its log says.
+
+The program prints ``written N``: the bytes that it wrote, by its own account. The log must say that
+the engine wrote exactly these, that nothing passed through, and that the job is finished.
+"""
+
+import argparse
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--native", type=Path, required=True, help="where penstock-exec lies")
+    parser.add_argument("--flavour", required=True)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--passthrough", action="store_true", help="everything may pass through")
+    parser.add_argument("--timeout-s", type=float, default=60)
+    parser.add_argument("program", nargs="+", help="its last argument will be a fresh file name")
+    return parser.parse_args()
+
+
+def launcher(flavour: str, ranks: int) -> list[str]:
+    command = [f"mpiexec.{flavour}", "-n", str(ranks)]
+    return command + ["--oversubscribe"] if flavour == "openmpi" else command
+
+
+def run(args: argparse.Namespace, directory: Path) -> str:
+    options = [] if args.passthrough else ["--require"]
+    environment = dict(os.environ, PENSTOCK_LOG_DIR=str(directory))
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = [*launcher(args.flavour, args.ranks), str(args.native / "penstock-exec"), *options]
+    command += ["--all-ranks", "--", *args.program, str(directory / "file.dat")]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=args.timeout_s, check=False
+    )
+    sys.stderr.write(done.stdout + done.stderr)
+    if done.returncode != 0:
+        sys.exit(f"exit code {done.returncode}")
+    if "penstock: " not in done.stderr:
+        sys.exit("no summary on stderr")
+    return done.stdout
+
+
+def read_log(directory: Path) -> dict[str, object]:
+    logs = list(directory.glob("*.json"))
+    if len(logs) != 1:
+        sys.exit(f"expected one log, got {[log.name for log in logs]}")
+    if stat.S_IMODE(logs[0].stat().st_mode) != 0o600:
+        sys.exit("the log is not private")
+    return json.loads(logs[0].read_text())
+
+
+def check(args: argparse.Namespace, log: dict, written: int) -> None:
+    engine = sum(file["engine_bytes"] for file in log["files"])
+    passed = sum(file["passthrough_bytes"] for file in log["files"])
+    expected = (0, written) if args.passthrough else (written, 0)
+    if (engine, passed) != expected:
+        sys.exit(f"(engine, passed through) is {(engine, passed)}, not {expected}")
+    if log["state"] != "finished":
+        sys.exit(f"the log's state is {log['state']}")
+    if not all(file["closed"] for file in log["files"]):
+        sys.exit("a file is not closed in the log")
+
+
+def main() -> None:
+    args = parse()
+    with tempfile.TemporaryDirectory(prefix="penstock-pmpi-") as name:
+        directory = Path(name)
+        output = run(args, directory)
+        said = re.search(r"written (\d+)", output)
+        if said is None:
+            sys.exit("the program did not say what it wrote")
+        check(args, read_log(directory), int(said.group(1)))
+
+
+if __name__ == "__main__":
+    main()
