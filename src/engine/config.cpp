@@ -197,8 +197,8 @@ constexpr size_t kLargestFile = size_t(kMiB);
 
 tl::unexpected<Error> cannot_read(const std::string& path, int sys_errno) {
   return os_error("configuration",
-                  "PENSTOCK_CONFIG names " + quote(path) +
-                      ", which cannot be read; name a readable TOML file or unset the variable",
+                  "PENSTOCK_CONFIG names \"" + path +
+                      "\", which cannot be read; name a readable TOML file or unset the variable",
                   sys_errno);
 }
 
@@ -214,7 +214,7 @@ Result<std::string> read_limited(int fd, const std::string& path) {
     have += size_t(n);
   }
   if (have > kLargestFile)
-    return refuse("PENSTOCK_CONFIG names " + quote(path) + ", which is larger than 1MiB");
+    return refuse("PENSTOCK_CONFIG names \"" + path + "\", which is larger than 1MiB");
   text.resize(have);
   return text;
 }
@@ -227,7 +227,7 @@ Result<std::string> read_config_file(const std::string& path) {
   const bool regular = ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
   Result<std::string> text =
       regular ? read_limited(fd, path)
-              : refuse("PENSTOCK_CONFIG names " + quote(path) + ", which is not a regular file");
+              : refuse("PENSTOCK_CONFIG names \"" + path + "\", which is not a regular file");
   ::close(fd);
   return text;
 }

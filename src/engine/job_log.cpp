@@ -130,7 +130,7 @@ std::string degraded_clause(const std::map<std::string, int64_t>& degraded) {
   size_t i = 0;
   for (const auto& [why, n] : degraded) {
     if (i == kNamed) {
-      text += "; ... ";
+      text += "; ...";
       break;
     }
     text += (i++ == 0 ? "" : "; ") + why;

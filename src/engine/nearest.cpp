@@ -34,8 +34,8 @@ std::string nearest(std::string_view given, const std::vector<std::string_view>&
   size_t best_distance = std::numeric_limits<size_t>::max();
   for (const std::string_view word : valid) {
     const size_t d = distance(given, word);
-    // Near: more of the word is right than wrong.
-    if (d < best_distance && 2 * d < std::max(given.size(), word.size()) + 1) {
+    // Near: about half of the word is right, which leaves "edn" for "end".
+    if (d < best_distance && 2 * d <= std::max(given.size(), word.size()) + 1) {
       best = word;
       best_distance = d;
     }

@@ -1,0 +1,225 @@
+#include "engine/config.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <map>
+
+namespace penstock::engine {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Result<Config> load(const Variables& variables) {
+  return load_config([&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string refused(const Variables& variables) {
+  const auto c = load(variables);
+  return c ? "accepted" : c.error().message();
+}
+
+std::string toml_refused(std::string_view text) {
+  Config c;
+  const auto r = apply_toml(text, c);
+  return r ? "accepted" : r.error().message();
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class ConfigFile : public ::testing::Test {
+ protected:
+  void write(const std::string& text) { std::ofstream(path_) << text; }
+  void TearDown() override { ::remove(path_.c_str()); }
+  std::string path_ = ::testing::TempDir() + "penstock-config-test-" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
+};
+
+TEST(Config, WithoutAnyVariableIsTheDefault) {
+  const auto c = load({});
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->mode, Mode::serve);
+  EXPECT_EQ(to_string(c->method), to_string(default_method()));
+  EXPECT_TRUE(c->log);
+  EXPECT_FALSE(c->require || c->verify || c->quiet || c->all_ranks);
+  EXPECT_TRUE(c->log_dir.empty());
+}
+
+TEST(Config, EveryVariableReachesItsField) {
+  const auto c = load({{"PENSTOCK_METHOD", "two_phase"},
+                       {"PENSTOCK_WRITERS", "4"},
+                       {"PENSTOCK_CYCLE", "1MiB"},
+                       {"PENSTOCK_REQUIRE", "1"},
+                       {"PENSTOCK_VERIFY", "true"},
+                       {"PENSTOCK_QUIET", "1"},
+                       {"PENSTOCK_LOG", "0"},
+                       {"PENSTOCK_LOG_DIR", "/logs"},
+                       {"PENSTOCK_ALL_RANKS", "1"}});
+  ASSERT_TRUE(c) << c.error().message();
+  EXPECT_EQ(to_string(c->method),
+            "two_phase(writers=4, cycle=1MiB) + messages + pwrite + none + written");
+  EXPECT_TRUE(c->require && c->verify && c->quiet && c->all_ranks);
+  EXPECT_FALSE(c->log);
+  EXPECT_EQ(c->log_dir, "/logs");
+}
+
+TEST(Config, DisableIsANoOpEvenWhenOtherVariablesAreWrong) {
+  const auto c = load({{"PENSTOCK_DISABLE", "1"}, {"PENSTOCK_METHOD", "nonsense"}});
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->mode, Mode::off);
+  EXPECT_EQ(load({{"PENSTOCK_DISABLE", "0"}})->mode, Mode::serve);
+}
+
+TEST(Config, OffAndObserveAreWordsOfTheMethod) {
+  EXPECT_EQ(load({{"PENSTOCK_METHOD", "off"}})->mode, Mode::off);
+  EXPECT_EQ(load({{"PENSTOCK_METHOD", "observe"}})->mode, Mode::observe);
+  EXPECT_EQ(load({{"PENSTOCK_OBSERVE", "1"}})->mode, Mode::observe);
+  EXPECT_EQ(load({{"PENSTOCK_OBSERVE", "1"}, {"PENSTOCK_METHOD", "two_phase"}})->mode,
+            Mode::observe);
+  EXPECT_EQ(load({{"PENSTOCK_OBSERVE", "1"}, {"PENSTOCK_METHOD", "off"}})->mode, Mode::off);
+}
+
+TEST(Config, WrongValuesNameTheVariable) {
+  EXPECT_TRUE(says(refused({{"PENSTOCK_REQUIRE", "maybe"}}), "PENSTOCK_REQUIRE: require must be"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_METHOD", "two_fase"}}), "PENSTOCK_METHOD: algorithm"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CYCLE", "1000"}}), "multiple of 4096"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_WRITERS", "many"}}), "must be an integer"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_OBSERVE", "2"}}), "PENSTOCK_OBSERVE"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_DISABLE", "x"}}), "PENSTOCK_DISABLE"));
+}
+
+TEST(Config, AnEmptyVariableIsUnset) {
+  EXPECT_TRUE(load({{"PENSTOCK_METHOD", ""}, {"PENSTOCK_CONFIG", ""}, {"PENSTOCK_REQUIRE", ""}}));
+}
+
+TEST(Config, OptionsThatTheMethodLacksAreRefusedNotDropped) {
+  EXPECT_TRUE(says(refused({{"PENSTOCK_METHOD", "individual"}, {"PENSTOCK_WRITERS", "2"}}),
+                   "individual has no option writers"));
+}
+
+TEST(Config, ALaterMethodReplacesTheEarlierOneWithItsOptions) {
+  Config c;
+  ASSERT_TRUE(apply_toml("method = 'two_phase(writers=2)'", c));
+  ASSERT_TRUE(apply_setting("method", "individual", c));
+  EXPECT_EQ(c.method.parameters.writers, 0);
+  ASSERT_TRUE(apply_setting("method", "off", c));
+  ASSERT_TRUE(apply_setting("method", "two_phase", c));
+  EXPECT_EQ(c.mode, Mode::serve);
+}
+
+TEST(Config, ASettingByNameIsCheckedLikeAVariable) {
+  Config c;
+  EXPECT_TRUE(apply_setting("verify", "1", c));
+  EXPECT_TRUE(c.verify);
+  EXPECT_TRUE(says(apply_setting("verfy", "1", c).error().message(), "did you mean \"verify\"?"));
+  EXPECT_FALSE(apply_setting("log_dir", std::string(5000, 'x'), c));
+  EXPECT_FALSE(apply_setting("log_dir", std::string("a\0b", 3), c));
+}
+
+TEST(Toml, EveryKeyReachesItsField) {
+  Config c;
+  const auto r = apply_toml(R"(# a job
+method = "two_phase + messages + null"
+writers = 3
+cycle = "64KiB"
+require = true
+verify = true
+quiet = true
+log = false
+log_dir = "logs"
+)",
+                            c);
+  ASSERT_TRUE(r) << r.error().message();
+  EXPECT_EQ(to_string(c.method),
+            "two_phase(writers=3, cycle=64KiB) + messages + null + none + written");
+  EXPECT_TRUE(c.require && c.verify && c.quiet);
+  EXPECT_FALSE(c.log);
+  EXPECT_EQ(c.log_dir, "logs");
+  ASSERT_TRUE(apply_toml("cycle = 8192", c));
+  EXPECT_EQ(c.method.parameters.cycle_bytes, 8192);
+}
+
+TEST(Toml, AnUnknownKeyIsNamedWithItsNeighbour) {
+  EXPECT_TRUE(says(toml_refused("metod = 'auto'"), "did you mean \"method\"?"));
+  EXPECT_TRUE(says(toml_refused("[penstock]\nmethod = 'auto'"), "\"penstock\" is not known"));
+  EXPECT_TRUE(says(toml_refused("all_ranks = true"), "is not known"));
+}
+
+TEST(Toml, AWrongTypeIsNamed) {
+  EXPECT_TRUE(says(toml_refused("writers = '4'"), "writers must be an integer, got a string"));
+  EXPECT_TRUE(says(toml_refused("writers = 4.0"), "got a floating-point number"));
+  EXPECT_TRUE(says(toml_refused("require = 1"), "require must be true or false, got an integer"));
+  EXPECT_TRUE(says(toml_refused("method = ['auto']"), "got an array"));
+  EXPECT_TRUE(says(toml_refused("method.name = 'auto'"), "got a table"));
+  EXPECT_TRUE(says(toml_refused("log_dir = 2001-01-01"), "got a date"));
+  EXPECT_TRUE(says(toml_refused("cycle = true"), "got a boolean"));
+}
+
+TEST(Toml, ASyntaxErrorNamesItsLine) {
+  EXPECT_TRUE(says(toml_refused("quiet = true\nmethod = \n"), "line 2"));
+}
+
+TEST(Toml, NothingChangesWhenAnythingIsWrong) {
+  Config c;
+  EXPECT_FALSE(apply_toml("quiet = true\nwriters = -1", c));
+  EXPECT_FALSE(apply_toml("verify = true\nmethod = 'individual'\nwriters = 2", c));
+  EXPECT_FALSE(c.quiet || c.verify);
+  EXPECT_EQ(to_string(c.method), to_string(default_method()));
+}
+
+TEST(Toml, DeepNestingAndEndlessDotsAreRefusedNotFatal) {
+  std::string dots = "a";
+  for (int i = 0; i < 400'000; ++i) dots += ".a";
+  EXPECT_NE(toml_refused(dots + " = 1"), "accepted");
+  EXPECT_NE(toml_refused("a = " + std::string(300'000, '[')), "accepted");
+  EXPECT_NE(toml_refused(std::string(2 << 20, ' ')), "accepted");
+  std::string braces;
+  for (int i = 0; i < 100'000; ++i) braces += "{a=";
+  EXPECT_NE(toml_refused("a = " + braces), "accepted");
+}
+
+RC_GTEST_PROP(Toml, NoTextCrashesIt, (const std::string& text)) {
+  Config c;
+  (void)apply_toml(text, c);
+  RC_ASSERT(parse_method(to_string(c.method)).has_value());
+}
+
+TEST_F(ConfigFile, VariablesWinOverTheFile) {
+  write("method = 'two_phase'\nwriters = 2\nquiet = true\n");
+  const auto c = load({{"PENSTOCK_CONFIG", path_}, {"PENSTOCK_WRITERS", "5"}});
+  ASSERT_TRUE(c) << c.error().message();
+  EXPECT_EQ(c->method.parameters.writers, 5);
+  EXPECT_TRUE(c->quiet);
+}
+
+TEST_F(ConfigFile, AMissingFileIsAnErrorThatSaysWhatToDo) {
+  const std::string text = refused({{"PENSTOCK_CONFIG", "/nowhere/penstock.toml"}});
+  EXPECT_TRUE(says(text, "PENSTOCK_CONFIG names \"/nowhere/penstock.toml\""));
+  EXPECT_TRUE(says(text, "No such file"));
+  EXPECT_TRUE(says(text, "unset the variable"));
+}
+
+TEST_F(ConfigFile, AnErrorInTheFileNamesTheFile) {
+  write("cycle = 1000\n");
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), path_ + ": cycle must be a multiple"));
+}
+
+TEST_F(ConfigFile, WhatIsNotARegularFileOrTooLargeIsRefused) {
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", "/dev/zero"}}), "not a regular file"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", "/"}}), "not a regular file"));
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), "not a regular file"));
+  ASSERT_EQ(::remove(path_.c_str()), 0);
+  write(std::string((1 << 20) + 1, '#'));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), "larger than 1MiB"));
+}
+
+}  // namespace
+}  // namespace penstock::engine
