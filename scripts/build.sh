@@ -22,7 +22,7 @@ targets=()
 run() {
   echo "+ $*" >>"$log"
   if ! "$@" >>"$log" 2>&1 </dev/null; then
-    grep -E 'error|Error|FAILED|undefined' "$log" | head -n 20 >&2 || true
+    grep -E 'error:|Error|FAILED:|undefined reference' "$log" | head -n 20 >&2 || true
     echo "build: preset $preset failed; the whole story is in $log" >&2
     exit 1
   fi

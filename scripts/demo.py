@@ -120,6 +120,11 @@ def show_programs(console: Console, claims: Claims, count: int) -> None:
         f"\n[bold]2. Real programs, not recompiled[/]: {count} pairs each, in turn alone and with "
         "Penstock, after a warm-up"
     )
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if load > cores + 1:
+        console.print(
+            f"   [yellow]the machine is busy (load {load:.1f}, {cores} cores): times mean little[/]"
+        )
     table = Table(box=None, padding=(0, 0, 0, 3))
     for name in ("program", "MPI", "ranks", "alone, s", "Penstock, s", "alone/Penstock", ""):
         table.add_column(name, justify="left")

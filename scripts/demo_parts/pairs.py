@@ -76,7 +76,7 @@ def verdict(ratios: list[float]) -> str:
         return "faster"
     if high < 1 / 1.03:
         return "slower"
-    return "no clear difference"
+    return "unclear"
 
 
 def one_run(program: Program, output: Path, logs: Path | None, scratch: Path) -> tuple[float, int]:

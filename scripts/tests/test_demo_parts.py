@@ -25,8 +25,8 @@ def test_the_interval_is_the_order_statistic_one(count: int, low: int, high: int
     [
         ([1.5] * 6, "faster"),
         ([0.5] * 6, "slower"),
-        ([1.02] * 6, "no clear difference"),
-        ([0.9, 1.5, 1.5, 1.5, 1.5, 1.5], "no clear difference"),
+        ([1.02] * 6, "unclear"),
+        ([0.9, 1.5, 1.5, 1.5, 1.5, 1.5], "unclear"),
     ],
 )
 def test_a_verdict_says_only_what_the_interval_allows(ratios: list[float], word: str) -> None:
