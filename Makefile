@@ -30,7 +30,7 @@ check-the-checks: ## faults sown into the engine: every one must turn a suite re
 	@$(PYTHON) tests/check_the_checks.py
 
 bench-peers: build ## against ROMIO on its own two-phase ground
-	@$(PYTHON) bench/peers.py
+	@$(PYTHON) bench/peers/run.py
 
 docs-table: build ## the table of algorithms, mechanisms and sync policies in docs/
 	@$(PYTHON) scripts/docs_table.py

@@ -78,11 +78,12 @@ def pytest_step(name: str, *arguments: str) -> Step:
     return Step(name, command, junit, ROOT / arguments[0])
 
 
-def ctest_step(name: str, preset: str, *arguments: str) -> Step:
+def ctest_step(name: str, preset: str, *arguments: str, timeout_s: int = 1200) -> Step:
     """A run of ctest in a preset's build directory, with a JUnit report."""
     junit = OUT / f"{name.replace(' ', '-')}.xml"
     command = ["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--no-tests=error"]
-    return Step(name, [*command, "--output-junit", str(junit), *arguments], junit)
+    command += ["--output-junit", str(junit), *arguments]
+    return Step(name, command, junit, timeout_s=timeout_s)
 
 
 def source_steps() -> list[Step]:
@@ -105,9 +106,10 @@ def quick_steps() -> list[Step]:
         Step("build release", ["scripts/build.sh", "release"], timeout_s=2400),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         ctest_step("layers", "release", "-j", JOBS, "-LE", f"{MPI}|full"),
-        ctest_step("mpi", "release", "-L", MPI, "-LE", "full"),
+        ctest_step("mpi", "release", "-L", MPI, "-LE", "full", timeout_s=2400),
         pytest_step("python", "python/tests"),
         pytest_step("scripts", "scripts/tests"),
+        Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         pytest_step("tutorial", "tests/tutorial"),
         Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400),
         ctest_step("layers under asan", "asan", "-j", JOBS, "-LE", "full"),
