@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from penstock import joblog
@@ -16,10 +17,22 @@ from support import Cli
 LOG: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "job-log.json").read_text())
 
 
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "job-log.schema.json"
+
+
 def write(tmp_path: Path, **changes: object) -> Path:
     file = tmp_path / "log.json"
     file.write_text(json.dumps({**copy.deepcopy(LOG), **changes}))
     return file
+
+
+def test_the_sample_is_what_the_published_schema_describes() -> None:
+    jsonschema.validate(LOG, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_every_key_that_the_reader_needs_is_required_by_the_schema() -> None:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert set(joblog.JobLog.model_fields) <= set(schema["required"])
 
 
 def test_bytes_by_engine_and_passed_through_are_read(tmp_path: Path) -> None:

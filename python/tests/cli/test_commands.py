@@ -62,6 +62,25 @@ def test_a_wrong_value_is_one_line_on_stderr_and_2(cli: Cli, words: list[str], s
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("quiet = \n", "line 1"),
+        ("quite = true\n", 'did you mean "quiet"'),
+        ("writers = 2.5\n", "writers"),
+    ],
+)
+def test_a_wrong_configuration_file_is_named_before_anything_runs(
+    cli: Cli, tmp_path: Path, text: str, says: str
+) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    done = cli("run", "--config", str(file), "--", "echo", "ran")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
 def test_a_missing_launcher_gives_127(cli: Cli) -> None:
     done = cli("run", "--", "mpiexec.not-installed", "-n", "2", "true")
     assert done.returncode == 127
