@@ -57,6 +57,8 @@ int take_finalize() {
     job().finalize();
     return MPI_SUCCESS;
   });
+  // The library calls the program's attribute callbacks in there, and these may close files.
+  OutsideOfUs callbacks;
   const auto real = reinterpret_cast<int (*)()>(shim->real[PENSTOCK_ENTRY_finalize]);
   return real();
 }

@@ -110,25 +110,30 @@ void Job::ensure_log() {
   log_.emplace(absolute(config_.log_dir, start_directory_), std::move(facts));
 }
 
+void Job::met(bool all_of_world) {
+  const std::lock_guard lock(mutex_);
+  every_rank_is_here_ = every_rank_is_here_ || all_of_world;
+}
+
 void Job::opened(const OpenFile& file) {
   const std::lock_guard lock(mutex_);
   ensure_log();
-  every_rank_is_here_ = every_rank_is_here_ || file.spans_world;
-  if (file.file->comm().rank() == 0 && written_s_ == 0) write_log(false);
+  if (file.file->comm().rank() == 0 && written_s_ == 0) write_log(finished_);
 }
 
 void Job::closed(const OpenFile& file, engine::FileReport report) {
   const std::lock_guard lock(mutex_);
-  if (file.file->comm().rank() != 0) return;  // complete on rank 0 only
+  // Complete on rank 0 only; and what was counted in MPI_Finalize is not counted again.
+  if (file.file->comm().rank() != 0 || file.reported) return;
   log_->add(std::move(report));
-  write_log(false);
+  write_log(finished_);
 }
 
 void Job::tick() {
   // Read without the lock: a stale value costs one early or late rewrite.
   if (written_s_ == 0 || now_s() - written_s_ < kRewrite_s) return;
   const std::lock_guard lock(mutex_);
-  write_log(false);
+  write_log(finished_);
 }
 
 // Files that another thread is using just now are left out: the log may not wait for them.
@@ -136,7 +141,8 @@ std::vector<engine::FileReport> Job::snapshots() const {
   std::vector<engine::FileReport> reports;
   for (const OpenFilePtr& file : open_files().all()) {
     const std::unique_lock lock(file->mutex, std::try_to_lock);
-    if (lock && file->file->comm().rank() == 0) reports.push_back(file->file->snapshot());
+    if (!lock || file->reported) continue;
+    if (file->file->comm().rank() == 0) reports.push_back(file->file->snapshot());
   }
   return reports;
 }
@@ -154,7 +160,8 @@ void Job::write_log(bool finished) {
 bool Job::merge_all() {
   auto world = comm::make_mpi_comm(MPI_COMM_WORLD);
   if (!world) return false;
-  const std::string mine = world_rank_ == 0 ? std::string() : log_->encode_reports();
+  const bool has_news = world_rank_ != 0 && !log_->empty();
+  const std::string mine = has_news ? log_->encode_reports() : std::string();
   // Framed by lengths, because the texts arrive as one.
   int64_t length = int64_t(mine.size());
   const auto lengths = (*world)->gather(std::as_bytes(std::span(&length, 1)), 0);
@@ -174,24 +181,33 @@ void Job::say_summary() const {
   if (!config_.quiet) std::fprintf(stderr, "%s\n", log_->summary_line().c_str());
 }
 
+// Nobody closes these collectively any more, so each rank reports its own part.
+void Job::take_open_files() {
+  for (const OpenFilePtr& file : open_files().all()) {
+    const std::lock_guard lock(file->mutex);
+    (void)file->file->flush();  // a failure is counted and noted by the file itself
+    log_->add(file->file->snapshot());
+    file->reported = true;
+  }
+}
+
 void Job::finalize() {
   const std::lock_guard lock(mutex_);
   int initialized = 0, finalized = 0;
   PMPI_Initialized(&initialized);
   PMPI_Finalized(&finalized);
   if (initialized == 0 || finalized != 0) return;  // the library will say so
-  for (const OpenFilePtr& file : open_files().all()) {
-    const std::lock_guard file_lock(file->mutex);
-    (void)file->file->flush();  // counted and noted by the file itself
-  }
-  if (log_ || config_.all_ranks) ensure_log();
-  const bool merged = (every_rank_is_here_ || config_.all_ranks) && merge_all();
+  finished_ = true;
+  const bool all_meet = every_rank_is_here_ || config_.all_ranks;
+  if (all_meet) ensure_log();
+  take_open_files();
+  const bool merged = all_meet && merge_all();
   if (world_rank_ != 0 && merged) {
     // World rank 0 has these reports now.
     if (written_s_ != 0 && config_.log) (void)::unlink(log_->path().c_str());
     return;
   }
-  if (!log_ || (written_s_ == 0 && !(world_rank_ == 0 && merged))) return;
+  if (!log_ || (log_->empty() && !merged)) return;
   write_log(true);
   say_summary();
 }

@@ -22,6 +22,8 @@ class Job {
   const engine::Config& config() const noexcept { return config_; }
   const std::string& config_error() const noexcept { return config_error_; }
 
+  // The ranks of a communicator have met in an open, whether or not that succeeded here.
+  void met(bool all_of_world);
   // After the file is in the side map. The first file of a process that is rank 0 of it starts a
   // log.
   void opened(const OpenFile& file);
@@ -33,6 +35,7 @@ class Job {
 
  private:
   void ensure_log();
+  void take_open_files();
   void write_log(bool finished);
   std::vector<engine::FileReport> snapshots() const;
   bool merge_all();
@@ -45,6 +48,7 @@ class Job {
   double start_unix_s_ = 0;
   int world_rank_ = 0, world_size_ = 1;
   std::optional<engine::JobLog> log_;
+  bool finished_ = false;              // MPI_Finalize has come; files may still be closed inside it
   bool complained_ = false;            // that the log cannot be written
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
   std::atomic<double> written_s_ = 0;  // the log, last; 0: this process writes none

@@ -20,8 +20,8 @@ struct OpenFile {
   std::unique_ptr<engine::File> file;
   std::string path;
   bool writable = false;
-  bool spans_world = false;    // opened by every rank of MPI_COMM_WORLD
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
+  bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   bool wrote_outside = false;  // the library itself wrote since the last sync
 };
 

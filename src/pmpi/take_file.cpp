@@ -60,8 +60,8 @@ void open_ours(MPI_Comm comm, const engine::OpenInfo& info, MPI_File handle) {
   auto file = std::make_shared<OpenFile>();
   file->path = info.path;
   file->writable = info.writable;
-  file->spans_world = spans_world(comm);
   file->file = engine::File::open(*std::move(ranks), info);
+  job().met(spans_world(comm));
   if (!info.opened_here) return;
   open_files().insert(handle, file);
   job().opened(*file);
@@ -122,11 +122,6 @@ int take_get_info(MPI_File handle, MPI_Info* info) {
     }
     return rc;
   });
-}
-
-int take_call_errhandler(MPI_File handle, int error) {
-  OutsideOfUs callback;
-  return PENSTOCK_REAL(call_errhandler)(handle, error);
 }
 
 }  // namespace penstock::pmpi

@@ -65,6 +65,9 @@ static void own_handler(void) {
   CHECK(handled == 2 && handled_class == MPI_ERR_ARG);
   MPI_File_call_errhandler(fh, MPI_ERR_QUOTA);
   CHECK(handled == 3 && handled_class == MPI_ERR_QUOTA);
+  /* Raised by the library itself. */
+  MPI_File_read_at(fh, 0, a, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE);
+  CHECK(handled == 4 && handled_class == MPI_ERR_TYPE);
   MPI_Errhandler_free(&mine);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }

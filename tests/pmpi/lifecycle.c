@@ -1,0 +1,65 @@
+/* Files at the edges of a job: `lifecycle WHAT FILE`, any number of ranks.
+ *   self       each rank writes a file of its own, on MPI_COMM_SELF
+ *   left-open  a file is still open at MPI_Finalize
+ *   late       a file is closed inside MPI_Finalize, by an attribute's callback
+ *   nothing    no file at all
+ *   killed     writes, then dies by SIGKILL */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static MPI_File fh;
+
+static int close_late(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)comm, (void)key, (void)value, (void)extra;
+  return MPI_File_close(&fh);
+}
+
+static long long write_one(MPI_Comm comm, const char* path) {
+  int rank;
+  char data[1000];
+  MPI_Comm_rank(comm, &rank);
+  memset(data, 'x', sizeof data);
+  CHECK(MPI_File_open(comm, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &fh) ==
+        MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all(fh, 1000 * rank, data, 1000, MPI_BYTE, MPI_STATUS_IGNORE) ==
+        MPI_SUCCESS);
+  return 1000;
+}
+
+static long long write_own(int rank, const char* path) {
+  char own[4096];
+  snprintf(own, sizeof own, "%s.%d", path, rank);
+  const long long n = write_one(MPI_COMM_SELF, own);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  return n;
+}
+
+static void close_in_finalize(void) {
+  int key;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &close_late, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  CHECK(argc == 3);
+  const char* what = argv[1];
+  int rank;
+  long long mine = 0, sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (strcmp(what, "self") == 0) {
+    mine = write_own(rank, argv[2]);
+  } else if (strcmp(what, "nothing") != 0) {
+    mine = write_one(MPI_COMM_WORLD, argv[2]);
+  }
+  if (strcmp(what, "late") == 0) close_in_finalize();
+  MPI_Reduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("written %lld\n", sum);
+  fflush(stdout);
+  if (strcmp(what, "killed") == 0) raise(SIGKILL);
+  MPI_Finalize();
+  return 0;
+}
