@@ -74,16 +74,20 @@ class Counted {
   MPI_Status own_{};
 };
 
+engine::CallKind kind_passed(const EntryFacts& facts) noexcept {
+  if (is_write(facts)) return kind_of(facts);
+  return facts.treatment == Treatment::READ ? engine::CallKind::read : engine::CallKind::other;
+}
+
 int pass_counted(int entry, const Words& words, OpenFile& file) {
   const EntryFacts& facts = kEntries[size_t(entry)];
   const Counted call(facts, words);
   const double begin_s = now_s();
   const int rc = call_real(entry, call.words());
   const double elapsed_s = now_s() - begin_s;
-  const bool write = is_write(facts);
-  if (write) file.wrote_outside = true;
-  file.file->passed_through(write ? kind_of(facts) : engine::CallKind::read,
-                            rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s, facts.name.data());
+  if (is_write(facts)) file.wrote_outside = true;
+  file.file->passed_through(kind_passed(facts), rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
+                            facts.name.data());
   return rc;
 }
 
@@ -119,8 +123,7 @@ int pass(int entry, const Words& words) {
   if (const ErrorClass flushed = file->file->flush(); flushed != ErrorClass::none) {
     return raise(from_word<MPI_File>(words[0]), mpi_class(flushed));
   }
-  const int rc = facts.treatment == Treatment::FLUSH ? call_real(entry, words)
-                                                     : pass_counted(entry, words, *file);
+  const int rc = pass_counted(entry, words, *file);
   job().tick();
   return rc;
 }
