@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from run_mpi import (
     Bench,
+    Outcome,
     Penstock,
     Suite,
     arguments,
@@ -46,6 +48,7 @@ class Batch:
     ranks: int
     options: dict[str, int] = field(default_factory=dict)
     alone: bool = True  # the library alone can run these cases
+    program: str = "views"
 
     def arguments(self, directory: Path) -> list[str]:
         return [f"--dir={directory}", *(f"--{k}={v}" for k, v in self.options.items())]
@@ -66,6 +69,7 @@ def batches(flavour: str) -> list[Batch]:
         views(4, 14, 4 if slow else 30),
         views(8, 18, 1 if slow else 6),
         views(2, 22, 2, large=1),
+        *(Batch(f"files.{n}", n, program="files") for n in (1, 2, 3)),
         Batch("views.pairs.2", 2, {"seed": 32, "cases": 20, "pairs": 1}, alone=not slow),
     ]
 
@@ -83,8 +87,9 @@ def run_alone(bench: Bench, suite: Suite, batch: Batch) -> None:
         suite.skip(case, "MPICH 4.0 aborts on its own pair types: the naive oracle alone decides")
         return
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
-        program = [str(bench.program("views")), *batch.arguments(Path(directory))]
-        program += ["--holes=undefined", f"--skip={','.join(exceptions(bench.flavour, batch))}"]
+        program = [str(bench.program(batch.program)), *batch.arguments(Path(directory))]
+        if batch.program == "views":
+            program += ["--holes=undefined", f"--skip={','.join(exceptions(bench.flavour, batch))}"]
         options = SOUND_OPENMPI if bench.flavour == "openmpi" else ()
         out = launch(bench, batch.ranks, program, mpi_options=options, timeout_s=120)
     suite.check(case, program_problems(out), out)
@@ -92,7 +97,7 @@ def run_alone(bench: Bench, suite: Suite, batch: Batch) -> None:
 
 def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
-        program = [str(bench.program("views")), *batch.arguments(Path(directory))]
+        program = [str(bench.program(batch.program)), *batch.arguments(Path(directory))]
         out = launch(bench, batch.ranks, program, penstock=Penstock(method), timeout_s=120)
     problems = program_problems(out) + served_problems(out, METHODS[method])
     suite.check(f"{method} {batch.name}", problems, out)
@@ -102,11 +107,47 @@ def run_null(bench: Bench, suite: Suite) -> None:
     """The mechanism that drops everything: the same calls, an untouched file."""
     batch = Batch("views.null.2", 2, {"seed": 42, "cases": 10, "null": 1})
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
-        program = [str(bench.program("views")), *batch.arguments(Path(directory))]
+        program = [str(bench.program(batch.program)), *batch.arguments(Path(directory))]
         method = "two_phase + messages + null"
         out = launch(bench, 2, program, penstock=Penstock(method), timeout_s=120)
     problems = program_problems(out) + served_problems(out, "two_phase")
     suite.check(f"{method} {batch.name}", problems, out)
+
+
+def run_passed(bench: Bench, suite: Suite, name: str) -> None:
+    """What must not be taken over is not: every byte by the library, and right; REQUIRE stops."""
+    for require in (False, True):
+        with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
+            program = [str(bench.program("pass_through")), name, f"--dir={directory}"]
+            how = Penstock("two_phase", require=require)
+            out = launch(bench, 2, program, penstock=how, timeout_s=60)
+        problems = must_stop(out) if require else must_pass(out)
+        suite.check(f"pass_through {name}{' required' if require else ''}", problems, out)
+
+
+def must_pass(out: Outcome) -> list[str]:
+    problems = program_problems(out)
+    if not out.logs:
+        return [*problems, "no job log"]
+    wanted = {"engine_bytes": 0, "passthrough_bytes": out.result().get("bytes", -1)}
+    for key, value in wanted.items():
+        if out.total(key) != value:
+            problems.append(f"{key} {out.total(key)}, not {value}")
+    if not any(file["degraded"] for log in out.logs for file in log["files"]):
+        problems.append("the log gives no reason")
+    return problems
+
+
+def must_stop(out: Outcome) -> list[str]:
+    problems = [] if out.code != 0 and not out.hung else ["was not stopped"]
+    if "PENSTOCK_REQUIRE" not in out.errors + out.output:
+        problems.append("no message names PENSTOCK_REQUIRE")
+    return problems
+
+
+def must_pass_through() -> list[str]:
+    cases = tomllib.loads((HERE / "must-pass-through.toml").read_text())["case"]
+    return [case["name"] for case in cases if case["reason"]]
 
 
 def main() -> int:
@@ -125,6 +166,9 @@ def main() -> int:
                 run_served(bench, suite, batch, method)
     if not options.alone and options.only in "null":
         run_null(bench, suite)
+    for name in must_pass_through():
+        if not options.alone and options.only in f"pass_through {name}":
+            run_passed(bench, suite, name)
     return suite.finish()
 
 
