@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Finds the cases in which a library alone is wrong, one launch each, and prints rows for
-oracle-exceptions.md. Not part of the checks: run it when the cases change."""
+"""Prints the rows of oracle-exceptions.md: cases in which a library alone is wrong.
+
+One launch each. With --served: which of the listed cases also fail under Penstock. Not part of
+the checks: run it when the cases change.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
-from run import SOUND_OPENMPI, batches
-from run_mpi import Bench, Outcome, arguments, launch
+from run import SOUND_OPENMPI, Batch, batches, exceptions
+from run_mpi import Bench, Outcome, Penstock, arguments, launch
 
 
 def reason(out: Outcome) -> str:
@@ -22,21 +25,34 @@ def reason(out: Outcome) -> str:
     return f"ends with {out.code}"
 
 
+def one_case(bench: Bench, batch: Batch, case: int, penstock: Penstock | None) -> Outcome:
+    mpi_options = SOUND_OPENMPI if bench.flavour == "openmpi" and penstock is None else ()
+    with tempfile.TemporaryDirectory(prefix="penstock-survey-") as directory:
+        program = [str(bench.program(batch.program)), *batch.arguments(Path(directory))]
+        program = [p for p in program if not p.startswith("--cases=")]
+        program += [f"--first={case}", "--cases=1"]
+        if penstock is None:
+            program.append("--holes=undefined")
+        return launch(
+            bench, batch.ranks, program, penstock=penstock, mpi_options=mpi_options, timeout_s=15
+        )
+
+
 def main() -> int:
-    options = arguments(__doc__ or "").parse_args()
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--served", action="store_true")
+    options = parser.parse_args()
     bench = Bench(options.build.resolve(), options.mpi)
-    mpi_options = SOUND_OPENMPI if options.mpi == "openmpi" else ()
+    penstock = Penstock("two_phase(writers=2, cycle=4KiB)") if options.served else None
+    library = options.mpi + (" served" if options.served else "")
     for batch in batches(options.mpi):
-        if not batch.alone or options.only not in batch.name:
+        if not batch.alone or batch.program != "views" or options.only not in batch.name:
             continue
-        for case in range(batch.options["cases"]):
-            with tempfile.TemporaryDirectory(prefix="penstock-survey-") as directory:
-                program = [str(bench.program("views")), *batch.arguments(Path(directory))]
-                program += ["--holes=undefined", f"--first={case}", "--cases=1"]
-                program = [p for p in program if p != f"--cases={batch.options['cases']}"]
-                out = launch(bench, batch.ranks, program, mpi_options=mpi_options, timeout_s=15)
+        every = range(batch.options["cases"])
+        for case in map(int, exceptions(options.mpi, batch)) if options.served else every:
+            out = one_case(bench, batch, case, penstock)
             if out.code != 0 or out.hung:
-                print(f"| {options.mpi} | {batch.name} | {case} | {reason(out)} |", flush=True)
+                print(f"| {library} | {batch.name} | {case} | {reason(out)} |", flush=True)
     return 0
 
 

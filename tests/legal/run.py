@@ -95,6 +95,7 @@ def run_ending(bench: Bench, suite: Suite, how: str) -> None:
 
 def run_without_mpi(bench: Bench, suite: Suite) -> None:
     """Programs that are not MPI programs run as ever: output, exit code, signal, no log."""
+    wrapper = [str(bench.penstock_exec), "--mpi", bench.flavour]
     for command, code in (
         (["/bin/true"], 0),
         (["/bin/sh", "-c", "echo $((6*7)); exit 5"], 5),
@@ -103,7 +104,7 @@ def run_without_mpi(bench: Bench, suite: Suite) -> None:
     ):
         with tempfile.TemporaryDirectory(prefix="penstock-log-") as log_dir:
             served = subprocess.run(
-                [str(bench.penstock_exec), "--log-dir", log_dir, "--", *command],
+                [*wrapper, "--log-dir", log_dir, "--", *command],
                 capture_output=True,
                 text=True,
                 timeout=30,
