@@ -37,7 +37,8 @@ void set_actual_rate(FileReport& r, const DeviceFacts& d) {
   } else {
     const int64_t there = std::max<int64_t>(0, bytes - *d.unwritten_bytes);
     r.actual_rate = double(there) / (1e-9 * double(std::max<int64_t>(d.until_close_ns, 1)));
-    r.actual_rate_source = "cachestat";
+    r.actual_rate_source =
+        there > 0 ? "cachestat" : "cachestat: at close the device had none of it yet";
   }
 }
 

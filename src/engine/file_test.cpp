@@ -1,0 +1,289 @@
+// An open file, on threads: who is told what, and what the report says.
+#include "engine/file.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "comm/thread_comm.hpp"
+#include "io/faulty.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::engine {
+namespace {
+
+// The Comm of a team's member, owned by a File as it owns a duplicated communicator.
+class Borrowed final : public comm::Comm {
+ public:
+  explicit Borrowed(comm::Comm& c) : c_(c) {}
+  int rank() const noexcept override { return c_.rank(); }
+  int size() const noexcept override { return c_.size(); }
+  int nodes() const noexcept override { return c_.nodes(); }
+  int cores_per_node() const noexcept override { return c_.cores_per_node(); }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return c_.allgather(mine, all);
+  }
+  Result<void> all_max(std::span<int64_t> values) override { return c_.all_max(values); }
+  Result<void> all_sum(std::span<int64_t> values) override { return c_.all_sum(values); }
+  Result<void> barrier() override { return c_.barrier(); }
+  Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override {
+    return c_.gather(mine, root);
+  }
+  std::unique_ptr<comm::Transfers> transfers() override { return c_.transfers(); }
+
+ private:
+  comm::Comm& c_;
+};
+
+OpenInfo info_for(const std::string& path) {
+  OpenInfo info;
+  info.path = path;
+  info.writable = true;
+  return info;
+}
+
+std::unique_ptr<File> open(comm::Comm& comm, const OpenInfo& info) {
+  return File::open(std::make_unique<Borrowed>(comm), info);
+}
+
+Write write_of(const std::vector<char>& data, int64_t position,
+               CallKind kind = CallKind::write_at_all) {
+  Write w;
+  w.kind = kind;
+  w.position_bytes = position;
+  w.memory = data.data();
+  w.memory_type = layout::LoopTree::bytes(1);
+  w.memory_count = int64_t(data.size());
+  return w;
+}
+
+// A mechanism whose fsync or close fails.
+template <int sync_errno, int close_errno>
+const io::Mechanism& failing() {
+  static const io::Mechanism m{
+      .name = "failing",
+      .summary = "",
+      .alignment_bytes = 1,
+      .writes_file = true,
+      .unavailable = nullptr,
+      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
+        auto inner = io::find_mechanism("pwrite")->open(r);
+        if (!inner) return tl::unexpected(inner.error());
+        io::FaultPlan plan;
+        plan.sync_errno = sync_errno;
+        plan.close_errno = close_errno;
+        return std::make_unique<io::FaultyFile>(*std::move(inner), plan);
+      }};
+  return m;
+}
+
+TEST(File, ReportsEveryByteOnceAndTheAlgorithmThatRan) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method = *parse_method("two_phase(writers=2, cycle=4KiB)");
+    auto f = open(comm, info);
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    const std::vector<char> data(5000, char('a' + comm.rank()));
+    const WriteResult r = f->write_all(write_of(data, comm.rank() * 5000));
+    EXPECT_EQ(r.agreed, ErrorClass::none);
+    EXPECT_EQ(r.bytes, 5000);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.engine_bytes, 15000);
+    EXPECT_EQ(report.sum.passthrough_bytes, 0);
+    EXPECT_EQ(report.algorithms, (std::map<std::string, int64_t>{{"two_phase", 3}}));
+    EXPECT_EQ(report.ranks, 3);
+    EXPECT_GT(report.application_rate, 0);
+    EXPECT_TRUE(report.degraded.empty());
+  });
+  EXPECT_EQ(file.contents().size(), 15000u);
+}
+
+TEST(File, ChoosesByTheRuleWhoShuffles) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, info_for(file.path()));
+    const std::vector<char> data(4096, 'x');
+    (void)f->write_all(write_of(data, comm.rank() * 4096));  // disjoint: individual
+    const auto tile = layout::LoopTree::resized(layout::LoopTree::bytes(64), 0, 128);
+    f->set_view(*layout::FileView::make(comm.rank() * 64, 1, *tile), "");
+    (void)f->write_all(write_of(data, 0));  // interleaved: two_phase
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.algorithms,
+                (std::map<std::string, int64_t>{{"individual", 2}, {"two_phase", 2}}));
+    }
+  });
+}
+
+TEST(File, PassesThroughWhenRanksAreConfiguredDifferently) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    if (comm.rank() == 1) info.config.method = *parse_method("two_phase(writers=1)");
+    auto f = open(comm, info);
+    EXPECT_FALSE(f->served());
+    EXPECT_EQ(f->why_unserved(), "ranks are configured with different methods");
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+TEST(File, TellsEveryRankWhenFsyncFails) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method.mechanism = &failing<EIO, 0>();
+    auto f = open(comm, info);
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    const std::vector<char> data(100, 'x');
+    EXPECT_EQ(f->write_all(write_of(data, 100 * comm.rank())).agreed, ErrorClass::none);
+    EXPECT_EQ(f->sync(), ErrorClass::io);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.sum.errors, 3);
+      EXPECT_NE(report.first_error, "");
+      EXPECT_NE(report.actual_rate_source, "fsync");
+    }
+  });
+}
+
+TEST(File, TellsEveryRankWhenCloseFails) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method.mechanism = &failing<0, ENOSPC>();
+    auto f = open(comm, info);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::no_space);
+  });
+}
+
+TEST(File, TheSyncPolicyEndMakesCloseReportAFailingFsync) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method.mechanism = &failing<EIO, 0>();
+    info.config.method.sync = io::find_sync_policy("end");
+    auto f = open(comm, info);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::io);
+  });
+}
+
+TEST(File, PassesAllRanksThroughWhenOneCannotBeServed) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.opened_here = comm.rank() != 2;
+    auto f = open(comm, info);
+    EXPECT_FALSE(f->served());
+    EXPECT_NE(f->why_unserved(), "");
+    f->passed_through(CallKind::write_at, 77, 0.001, "write_at");
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.sum.passthrough_bytes, 3 * 77);
+      EXPECT_FALSE(report.degraded.empty());
+    }
+  });
+}
+
+TEST(File, AViewThatIsNotMonotoneOnOneRankIsPassedThroughOnAllUntilTheNext) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, info_for(file.path()));
+    const auto overlapping = layout::LoopTree::resized(layout::LoopTree::bytes(64), 0, 32);
+    f->set_view(comm.rank() == 1 ? *layout::FileView::make(0, 1, *overlapping) : layout::FileView(),
+                "");
+    EXPECT_FALSE(f->served());
+    f->set_view(layout::FileView(), "");
+    EXPECT_TRUE(f->served());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+TEST(File, CountsWholeEtypesInTheStatus) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    static const io::Mechanism full{
+        .name = "full",
+        .summary = "",
+        .alignment_bytes = 1,
+        .writes_file = true,
+        .unavailable = nullptr,
+        .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
+          auto inner = io::find_mechanism("pwrite")->open(r);
+          if (!inner) return tl::unexpected(inner.error());
+          io::FaultPlan plan;
+          plan.at_offset = 1005;
+          plan.write_errno = ENOSPC;
+          return std::make_unique<io::FaultyFile>(*std::move(inner), plan);
+        }};
+    info.config.method.mechanism = &full;
+    auto f = open(comm, info);
+    f->set_view(*layout::FileView::make(0, 8, layout::LoopTree::bytes(8)), "");
+    const std::vector<char> data(2000, 'x');
+    const WriteResult r = f->write(write_of(data, 0, CallKind::write_at));
+    EXPECT_EQ(r.agreed, ErrorClass::no_space);
+    EXPECT_EQ(r.bytes, 1000);
+    FileReport report;
+    (void)f->close(report);
+    EXPECT_EQ(report.sum.engine_bytes, 1005);
+  });
+  EXPECT_EQ(file.contents().size(), 1005u);
+}
+
+// --- verify ---
+
+// Writes, lets somebody damage the file, and closes; gives what rank 0's report says.
+FileReport verified(int damage_at, bool rewrite) {
+  const io::TemporaryFile file;
+  FileReport of_rank_0;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto f = open(comm, info);
+    const std::vector<char> data(10000, char('a' + comm.rank()));
+    (void)f->write_all(write_of(data, comm.rank() * 10000));
+    if (rewrite && comm.rank() == 1) (void)f->write(write_of(data, 5000, CallKind::write_at));
+    (void)comm.barrier();
+    if (damage_at >= 0 && comm.rank() == 0) {
+      const int fd = ::open(file.path().c_str(), O_WRONLY);
+      EXPECT_EQ(::pwrite(fd, "!", 1, damage_at), 1);
+      ::close(fd);
+    }
+    FileReport report;
+    const ErrorClass told = f->close(report);
+    EXPECT_EQ(told, damage_at >= 0 ? ErrorClass::io : ErrorClass::none);
+    if (comm.rank() == 0) of_rank_0 = report;
+  });
+  return of_rank_0;
+}
+
+TEST(Verify, FindsAllBytesThatAreAsWritten) {
+  const FileReport r = verified(-1, false);
+  EXPECT_EQ(r.verified_bytes, 20000);
+  EXPECT_EQ(r.mismatched_bytes, 0);
+}
+
+TEST(Verify, FindsAByteThatSomebodyChangedAndTellsEveryRank) {
+  EXPECT_GT(verified(12345, false).mismatched_bytes, 0);
+}
+
+TEST(Verify, DoesNotTakeAnotherRanksLaterWriteForDamage) {
+  const FileReport r = verified(-1, true);
+  EXPECT_EQ(r.mismatched_bytes, 0);
+  EXPECT_GT(r.unverified_bytes, 0);
+}
+
+}  // namespace
+}  // namespace penstock::engine
