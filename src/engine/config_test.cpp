@@ -185,6 +185,15 @@ TEST(Toml, DeepNestingAndEndlessDotsAreRefusedNotFatal) {
   EXPECT_NE(toml_refused("a = " + braces), "accepted");
 }
 
+TEST(Toml, CharactersBeyondAsciiAreRefusedOutsideStringsAndKeptInside) {
+  for (const char* text :
+       {"cl\u00e9 = 1", "\ufebf'ui", "quiet = true \u00fc", "\u1681", "\u2cbf = 1"})
+    EXPECT_NE(toml_refused(text), "accepted") << text;
+  Config c;
+  ASSERT_TRUE(apply_toml("log_dir = 'caf\u00e9' # \u00fc", c));
+  EXPECT_EQ(c.log_dir, "caf\u00e9");
+}
+
 RC_GTEST_PROP(Toml, NoTextCrashesIt, (const std::string& text)) {
   Config c;
   (void)apply_toml(text, c);
