@@ -37,7 +37,8 @@ class Cursor {
   int64_t position() const noexcept { return position_; }
 
   // The longest run that starts here, of at most `max_bytes` bytes, and moves behind it.
-  // A block is split when it must be. REQUIRES max_bytes >= 1 and data left.
+  // A block is split when it must be. REQUIRES max_bytes >= 1, data
+  // left, and position() + max_bytes <= INT64_MAX.
   Run next(int64_t max_bytes);
 
  private:

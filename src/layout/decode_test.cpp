@@ -15,8 +15,10 @@ RC_GTEST_PROP(Decode, AgreesWithTheTypemapInEverything, (const std::vector<uint8
       const uint8_t drawn = seed.empty() ? 0 : seed[i % seed.size()];
       bytes.push_back(uint8_t(mix(uint64_t(salt) * 1000 + i, drawn) >> 20));
     }
-    oracle::Choices choices(bytes);
-    RC_ASSERT(oracle::check_random_type(choices) == "");
+    for (int aspect = 0; aspect < oracle::kAspects; ++aspect) {
+      oracle::Choices choices(bytes);
+      RC_ASSERT(oracle::check_random_type(choices, oracle::Aspect(aspect)) == "");
+    }
   }
 }
 

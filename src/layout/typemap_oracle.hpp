@@ -83,7 +83,7 @@ class Generator {
   }
 
  private:
-  static constexpr size_t kMaxBytes = 300;  // of one typemap, so that naive lists stay short
+  static constexpr size_t kMaxBytes = 150;  // of one typemap, so that naive lists stay short
 
   // Of copies of a child, so that the whole stays small.
   int64_t count_for(const Typemap& child, int64_t other = 1) {

@@ -37,16 +37,11 @@ std::string check_damaged_view(oracle::Choices& c) {
 
 std::string check(std::span<const uint8_t> input) {
   oracle::Choices choices(input);
-  switch (choices.byte() % 4) {
-    case 0:
-      return oracle::check_random_type(choices);
-    case 1:
-      return oracle::check_nonsense(choices);
-    case 2:
-      return check_damaged_view(choices);
-    default:
-      return check_wire_bytes(std::as_bytes(input.subspan(input.empty() ? 0 : 1)));
-  }
+  const int what = choices.byte() % (oracle::kAspects + 3);
+  if (what < oracle::kAspects) return oracle::check_random_type(choices, oracle::Aspect(what));
+  if (what == oracle::kAspects) return oracle::check_nonsense(choices);
+  if (what == oracle::kAspects + 1) return check_damaged_view(choices);
+  return check_wire_bytes(std::as_bytes(input.subspan(input.empty() ? 0 : 1)));
 }
 
 }  // namespace
