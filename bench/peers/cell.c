@@ -20,7 +20,7 @@
 
 static int rank, ranks;
 
-static void check(int code, const char *what) {
+static void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length;
@@ -32,7 +32,7 @@ static void check(int code, const char *what) {
 /* Memory that was just used is handed out faster than memory that went cold: every
  * competitor starts with the same warm memory. */
 static void warm_memory(size_t bytes) {
-  char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return;
   madvise(p, bytes, MADV_HUGEPAGE);
   for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
@@ -81,11 +81,13 @@ static struct Pattern subarray3d(size_t bytes_per_call) {
   return p;
 }
 
-static struct Pattern make_pattern(const char *name, size_t bytes_per_call, int calls) {
-  if (!strncmp(name, "interleaved:", 12)) return interleaved(strtoul(name + 12, NULL, 10), bytes_per_call, calls);
+static struct Pattern make_pattern(const char* name, size_t bytes_per_call, int calls) {
+  if (!strncmp(name, "interleaved:", 12))
+    return interleaved(strtoul(name + 12, NULL, 10), bytes_per_call, calls);
   if (!strcmp(name, "subarray3d")) return subarray3d(bytes_per_call);
   if (strcmp(name, "contiguous")) {
-    fprintf(stderr, "cell: no such pattern: %s (contiguous, interleaved:BYTES, subarray3d)\n", name);
+    fprintf(stderr, "cell: no such pattern: %s (contiguous, interleaved:BYTES, subarray3d)\n",
+            name);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   struct Pattern p = {.type = MPI_BYTE, .count = (int)bytes_per_call, .bytes = bytes_per_call};
@@ -94,7 +96,7 @@ static struct Pattern make_pattern(const char *name, size_t bytes_per_call, int 
   return p;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -103,9 +105,10 @@ int main(int argc, char **argv) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   const int calls = atoi(argv[4]), sync_at_end = atoi(argv[5]);
-  struct Pattern p = make_pattern(argv[1], (size_t)(atof(argv[3]) * 1048576) / (size_t)calls, calls);
+  struct Pattern p =
+      make_pattern(argv[1], (size_t)(atof(argv[3]) * 1048576) / (size_t)calls, calls);
   MPI_Type_commit(&p.filetype);
-  char *data = malloc(p.bytes);
+  char* data = malloc(p.bytes);
   for (size_t i = 0; i < p.bytes; ++i) data[i] = (char)(i * 7 + (size_t)rank * 131);
   if (rank == 0) unlink(argv[2]);
   warm_memory((size_t)3 << 30 >> (ranks > 1));
@@ -113,8 +116,11 @@ int main(int argc, char **argv) {
 
   const double begin = MPI_Wtime();
   MPI_File file;
-  check(MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file), "open");
-  check(MPI_File_set_view(file, p.displacement, p.type, p.filetype, "native", MPI_INFO_NULL), "set_view");
+  check(MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
+                      &file),
+        "open");
+  check(MPI_File_set_view(file, p.displacement, p.type, p.filetype, "native", MPI_INFO_NULL),
+        "set_view");
   for (int i = 0; i < calls; ++i)
     check(MPI_File_write_all(file, data, p.count, p.type, MPI_STATUS_IGNORE), "write_all");
   if (sync_at_end) check(MPI_File_sync(file), "sync");
@@ -122,7 +128,8 @@ int main(int argc, char **argv) {
   double mine = MPI_Wtime() - begin, slowest;
   MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    printf("{\"seconds\": %.6f, \"bytes\": %zu}\n", slowest, p.bytes * (size_t)calls * (size_t)ranks);
+    printf("{\"seconds\": %.6f, \"bytes\": %zu}\n", slowest,
+           p.bytes * (size_t)calls * (size_t)ranks);
   MPI_Type_free(&p.filetype);
   free(data);
   MPI_Finalize();

@@ -54,7 +54,9 @@ def run_once(command: list[str], log_dir: Path) -> dict[str, Any]:
     return sample
 
 
-def commands(spec: dict[str, Any], cell: dict[str, Any], build: Path, data: Path, logs: Path) -> dict[str, list[str]]:
+def commands(
+    spec: dict[str, Any], cell: dict[str, Any], build: Path, data: Path, logs: Path
+) -> dict[str, list[str]]:
     program = [
         str(build / "bench" / f"cell_{spec['mpi']}"),
         cell["pattern"],
@@ -66,7 +68,14 @@ def commands(spec: dict[str, Any], cell: dict[str, Any], build: Path, data: Path
     launcher = [f"mpiexec.{spec['mpi']}", "-n", str(spec["ranks"])]
     if spec["mpi"] == "openmpi":
         launcher += ["--oversubscribe"]
-    penstock = [str(build / "native" / "penstock-exec"), "--quiet", "--require", "--log-dir", str(logs), "--"]
+    penstock = [
+        str(build / "native" / "penstock-exec"),
+        "--quiet",
+        "--require",
+        "--log-dir",
+        str(logs),
+        "--",
+    ]
     return {"alone": launcher + program, "penstock": launcher + penstock + program}
 
 
@@ -122,10 +131,14 @@ def show(rows: list[dict[str, Any]], spec: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cells", type=Path, default=HERE / "romio_cells.toml")
     parser.add_argument("--build", type=Path, default=HERE.parent.parent / "build" / "release")
-    parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()), help="where the data goes")
+    parser.add_argument(
+        "--dir", type=Path, default=Path(tempfile.gettempdir()), help="where the data goes"
+    )
     parser.add_argument("--json", type=Path, help="keep every raw sample in this file")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, help="instead of the file's")
@@ -135,7 +148,10 @@ def main() -> int:
     spec["rounds"] = args.rounds or spec["rounds"]
     if args.cell:
         spec["cell"] = [c for c in spec["cell"] if c["name"] in args.cell]
-    print(f"seed {args.seed}, {spec['rounds']} rounds, {spec['ranks']} ranks, {spec['mpi']}", file=sys.stderr)
+    print(
+        f"seed {args.seed}, {spec['rounds']} rounds, {spec['ranks']} ranks, {spec['mpi']}",
+        file=sys.stderr,
+    )
     rows = measure(spec, args.build, args.dir, args.seed)
     show(rows, spec)
     if args.json:

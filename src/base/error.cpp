@@ -10,9 +10,9 @@ namespace penstock {
 
 const char* to_string(ErrorClass c) noexcept {
   static constexpr std::array<const char*, kErrorClasses> kNames = {
-      "none",     "argument", "unsupported",    "no_such_file", "access",    "read_only",
-      "no_space", "quota",    "file_too_large", "io",           "no_memory", "communication",
-      "internal"};
+      "none",      "argument",      "unsupported", "no_such_file",   "access",
+      "read_only", "no_space",      "quota",       "file_too_large", "io",
+      "no_memory", "communication", "internal"};
   const auto i = size_t(c);
   return i < kNames.size() ? kNames[i] : "internal";
 }

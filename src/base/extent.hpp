@@ -17,9 +17,7 @@ struct Range {
   constexpr Off size() const noexcept { return end - begin; }
   constexpr bool empty() const noexcept { return end <= begin; }
   constexpr bool contains(Off x) const noexcept { return begin <= x && x < end; }
-  constexpr bool overlaps(Range o) const noexcept {
-    return !intersect(o).empty();
-  }
+  constexpr bool overlaps(Range o) const noexcept { return !intersect(o).empty(); }
   constexpr Range intersect(Range o) const noexcept {
     const Off b = std::max(begin, o.begin), e = std::min(end, o.end);
     return b < e ? Range{b, e} : Range{b, b};

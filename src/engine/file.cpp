@@ -272,11 +272,13 @@ ErrorClass File::flush() {
   return ErrorClass::none;
 }  // every served write returns with its bytes in the file
 
-void File::passed_through(CallKind kind, int64_t bytes, double seconds, const char* function) {
+void File::passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
+                          bool failed) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   Counters& c = s.notes.counters;
   ++c.calls[size_t(kind)];
+  if (failed) ++c.errors;
   if (kind == CallKind::read) c.read_bytes += bytes;
   if (kind == CallKind::sync) c.sync_ns += ns(seconds);
   const bool resizes = std::string_view(function).ends_with("set_size");
@@ -291,6 +293,11 @@ void File::passed_through(CallKind kind, int64_t bytes, double seconds, const ch
   if (s.info.config.mode == Mode::serve)
     ++s.notes.degraded[std::string(function) + ": " +
                        (serves_independent() ? "not taken over" : why_unserved())];
+}
+
+void File::degraded(const std::string& why) {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->notes.degraded[why];
 }
 
 // --- Sync and close ---

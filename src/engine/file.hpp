@@ -66,7 +66,10 @@ class File {
   // Before anything else is passed on: all accepted bytes are in the file when it returns.
   ErrorClass flush();
   // After the MPI library did it: counts.
-  void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function);
+  void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
+                      bool failed = false);
+  // Something was served, but not in the best way: once more in the report's `degraded`.
+  void degraded(const std::string& why);
 
   // Collective. On the device, or every rank gets the same error.
   ErrorClass sync();

@@ -87,7 +87,7 @@ int pass_counted(int entry, const Words& words, OpenFile& file) {
   const double elapsed_s = now_s() - begin_s;
   if (is_write(facts)) file.wrote_outside = true;
   file.file->passed_through(kind_passed(facts), rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
-                            facts.name.data());
+                            facts.name.data(), rc != MPI_SUCCESS);
   return rc;
 }
 

@@ -98,7 +98,8 @@ int sync_both(MPI_File handle, OpenFile& file) {
   if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
     const double begin_s = now_s();
     rc = PENSTOCK_REAL(sync)(handle);
-    file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync");
+    file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync",
+                              rc != MPI_SUCCESS);
     if (rc == MPI_SUCCESS) file.wrote_outside = false;
   }
   return ours == ErrorClass::none ? rc : raise(handle, mpi_class(ours));

@@ -2,7 +2,10 @@
 // individual file pointer stays the only truth: its position is asked before, and moved after.
 #include <mpi.h>
 
+#include <climits>
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "pmpi/decode_datatype.hpp"
 #include "pmpi/errors.hpp"
@@ -25,13 +28,40 @@ struct Arguments {
 
 enum class Pointer : uint8_t { given, individual };
 
+// The data of a memory type that Penstock cannot read, packed by the MPI library itself, which in
+// one job on one kind of machine gives its bytes as they are.
+struct Packed {
+  std::vector<std::byte> bytes;
+  layout::LoopTree tree;
+};
+
+int pack_by_library(const Arguments& a, Packed& packed) {
+  MPI_Count size = 0;
+  int room = 0, position = 0;
+  PMPI_Type_size_x(a.type, &size);
+  if (a.count > INT_MAX ||
+      PMPI_Pack_size(int(a.count), a.type, MPI_COMM_SELF, &room) != MPI_SUCCESS)
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+  packed.bytes.resize(size_t(room));
+  const int rc = PMPI_Pack(a.buffer, int(a.count), a.type, packed.bytes.data(), room, &position,
+                           MPI_COMM_SELF);
+  if (rc != MPI_SUCCESS || position != a.count * size) return MPI_ERR_UNSUPPORTED_OPERATION;
+  packed.tree = layout::LoopTree::bytes(size);
+  return MPI_SUCCESS;
+}
+
 // What is wrong with a call, as an MPI class; MPI_SUCCESS and `write` filled when nothing is.
-int translate(const Arguments& a, const OpenFile& file, engine::Write& write) {
+int translate(Arguments a, const OpenFile& file, Packed& packed, engine::Write& write) {
   if (a.count < 0) return MPI_ERR_COUNT;
   if (a.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
   if (a.offset < 0) return MPI_ERR_ARG;
   auto tree = decode_datatype(a.type);
-  if (!tree) return mpi_class(tree.error().error_class);
+  if (!tree) {
+    if (const int rc = pack_by_library(a, packed); rc != MPI_SUCCESS) return rc;
+    file.file->degraded("memory packed by the MPI library: " + tree.error().message());
+    tree = packed.tree;
+    a.buffer = packed.bytes.data();
+  }
   int64_t bytes = 0, position = 0;
   const int64_t etype_bytes = file.file->view().etype_bytes();
   if (__builtin_mul_overflow(int64_t(a.count), tree->size(), &bytes) ||
@@ -58,8 +88,9 @@ void set_status(MPI_Status* status, int64_t bytes) {
 template <bool collective>
 int serve(const Arguments& a, OpenFile& file, engine::CallKind kind) {
   engine::Write write;
+  Packed packed;
   write.kind = kind;
-  const int wrong = translate(a, file, write);
+  const int wrong = translate(a, file, packed, write);
   // Counted; and in a collective call the rank still takes part, so that nobody waits for it.
   if (wrong != MPI_SUCCESS) write.argument_error = ErrorClass::argument;
   const engine::WriteResult result =

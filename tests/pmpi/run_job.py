@@ -29,7 +29,7 @@ def parse() -> argparse.Namespace:
 
 def launcher(flavour: str, ranks: int) -> list[str]:
     command = [f"mpiexec.{flavour}", "-n", str(ranks)]
-    return command + ["--oversubscribe"] if flavour == "openmpi" else command
+    return [*command, "--oversubscribe"] if flavour == "openmpi" else command
 
 
 def run(args: argparse.Namespace, directory: Path) -> str:
@@ -39,7 +39,12 @@ def run(args: argparse.Namespace, directory: Path) -> str:
     command = [*launcher(args.flavour, args.ranks), str(args.native / "penstock-exec"), *options]
     command += ["--all-ranks", "--", *args.program, str(directory / "file.dat")]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=args.timeout_s, check=False
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=args.timeout_s,
+        check=False,
     )
     sys.stderr.write(done.stdout + done.stderr)
     if (done.returncode != 0) != (args.ends == "killed"):
