@@ -2,9 +2,9 @@
 
     python bench/peers/run.py [--cells FILE] [--build DIR] [--dir DIR] [--json FILE]
 
-Each round runs every cell alone and with Penstock, in an order drawn anew from a printed seed. The
-output gives medians with their order-statistic intervals and the paired ratios; the exit code is 1 when a
-cell's median ratio is below the file's ``least_ratio``.
+Each round runs every cell alone and with Penstock, in an order drawn anew from a printed seed.
+The output gives medians with their order-statistic intervals and the paired ratios; the exit code
+is 1 when a cell's median ratio is below the file's ``least_ratio``.
 """
 
 from __future__ import annotations
