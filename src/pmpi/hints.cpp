@@ -1,58 +1,42 @@
-// Hints: the same keys and spelling as the configuration's.
+// Hints: the same keys, spelling and limits as the configuration's.
 #include "pmpi/hints.hpp"
 
-#include <charconv>
-#include <climits>
+#include <algorithm>
+#include <string>
 
+#include "base/extent.hpp"
 #include "base/units.hpp"
+#include "engine/method.hpp"
 
 namespace penstock::pmpi {
 namespace {
 
-std::optional<int> parse_writers(const std::string& text) {
-  int n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 1) return std::nullopt;
-  return n;
-}
+constexpr int64_t kLeastCycleBytes = 4096;
 
-Result<void> apply_method(const std::string& text, engine::Config& config) {
-  if (text == "off" || text == "observe") {
+// A hint cannot switch the job's Penstock off, but it can leave this file to the MPI library.
+Result<void> apply_one(std::string_view key, const std::string& value, engine::Config& config) {
+  if (key == "method" && (value == "off" || value == "observe")) {
     if (config.mode == engine::Mode::serve) config.mode = engine::Mode::observe;
     return {};
   }
-  auto method = engine::parse_method(text);
-  if (!method) return tl::unexpected(method.error());
-  config.method = *std::move(method);
-  return {};
+  return engine::apply_setting(key, value, config);
 }
 
-Result<void> apply_writers(const std::string& text, engine::Config& config) {
-  const auto n = parse_writers(text);
-  if (!n) {
-    return fail(ErrorClass::argument, "hint penstock_writers",
-                "must be a positive integer, got " + text);
+// ROMIO's own hints fill what Penstock's configuration leaves open. What is not valid for ROMIO is
+// ignored, as ROMIO ignores it.
+void apply_romio(MPI_Info info, engine::Method& method) {
+  const bool all_write = method.algorithm != nullptr && !method.algorithm->exchanges;
+  const auto nodes = info_value(info, "cb_nodes");
+  if (nodes && method.parameters.writers == 0 && !all_write) {
+    const auto n = parse_size(*nodes, "cb_nodes");
+    if (n && *n > 0 && engine::check_writers(*n)) method.parameters.writers = int(*n);
   }
-  config.method.parameters.writers = *n;
-  return {};
-}
-
-Result<void> apply_cycle(const std::string& text, engine::Config& config) {
-  const auto bytes = parse_size(text, "hint penstock_cycle");
-  if (!bytes) return tl::unexpected(bytes.error());
-  config.method.parameters.cycle_bytes = *bytes;
-  return {};
-}
-
-// ROMIO's own hints: what is not valid for it is not valid for us, and no error there either.
-void apply_romio(MPI_Info info, engine::Config& config) {
-  if (const auto nodes = info_value(info, "cb_nodes")) {
-    if (const auto n = parse_writers(*nodes)) config.method.parameters.writers = *n;
-  }
-  if (const auto size = info_value(info, "cb_buffer_size")) {
-    const auto bytes = parse_size(*size, "hint cb_buffer_size");
-    if (bytes && *bytes > 0 && *bytes <= plan::kMaxCycleBytes) {
-      config.method.parameters.cycle_bytes = *bytes;
+  const auto size = info_value(info, "cb_buffer_size");
+  if (size && method.parameters.cycle_bytes == 0) {
+    const auto bytes = parse_size(*size, "cb_buffer_size");
+    if (bytes && *bytes > 0) {
+      method.parameters.cycle_bytes =
+          std::clamp(align_down(*bytes, kLeastCycleBytes), kLeastCycleBytes, plan::kMaxCycleBytes);
     }
   }
 }
@@ -71,17 +55,13 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
 }
 
 Result<void> apply_hints(MPI_Info info, engine::Config& config) {
-  using Apply = Result<void> (*)(const std::string&, engine::Config&);
-  constexpr std::pair<const char*, Apply> kHints[] = {{"penstock_method", &apply_method},
-                                                      {"penstock_writers", &apply_writers},
-                                                      {"penstock_cycle", &apply_cycle}};
-  apply_romio(info, config);
-  for (const auto& [key, apply] : kHints) {
-    const auto value = info_value(info, key);
+  for (const char* key : {"method", "writers", "cycle"}) {
+    const auto value = info_value(info, (std::string("penstock_") + key).c_str());
     if (!value) continue;
-    if (auto r = apply(*value, config); !r) return r;
+    if (auto r = apply_one(key, *value, config); !r) return r;
   }
-  return {};
+  apply_romio(info, config.method);
+  return engine::check(config.method);
 }
 
 }  // namespace penstock::pmpi

@@ -21,6 +21,8 @@ namespace penstock::pmpi {
 namespace {
 
 constexpr double kRewrite_s = 5;
+constexpr double kRewriteManyFiles_s = 1;
+constexpr int64_t kFilesLoggedAtOnce = 100;
 
 double unix_s() {
   timespec t{};
@@ -126,7 +128,10 @@ void Job::closed(const OpenFile& file, engine::FileReport report) {
   // Complete on rank 0 only; and what was counted in MPI_Finalize is not counted again.
   if (file.file->comm().rank() != 0 || file.reported) return;
   log_->add(std::move(report));
-  write_log(finished_);
+  // Every close is in the log at once, but a job of thousands of files does not rewrite it each
+  // time.
+  if (++files_closed_ <= kFilesLoggedAtOnce || now_s() - written_s_ > kRewriteManyFiles_s)
+    write_log(finished_);
 }
 
 void Job::tick() {
