@@ -51,6 +51,7 @@ class Job {
   bool finished_ = false;              // MPI_Finalize has come; files may still be closed inside it
   bool complained_ = false;            // that the log cannot be written
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
+  int64_t files_closed_ = 0;           // of which this process is rank 0
   std::atomic<double> written_s_ = 0;  // the log, last; 0: this process writes none
 };
 
