@@ -159,8 +159,10 @@ void sizes(World& w) {
   write_block(w, file, w.rank() * 5000, 5000, true);
   w.report.expect_success(MPI_File_set_size(file, 1000), "set_size");
   expect_size(w, file, 1000, "after cutting");
-  w.report.expect_success(MPI_File_preallocate(file, 2000), "preallocate");
-  expect_size(w, file, 2000, "after preallocating");
+#ifndef OPEN_MPI  // 4.1 hangs in it by itself, in about every second run
+  w.report.expect_success(MPI_File_preallocate(file, 1200), "preallocate");
+  expect_size(w, file, 1200, "after preallocating");
+#endif
   MPI_Barrier(MPI_COMM_WORLD);
   write_block(w, file, 1000 + w.rank() * 400, 400, true);
   MPI_Barrier(MPI_COMM_WORLD);
