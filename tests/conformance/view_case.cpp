@@ -15,9 +15,10 @@ constexpr const char* kFamilies[] = {"plain",     "interleaved", "rows",   "tile
                                      "darray",    "random",      "random", "different",
                                      "different", "everybody",   "shifted"};
 
-Type base_type(const Case& c, int phase) {
+Type base_type(const Case& c, int phase, Where where) {
   Random random{c.seed, uint64_t(c.number), uint64_t(phase), kBase};
-  return c.pairs ? random_pair(random) : random_basic(random);
+  if (c.pairs == Pairs::in_memory && where == Where::file) return predefined(MPI_BYTE, "BYTE");
+  return c.pairs != Pairs::none ? random_pair(random) : random_basic(random);
 }
 
 Type random_etype(Random& random, const Type& base) {
@@ -116,7 +117,7 @@ const char* to_string(Op op) {
   return names[int(op)];
 }
 
-Case draw_case(uint64_t seed, int number, int ranks, bool pairs, bool large) {
+Case draw_case(uint64_t seed, int number, int ranks, Pairs pairs, bool large) {
   Case c{seed, number, ranks, pairs, large, -1, {}};
   Random random{seed, uint64_t(number), uint64_t(ranks), kCase};
   if (random.chance(50)) c.background = random.between(0, 30000);
@@ -129,7 +130,7 @@ View draw_view(const Case& c, int phase, int rank) {
   const std::string& family = c.phases[size_t(phase)].family;
   Random shared{c.seed, uint64_t(c.number), uint64_t(phase), kShared};
   Random own{c.seed, uint64_t(c.number), uint64_t(phase), uint64_t(rank), kRank};
-  const Type base = base_type(c, phase);
+  const Type base = base_type(c, phase, Where::file);
   const bool alike = family != "different";
   const Type etype = random_etype(alike ? shared : own, base);
   if (family == "plain") return {shared.between(0, 100), etype, etype};
@@ -149,7 +150,7 @@ Share draw_share(const Case& c, int phase, int op, int rank, const View& view) {
   const bool nobody = shared.chance(3);
   Random& random = everybody ? shared : own;
   Share share;
-  const Type base = base_type(c, phase);
+  const Type base = base_type(c, phase, Where::memory);
   share.memory =
       random_type(random, Where::memory, base, int(random.between(0, 3)), c.large ? 2000 : 200);
   const int64_t wanted = wanted_bytes(c, random);

@@ -35,16 +35,19 @@ struct Phase {
   std::vector<Op> ops;
 };
 
+// Pair types with holes as the basic type: of the memory alone (the view is of bytes), or of both.
+enum class Pairs { none, everywhere, in_memory };
+
 struct Case {
   uint64_t seed = 0;
   int number = 0, ranks = 1;
-  bool pairs = false;       // basic type is a pair type with holes
+  Pairs pairs = Pairs::none;
   bool large = false;       // several cycles of the default size
   int64_t background = -1;  // bytes in the file before; -1: it does not exist
   std::vector<Phase> phases;
 };
 
-Case draw_case(uint64_t seed, int number, int ranks, bool pairs, bool large);
+Case draw_case(uint64_t seed, int number, int ranks, Pairs pairs, bool large);
 View draw_view(const Case& c, int phase, int rank);
 Share draw_share(const Case& c, int phase, int op, int rank, const View& view);
 

@@ -1,7 +1,7 @@
 // Random-view conformance: what MPI-IO writes through random views equals, byte for byte, what a
 // naive expansion of the type maps says. A plain MPI program, run alone and under penstock-exec.
 //
-//   views --dir=DIR [--seed=N] [--first=N] [--cases=N] [--pairs=1] [--large=1] [--null=1]
+//   views --dir=DIR [--seed=N] [--first=N] [--cases=N] [--pairs=1|2] [--large=1] [--null=1]
 //         [--holes=undefined] [--skip=N,N,...]
 //
 // --null: the mechanism writes nothing, so the file must stay as it was. --holes=undefined: bytes
@@ -254,9 +254,11 @@ int main(int argc, char** argv) {
   for (int i = first; i < first + cases; ++i) {
     if (skip.find("," + std::to_string(i) + ",") != std::string::npos) continue;
     const Case c =
-        draw_case(seed, i, report.ranks(), number("pairs", "0") != 0, number("large", "0") != 0);
+        draw_case(seed, i, report.ranks(), Pairs(number("pairs", "0")), number("large", "0") != 0);
     report.begin("views --seed=" + std::to_string(seed) + " --first=" + std::to_string(i) +
-                 " --cases=1" + (c.pairs ? " --pairs=1" : "") + (c.large ? " --large=1" : ""));
+                 " --cases=1" +
+                 (c.pairs != Pairs::none ? " --pairs=" + std::to_string(int(c.pairs)) : "") +
+                 (c.large ? " --large=1" : ""));
     Runner(c, settings, report).run();
   }
   const int code = report.finish();
