@@ -3,7 +3,8 @@
 add_library(penstock_options INTERFACE)
 target_include_directories(penstock_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/src
                                                       ${CMAKE_CURRENT_SOURCE_DIR}/include)
-target_compile_options(penstock_options INTERFACE -Wall -Wextra -Wshadow=local)
+target_compile_options(penstock_options INTERFACE -Wall -Wextra
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local> $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wshadow=local>)
 if(PENSTOCK_WERROR)
   target_compile_options(penstock_options INTERFACE -Werror)
 endif()

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <numeric>
 
 #include "base/clock.hpp"
@@ -323,7 +324,12 @@ Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geom
 Pipeline::~Pipeline() = default;
 
 WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& policy) {
-  return state_->write_all(request, policy);
+  try {
+    return state_->write_all(request, policy);
+  } catch (const std::exception& e) {
+    // Out of memory in the middle: the other ranks wait for messages that will never come.
+    abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
+  }
 }
 WriteOutcome Pipeline::write_alone(const WriteRequest& request) { return state_->alone(request); }
 void Pipeline::set_observer(WriteObserver* observer) noexcept { state_->observer = observer; }

@@ -125,6 +125,13 @@ Result<LoopTree> decode_predefined(MPI_Datatype type) {
   return layout::decode(d);
 }
 
+// A library may pad a structure's extent for alignment as it likes: its word counts.
+TypeDescription::Bounds bounds_of(MPI_Datatype type) {
+  MPI_Count lb = 0, extent = 0;
+  PMPI_Type_get_extent_x(type, &lb, &extent);
+  return {lb, extent};
+}
+
 Result<LoopTree> decode_fresh(MPI_Datatype type, int depth);
 
 // Decodes and frees the children, all of them, also after one failed.
@@ -162,6 +169,7 @@ Result<LoopTree> decode_fresh(MPI_Datatype type, int depth) {
   d.addresses = std::move(c.addresses);
   d.large_counts = std::move(c.large_counts);
   d.children = *std::move(children);
+  d.reported_bounds = bounds_of(type);
   if (*combiner == Combiner::subarray) translate_order(d.integers.back());
   if (*combiner == Combiner::darray) translate_darray(d);
   return layout::decode(d);
