@@ -37,7 +37,7 @@ class Look:
 
 LOOKS = [
     Look("conformance", "openmpi", "two_phase(writers=2, cycle=4KiB) views.2", ("--served-only",)),
-    Look("conformance", "openmpi", "individual views.1", ("--served-only",)),
+    Look("conformance", "openmpi", "individual views.2", ("--served-only",)),
     Look("truth", "openmpi", "short_writes collective two_phase(writers=2"),
     Look("truth", "openmpi", "eio_one_rank collective two_phase(writers=2"),
     Look("truth", "openmpi", "fsync_fails collective two_phase(writers=2"),

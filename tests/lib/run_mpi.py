@@ -217,6 +217,9 @@ class Suite:
         )
         if self.failures:
             return 1
+        if not self.passed and not self.skips:
+            print("no case ran: --only matches none")
+            return 2
         return 0 if self.passed else SKIPPED
 
 
