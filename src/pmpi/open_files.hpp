@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,19 @@
 #include "engine/file.hpp"
 
 namespace penstock::pmpi {
+
+// Where the individual file pointer is, in etypes, as far as calls that the engine understands
+// moved it. The library moves its own along; it is asked only when this is not known, because
+// ROMIO's answer is wrong for some views (its get_position is not the inverse of its seek).
+class FilePointer {
+ public:
+  std::optional<MPI_Offset> known() const noexcept { return at_; }
+  void set(MPI_Offset at) noexcept { at_ = at; }
+  void forget() noexcept { at_.reset(); }
+
+ private:
+  std::optional<MPI_Offset> at_;
+};
 
 struct OpenFile {
   // One call at a time per file. Recursive: an error handler may call on its own file.
@@ -23,6 +37,7 @@ struct OpenFile {
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   bool wrote_outside = false;  // the library itself wrote since the last sync
+  FilePointer pointer;
 };
 
 using OpenFilePtr = std::shared_ptr<OpenFile>;

@@ -2,6 +2,7 @@
 #include "pmpi/pass.hpp"
 
 #include <mpi.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -79,6 +80,13 @@ engine::CallKind kind_passed(const EntryFacts& facts) noexcept {
   return facts.treatment == Treatment::READ ? engine::CallKind::read : engine::CallKind::other;
 }
 
+// Reads and writes without an explicit offset or a shared pointer move the individual one.
+bool moves_pointer(const EntryFacts& facts) noexcept {
+  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
+  const bool transfers = is_write(facts) || facts.treatment == Treatment::READ;
+  return transfers && !has("_at") && !has("_shared") && !has("_ordered");
+}
+
 int pass_counted(int entry, const Words& words, OpenFile& file) {
   const EntryFacts& facts = kEntries[size_t(entry)];
   const Counted call(facts, words);
@@ -86,6 +94,7 @@ int pass_counted(int entry, const Words& words, OpenFile& file) {
   const int rc = call_real(entry, call.words());
   const double elapsed_s = now_s() - begin_s;
   if (is_write(facts)) file.wrote_outside = true;
+  if (moves_pointer(facts)) file.pointer.forget();
   file.file->passed_through(kind_passed(facts), rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
                             facts.name.data(), rc != MPI_SUCCESS);
   return rc;
@@ -101,6 +110,9 @@ void stop_if_required(const EntryFacts& facts, const OpenFile& file) {
   std::fprintf(stderr,
                "penstock: PENSTOCK_REQUIRE is set and MPI_File_%s on %s would pass through: %s\n",
                facts.name.data(), file.path.c_str(), why.c_str());
+  // Launchers that learn of the abort first drop what a rank said last.
+  const timespec until_forwarded{0, 200'000'000};
+  nanosleep(&until_forwarded, nullptr);
   PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -54,12 +54,13 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
 }
 
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
-void open_ours(MPI_Comm comm, const engine::OpenInfo& info, MPI_File handle) {
+void open_ours(MPI_Comm comm, const engine::OpenInfo& info, int amode, MPI_File handle) {
   auto ranks = comm::make_mpi_comm(comm);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
   auto file = std::make_shared<OpenFile>();
   file->path = info.path;
   file->writable = info.writable;
+  if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);
   file->file = engine::File::open(*std::move(ranks), info);
   job().met(spans_world(comm));
   if (!info.opened_here) return;
@@ -95,7 +96,7 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
     if (name == nullptr || handle == nullptr || !can_meet(comm)) return rc;
     engine::OpenInfo ours = open_info(name, amode, info);
     ours.opened_here = rc == MPI_SUCCESS;
-    open_ours(comm, ours, *handle);
+    open_ours(comm, ours, amode, *handle);
     return rc;
   });
 }

@@ -68,7 +68,36 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
     View view = rc == MPI_SUCCESS ? make_view(displacement, etype, filetype, datarep)
                                   : unserved("MPI_File_set_view failed");
     file->view_is_empty = view.is_empty;
+    if (rc == MPI_SUCCESS)
+      file->pointer.set(0);
+    else
+      file->pointer.forget();
     file->file->set_view(std::move(view.view), view.unserved_why);
+    return rc;
+  });
+}
+
+int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
+  return protect("seek", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
+    if (file == nullptr) return rc;
+    const std::lock_guard lock(file->mutex);
+    const auto before = file->pointer.known();
+    file->pointer.forget();  // MPI_SEEK_END: the library knows where the end is
+    if (rc == MPI_SUCCESS && whence == MPI_SEEK_SET) file->pointer.set(offset);
+    if (rc == MPI_SUCCESS && whence == MPI_SEEK_CUR && before) file->pointer.set(*before + offset);
+    return rc;
+  });
+}
+
+int take_get_position(MPI_File handle, MPI_Offset* offset) {
+  return protect("get_position", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    const int rc = PENSTOCK_REAL(get_position)(handle, offset);
+    if (rc != MPI_SUCCESS || file == nullptr) return rc;
+    const std::lock_guard lock(file->mutex);
+    if (const auto known = file->pointer.known()) *offset = *known;
     return rc;
   });
 }

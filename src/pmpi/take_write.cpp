@@ -1,5 +1,5 @@
-// The eight blocking writes (four, and their large-count forms) by one path. The library's
-// individual file pointer stays the only truth: its position is asked before, and moved after.
+// The eight blocking writes (four, and their large-count forms) by one path. The individual file
+// pointer is remembered, and the library's own is moved along.
 #include <mpi.h>
 
 #include <climits>
@@ -101,23 +101,31 @@ int serve(const Arguments& a, OpenFile& file, engine::CallKind kind) {
   return raise(a.handle, mpi_class(result.agreed));
 }
 
+// Where the individual pointer is; -1 when the library cannot say.
+MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
+  if (const auto known = file.pointer.known()) return *known;
+  MPI_Offset position = -1;
+  return PENSTOCK_REAL(get_position)(handle, &position) == MPI_SUCCESS ? position : -1;
+}
+
 // The pointer moves by what was asked for, as if the write had been whole; not by wrong arguments.
-void advance(const Arguments& a, MPI_Offset position, int64_t etype_bytes) {
+void advance(const Arguments& a, OpenFile& file) {
   if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return;
   MPI_Count size = 0;
   PMPI_Type_size_x(a.type, &size);
   const MPI_Count bytes = a.count * size;
+  const int64_t etype_bytes = file.file->view().etype_bytes();
   if (bytes % etype_bytes != 0) return;
-  PENSTOCK_REAL(seek)(a.handle, position + MPI_Offset(bytes / etype_bytes), MPI_SEEK_SET);
+  const MPI_Offset after = a.offset + MPI_Offset(bytes / etype_bytes);
+  PENSTOCK_REAL(seek)(a.handle, after, MPI_SEEK_SET);
+  file.pointer.set(after);
 }
 
 template <bool collective>
 int serve_at_pointer(Arguments a, OpenFile& file, engine::CallKind kind) {
-  const int64_t etype_bytes = file.file->view().etype_bytes();
-  if (PENSTOCK_REAL(get_position)(a.handle, &a.offset) != MPI_SUCCESS) a.offset = -1;
-  const MPI_Offset position = a.offset;
+  a.offset = position_of(a.handle, file);
   // Before an error is raised, so that a handler finds the pointer where it will be.
-  if (position >= 0) advance(a, position, etype_bytes);
+  if (a.offset >= 0) advance(a, file);
   return serve<collective>(a, file, kind);
 }
 
