@@ -83,9 +83,9 @@ TEST(LoopTree, IndexedOfManyLengthsCostsItsDescription) {
 }
 
 TEST(LoopTree, SharedNodesTravelOnce) {
-  // Each level uses the one below twice, in different counts: a tree would have 2^30 leaves.
+  // Each level uses the one below twice, in different counts: a tree would have 2^24 leaves.
   LoopTree t = LoopTree::bytes(1);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 24; ++i) {
     const Field twice[] = {{0, 1, t},
                            {t.extent() + 3, 1, *LoopTree::resized(t, 0, t.extent() + 1)},
                            {3 * t.extent() + 10, 2, *LoopTree::resized(t, 0, t.extent() + 1)}};
