@@ -18,8 +18,8 @@ namespace penstock::comm {
 namespace {
 
 // `rc` is what the call that started `request` returned.
-Result<void> wait(const char* operation, int rc, MPI_Request request) {
-  Backoff backoff;
+Result<void> wait(const char* operation, int rc, MPI_Request request, Cores cores) {
+  Backoff backoff(cores);
   for (int done = 0; rc == MPI_SUCCESS;) {
     rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (rc == MPI_SUCCESS && done != 0) return {};
@@ -61,7 +61,7 @@ class MpiComm final : public Comm {
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc =
         PMPI_Iallgather(mine.data(), *n, MPI_BYTE, all.data(), *n, MPI_BYTE, comm_, &request);
-    return wait("MPI_Iallgather", rc, request);
+    return wait("MPI_Iallgather", rc, request, cores());
   }
 
   Result<void> all_max(std::span<int64_t> values) override { return reduce(values, MPI_MAX); }
@@ -70,21 +70,26 @@ class MpiComm final : public Comm {
   Result<void> barrier() override {
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc = PMPI_Ibarrier(comm_, &request);
-    return wait("MPI_Ibarrier", rc, request);
+    return wait("MPI_Ibarrier", rc, request, cores());
   }
 
   Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override;
 
-  std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_); }
+  std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_, cores()); }
 
  private:
+  Cores cores() const noexcept {
+    const int on_a_node = (size_ + facts_.nodes - 1) / facts_.nodes;
+    return on_a_node <= facts_.cores_per_node ? Cores::own : Cores::shared;
+  }
+
   Result<void> reduce(std::span<int64_t> values, MPI_Op op) {
     const auto n = int_count("MPI_Iallreduce", values.size());
     if (!n) return tl::unexpected(n.error());
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc =
         PMPI_Iallreduce(MPI_IN_PLACE, values.data(), *n, MPI_INT64_T, op, comm_, &request);
-    return wait("MPI_Iallreduce", rc, request);
+    return wait("MPI_Iallreduce", rc, request, cores());
   }
 
   MPI_Comm comm_;
@@ -101,12 +106,12 @@ Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, 
   std::vector<int> counts(rank_ == root ? size_t(size_) : 0), offsets(counts.size());
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = PMPI_Igather(&n, 1, MPI_INT, counts.data(), 1, MPI_INT, root, comm_, &request);
-  if (auto r = wait("MPI_Igather", rc, request); !r) return tl::unexpected(r.error());
+  if (auto r = wait("MPI_Igather", rc, request, cores()); !r) return tl::unexpected(r.error());
   for (size_t i = 1; i < counts.size(); ++i) offsets[i] = offsets[i - 1] + counts[i - 1];
   std::vector<std::byte> all(rank_ == root ? size_t(total) : 0);
   rc = PMPI_Igatherv(mine.data(), n, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE,
                      root, comm_, &request);
-  if (auto r = wait("MPI_Igatherv", rc, request); !r) return tl::unexpected(r.error());
+  if (auto r = wait("MPI_Igatherv", rc, request, cores()); !r) return tl::unexpected(r.error());
   return all;
 }
 

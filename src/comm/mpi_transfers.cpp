@@ -16,7 +16,7 @@ constexpr size_t kPieceBytes = size_t{1} << 30;
 
 class MpiTransfers final : public Transfers {
  public:
-  explicit MpiTransfers(MPI_Comm comm) : comm_(comm) {}
+  MpiTransfers(MPI_Comm comm, Cores cores) : comm_(comm), cores_(cores) {}
   ~MpiTransfers() override { (void)finish(); }  // buffers are about to die
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
@@ -40,7 +40,7 @@ class MpiTransfers final : public Transfers {
   }
 
   std::optional<Event> next() override {
-    Backoff backoff;
+    Backoff backoff(cores_);
     while (done_.empty()) {
       if (requests_.empty()) return std::nullopt;
       test();
@@ -172,6 +172,7 @@ class MpiTransfers final : public Transfers {
   }
 
   MPI_Comm comm_;
+  Cores cores_;
   std::vector<MPI_Request> requests_;  // in flight
   std::vector<Piece> pieces_;          // of requests_, same index
   std::vector<Message> messages_;      // by number
@@ -184,8 +185,8 @@ class MpiTransfers final : public Transfers {
 
 }  // namespace
 
-std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm) {
-  return std::make_unique<MpiTransfers>(comm);
+std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm, Cores cores) {
+  return std::make_unique<MpiTransfers>(comm, cores);
 }
 
 }  // namespace penstock::comm

@@ -6,10 +6,11 @@
 #include <memory>
 
 #include "comm/comm.hpp"
+#include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
 
 // `comm` must outlive it and return errors.
-std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm);
+std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm, Cores cores);
 
 }  // namespace penstock::comm

@@ -13,14 +13,20 @@
 
 namespace penstock::comm {
 
+// Do the ranks of a node have a core each? Then a waiting rank takes nothing from another.
+enum class Cores : uint8_t { shared, own };
+
 // Between two tests of a request: first nothing, then the core to somebody else, then sleep, longer
-// each time. A wait starts anew for every message that arrives.
+// each time. A wait starts anew for every message that arrives. A rank with a core of its own
+// yields for longer before it sleeps: on virtual machines an idle core is slow to wake.
 class Backoff {
  public:
+  explicit Backoff(Cores cores) : yield_s_(cores == Cores::own ? 10e-3 : 200e-6) {}
+
   void pause() {
     const double waited_s = now_s() - begin_s_;
     if (waited_s < kSpin_s) return;
-    if (waited_s < kYield_s) {
+    if (waited_s < yield_s_) {
       sched_yield();
       return;
     }
@@ -30,9 +36,10 @@ class Backoff {
   }
 
  private:
-  static constexpr double kSpin_s = 20e-6, kYield_s = 200e-6;
+  static constexpr double kSpin_s = 20e-6;
   static constexpr long kLongest_ns = 1'000'000;
 
+  double yield_s_;
   double begin_s_ = now_s();
   long sleep_ns_ = 50'000;
 };

@@ -45,7 +45,10 @@ struct Algorithm {
 std::span<const Algorithm* const> algorithms();          // in the order of algorithms.def
 const Algorithm* find_algorithm(std::string_view name);  // nullptr when there is none
 
-inline constexpr int64_t kDefaultCycleBytes = int64_t{4} << 20;
+// As ROMIO's cb_buffer_size. Smaller ones stay in cache, but writers of one file wait for each
+// other in the kernel once per cycle, and each wait is dear
+// (docs/decisions/0010-cycle-of-16-mib.md).
+inline constexpr int64_t kDefaultCycleBytes = int64_t{16} << 20;
 inline constexpr int64_t kMaxCycleBytes = int64_t{1}
                                           << 30;  // so that a message's count fits an int
 
