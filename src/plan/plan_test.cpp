@@ -124,6 +124,13 @@ void check_promises(const Algorithm& algorithm, const Parameters& parameters, co
     RC_ASSERT(plan.writer_of(plan.writer_rank(w)) == std::optional(w));
   for (int r = 0; r < d.team.ranks; ++r) {
     const auto i = size_t(r);
+    // A description that is sent is received: the writer looks for senders by its domain.
+    const IntRange reached = plan.reached(d.summaries[i], r);
+    for (int w = reached.begin; w < reached.end; ++w) {
+      RC_ASSERT(plan.cycles(w) > 0);
+      const Extent domain{plan.extent(w, 0).begin, plan.extent(w, plan.cycles(w) - 1).end};
+      RC_ASSERT(domain.overlaps(d.summaries[i].extent()));
+    }
     int64_t at = 0, sum = 0;
     std::pair<int, int> last{-1, -1};
     std::vector<StreamRange> parts;
