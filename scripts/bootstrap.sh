@@ -31,7 +31,7 @@ packages=(g++ gfortran cmake ninja-build make git ccache
   nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libexpected-dev liburing-dev
   libgtest-dev librapidcheck-dev python3 python3-dev python3-venv)
 if [ "$tier" = check ]; then
-  packages+=(clang clang-format clang-tidy libclang-rt-14-dev)
+  packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db)
 fi
 
 missing_packages() {
