@@ -26,7 +26,10 @@ static const char usage[] =
     "  --config FILE     configuration (TOML)\n"
     "  --writers N       ranks that write\n"
     "  --cycle SIZE      bytes that a writer gathers at once, for example 16MiB\n"
+    "  --no-log          write no log of the job\n"
+    "  --isolated        read no configuration file but the one that --config names\n"
     "  --all-ranks       every rank of the job is started so: logs are merged at the end\n"
+    "  --resolved TEXT   the configuration that `penstock run` made of all its sources\n"
     "  --mpi FLAVOUR     mpich or openmpi, where it cannot be told from the program\n"
     "  --dry-run         print what would be set and started\n"
     "  --version, --help\n";
@@ -37,19 +40,24 @@ struct option {
   const char* value; /* NULL: the next argument */
 };
 
+static const char resolved[] = "PENSTOCK_RESOLVED";
+static const char noted[] = "PENSTOCK_OPTIONS";
 static const struct option options[] = {
     {"--method", "PENSTOCK_METHOD", NULL}, {"--observe", "PENSTOCK_OBSERVE", "1"},
     {"--verify", "PENSTOCK_VERIFY", "1"},  {"--require", "PENSTOCK_REQUIRE", "1"},
     {"--quiet", "PENSTOCK_QUIET", "1"},    {"--log-dir", "PENSTOCK_LOG_DIR", NULL},
     {"--config", "PENSTOCK_CONFIG", NULL}, {"--writers", "PENSTOCK_WRITERS", NULL},
     {"--cycle", "PENSTOCK_CYCLE", NULL},   {"--all-ranks", "PENSTOCK_ALL_RANKS", "1"},
+    {"--no-log", "PENSTOCK_LOG", "0"},     {"--isolated", "PENSTOCK_ISOLATED", "1"},
+    {"--resolved", resolved, NULL},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
-static const char* const set_here[OPTIONS + 2] = {
-    "PENSTOCK_METHOD", "PENSTOCK_OBSERVE",   "PENSTOCK_VERIFY", "PENSTOCK_REQUIRE",
-    "PENSTOCK_QUIET",  "PENSTOCK_LOG_DIR",   "PENSTOCK_CONFIG", "PENSTOCK_WRITERS",
-    "PENSTOCK_CYCLE",  "PENSTOCK_ALL_RANKS", "LD_PRELOAD"};
+static const char* const set_here[OPTIONS + 3] = {
+    "PENSTOCK_METHOD",   "PENSTOCK_OBSERVE",   "PENSTOCK_VERIFY", "PENSTOCK_REQUIRE",
+    "PENSTOCK_QUIET",    "PENSTOCK_LOG_DIR",   "PENSTOCK_CONFIG", "PENSTOCK_WRITERS",
+    "PENSTOCK_CYCLE",    "PENSTOCK_ALL_RANKS", "PENSTOCK_LOG",    "PENSTOCK_ISOLATED",
+    "PENSTOCK_RESOLVED", "PENSTOCK_OPTIONS",   "LD_PRELOAD"};
 
 static enum mpi_flavour asked_flavour = FLAVOUR_UNKNOWN;
 static int dry_run = 0;
@@ -69,6 +77,26 @@ static const char* value_of(const char* name, char** argv, int* i) {
   return argv[++*i];
 }
 
+/* An option wins over hints and files, which a variable does not: the engine is told of each. */
+static void note_option(const char* variable) {
+  const char* others = getenv(noted);
+  const char* name = variable + strlen("PENSTOCK_");
+  char* all = NULL;
+  if (others == NULL || *others == '\0') {
+    setenv(noted, name, 1);
+  } else if (asprintf(&all, "%s,%s", others, name) > 0) {
+    setenv(noted, all, 1);
+    free(all);
+  }
+}
+
+/* It holds what the variables of the launching node said, so that those of this node, which a
+ * shell's start-up file may set, say nothing. */
+static void drop_variables(void) {
+  for (int k = 0; k < OPTIONS; ++k) unsetenv(options[k].variable);
+  unsetenv(noted);
+}
+
 static int take_option(char** argv, int* i) {
   for (int k = 0; k < OPTIONS; ++k) {
     const struct option* o = &options[k];
@@ -79,6 +107,11 @@ static int take_option(char** argv, int* i) {
       value = NULL;
     }
     if (value == NULL) continue;
+    if (o->variable == resolved) {
+      drop_variables();
+    } else {
+      note_option(o->variable);
+    }
     setenv(o->variable, value, 1);
     return 1;
   }
