@@ -1,7 +1,9 @@
 """Where the native files are: penstock-exec, the shims and the engines.
 
-In order: the variable PENSTOCK_NATIVE_DIR, ``_native`` inside the installed package, and
-``build/release/native`` of the checkout that this package is imported from.
+In order: the variable PENSTOCK_NATIVE_DIR, ``_native`` inside the installed package (a wheel),
+``lib/penstock`` of the prefix that the package was installed into, ``build/release/native`` of the
+checkout that it is imported from, and the prefix of the ``penstock-exec`` in PATH (a Python side
+installed by pip beside a site's module).
 """
 
 from __future__ import annotations
@@ -41,21 +43,35 @@ def directory(environ: Mapping[str, str] | None = None) -> Path:
             raise LaunchError(f"PENSTOCK_NATIVE_DIR must be a directory, got {given}")
         return Path(given).resolve()
     places = _places(Path(__file__).resolve().parent)
-    for place in places:
-        if place.is_dir():
+    for place in [*places, *_places_by_path(environ)]:
+        if (place / "penstock-exec").is_file():
             return place
     raise LaunchError(
         "the native files (penstock-exec, the shims) are not built; looked in "
-        f"{', '.join(map(str, places))}. In a checkout run: make build"
+        f"{', '.join(map(str, places))} and for penstock-exec in PATH. "
+        "In a checkout run: make build; elsewhere load Penstock's module, "
+        "or set PENSTOCK_NATIVE_DIR to PREFIX/lib/penstock"
     )
 
 
 def _places(package: Path) -> list[Path]:
     places = [package / "_native"]
-    checkout = package.parent.parent
-    if (checkout / "CMakeLists.txt").is_file() and (checkout / "bindings").is_dir():
-        places.append(checkout / "build" / "release" / "native")
+    above = package.parent.parent
+    if above.name == "penstock":
+        places.append(above)
+    if (above / "CMakeLists.txt").is_file() and (above / "bindings").is_dir():
+        places.append(above / "build" / "release" / "native")
     return places
+
+
+def _places_by_path(environ: Mapping[str, str]) -> list[Path]:
+    """Where the shims of the ``penstock-exec`` in PATH may lie: beside it, or in its prefix."""
+    found = shutil.which("penstock-exec", path=environ.get("PATH"))
+    if found is None:
+        return []
+    beside = Path(found).resolve().parent
+    installed = (*beside.parent.glob("lib*/penstock"), *beside.parent.glob("lib/*/penstock"))
+    return [place for place in (beside, *installed) if any(place.glob("libpenstock-*.so"))]
 
 
 def executable(where: Path) -> Path:

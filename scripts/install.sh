@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Builds Penstock and installs it into a prefix; no root is needed.
+#
+#   scripts/install.sh PREFIX [cmake options...]
+#
+# Variables:
+#   DEPS=bundled     take the C++ libraries from third_party/ (an archive of `make dist`); default: bundled
+#                    where that directory is there, else system
+#   PYTHON=PROGRAM   the Python (3.11 or newer) of the command line; PYTHON=none leaves the command line out
+#   PYTHON_DEPS=no   do not install typer, rich and pydantic into the prefix: PYTHON has them
+#   JOBS=N           compilers at once; default: one per core
+#
+# The same by hand is in docs/install.md. What the tools said is in build/install/install.log.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly build=build/install
+readonly log=$build/install.log
+
+say() { printf 'install: %s\n' "$*"; }
+stop() {
+  printf 'install: %s\n' "$@" >&2
+  exit 1
+}
+
+run() {
+  echo "+ $*" >>"$log"
+  "$@" >>"$log" 2>&1 </dev/null && return
+  grep -E 'error:|Error:|penstock:|FAILED:|undefined reference' "$log" | head -n 15 >&2 ||
+    tail -n 15 "$log" >&2
+  stop "this failed: $*" "(the whole story is in $log)"
+}
+
+# The interpreter itself and not an environment's: environments of a checkout do not outlive it.
+base_python() {
+  "$1" -c 'import os, sys, sysconfig, venv, ensurepip
+ok = sys.version_info >= (3, 11) and os.path.exists(sysconfig.get_path("include") + "/Python.h")
+print(os.path.realpath(sys._base_executable)) if ok else sys.exit(1)' 2>/dev/null
+}
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-/usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11}; do
+    if command -v "$candidate" >/dev/null && base_python "$candidate"; then return; fi
+  done
+  if [ -n "${PYTHON:-}" ]; then
+    stop "PYTHON must be Python 3.11 or newer with its headers and venv, got $PYTHON"
+  fi
+  stop "no Python 3.11 or newer with its headers and venv was found (Debian: python3-dev python3-venv)." \
+    "Name one (PYTHON=/path/to/python3), or leave the command line out (PYTHON=none):" \
+    "penstock-exec and the engines need no Python"
+}
+
+# Builds with an environment of its own: pip and nanobind are not everybody's.
+make_environment() {
+  local python=$1
+  if [ "$(cat $build/venv/made-with 2>/dev/null)" != "$python" ]; then
+    run "$python" -m venv --clear $build/venv
+    printf '%s' "$python" >$build/venv/made-with
+  fi
+  [ "$deps" = bundled ] && return
+  $build/venv/bin/python -c 'import nanobind' 2>/dev/null ||
+    run $build/venv/bin/python -m pip install --quiet --disable-pip-version-check 'nanobind>=2.4'
+}
+
+# The packages that pyproject.toml asks for, beside Penstock's own in the prefix.
+install_python_packages() {
+  local target=$1 wanted
+  mapfile -t wanted < <($build/venv/bin/python -c 'import tomllib
+print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")')
+  say "installing ${wanted[*]} beside it"
+  run $build/venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+    --target "$target" "${wanted[@]}"
+  rm -rf "$target/bin"  # their commands, which would start the build's environment
+}
+
+[ $# -ge 1 ] || stop "say where to: scripts/install.sh PREFIX (make install PREFIX=\$HOME/penstock)"
+case $1 in /*) prefix=$1 ;; *) stop "PREFIX must be an absolute path, got '$1'" ;; esac
+shift
+deps=${DEPS:-$([ -d third_party ] && echo bundled || echo system)}
+mkdir -p "$build" && : >"$log"
+mkdir -p "$prefix" 2>/dev/null && [ -w "$prefix" ] ||
+  stop "PREFIX must be a directory that you may write to, got '$prefix'; one of your own will do:" \
+    "  make install PREFIX=\$HOME/penstock"
+
+options=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib
+  -DPENSTOCK_TESTS=OFF -DPENSTOCK_MPI=REQUIRED "-DPENSTOCK_DEPS=$deps")
+if [ "${PYTHON:-}" = none ]; then
+  options+=(-DPENSTOCK_PYTHON=OFF)
+  say "PYTHON=none: without the command line; penstock-exec alone starts programs"
+else
+  python=$(find_python)
+  make_environment "$python"
+  options+=(-DPENSTOCK_PYTHON=ON -DPENSTOCK_PYTHON_INPLACE=OFF
+    "-DPython_EXECUTABLE=$PWD/$build/venv/bin/python" "-DPENSTOCK_PYTHON_INTERPRETER=$python")
+fi
+command -v cmake >/dev/null || stop "no cmake; install CMake 3.25 or newer (python3 -m pip install --user cmake)"
+command -v ninja >/dev/null && options+=(-G Ninja)
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+
+say "building for $prefix (libraries: $deps)"
+run cmake -S . -B "$build/cmake" "${options[@]}" "$@"
+run cmake --build "$build/cmake" --parallel "${JOBS:-$(nproc)}"
+run cmake --install "$build/cmake"
+if [ "${PYTHON:-}" != none ] && [ "${PYTHON_DEPS:-yes}" != no ]; then
+  install_python_packages "$prefix/lib/penstock/python"
+fi
+run "$prefix/bin/penstock-exec" --version
+[ "${PYTHON:-}" = none ] || run "$prefix/bin/penstock" --version
+say "done. Put it in your path:  export PATH=$prefix/bin:\$PATH"
+say "or load its module:         module use $prefix/share/modulefiles && module load penstock"
+say "Uninstall by removing it:   rm -rf $prefix"
