@@ -1,9 +1,13 @@
-# For every MPI library found (PENSTOCK_MPI = ON; REQUIRED: fail when there is none):
+# A flavour is a binary interface (ABI) that MPI libraries share: mpich (MPICH from 4.0, Intel MPI,
+# MVAPICH), openmpi (Open MPI 4 and 5), abi (the standard one of MPI-5). For every flavour that a
+# compiler wrapper was found for (PENSTOCK_MPI = ON; REQUIRED: fail when there is none):
 #   mpi_FLAVOUR                  interface target: include directories and the C library
 #   libpenstock-FLAVOUR.so       the shim that is preloaded: C, libc only
 #   penstock-engine-FLAVOUR.so   the engine that the shim opens: the static layers, src/pmpi, MpiComm
 # and penstock-exec, a static program. In the build tree all lie in native/, so that they find each
-# other as they do when installed. PENSTOCK_MPI_FLAVOURS lists what was found.
+# other as they do when installed. PENSTOCK_MPI_FLAVOURS lists what was found, and
+# PENSTOCK_PROGRAM_MPIS what test programs are built for: the flavours, and mpich5, a newer library of
+# the flavour mpich (PENSTOCK_MPICC_MPICH5).
 include(GNUInstallDirs)
 set(PENSTOCK_NATIVE_DIR ${CMAKE_BINARY_DIR}/native)
 set(PENSTOCK_PRIVATE_LIBDIR ${CMAKE_INSTALL_LIBDIR}/penstock)
@@ -26,16 +30,20 @@ endfunction()
 function(penstock_flavour_of wrapper out)
   execute_process(COMMAND ${wrapper} --showme:version OUTPUT_QUIET ERROR_QUIET
                   RESULT_VARIABLE is_other)
+  penstock_ask_wrapper(${wrapper} words)
   if(is_other EQUAL 0)
     set(${out} openmpi PARENT_SCOPE)
+  elseif("-lmpi_abi" IN_LIST words)
+    set(${out} abi PARENT_SCOPE)
   else()
     set(${out} mpich PARENT_SCOPE)
   endif()
 endfunction()
 
-# The wrapper of a flavour: mpicc.FLAVOUR, else a plain mpicc that is of this flavour.
+# The wrapper of a flavour: mpicc.FLAVOUR or mpicc_FLAVOUR, else a plain mpicc of this flavour.
 function(penstock_find_wrapper flavour variable)
-  find_program(${variable} mpicc.${flavour} DOC "C compiler wrapper of ${flavour}")
+  find_program(${variable} NAMES mpicc.${flavour} mpicc_${flavour}
+               DOC "C compiler wrapper of ${flavour}")
   if(${variable})
     return()
   endif()
@@ -59,7 +67,7 @@ function(penstock_parse_wrapper words includes library)
       list(APPEND directories ${CMAKE_MATCH_1})
     elseif(word MATCHES "^-L(.+)")
       list(APPEND library_dirs ${CMAKE_MATCH_1})
-    elseif(NOT name AND word MATCHES "^-l(mpi|mpich)$")
+    elseif(NOT name AND word MATCHES "^-l(mpi|mpich|mpi_abi)$")
       set(name ${CMAKE_MATCH_1})
     endif()
   endforeach()
@@ -69,12 +77,6 @@ function(penstock_parse_wrapper words includes library)
   endif()
   set(${includes} "${directories}" PARENT_SCOPE)
   set(${library} "${path}" PARENT_SCOPE)
-endfunction()
-
-function(penstock_soname library out)
-  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${library} OUTPUT_VARIABLE text ERROR_QUIET)
-  string(REGEX MATCH "SONAME +([^ \n]+)" ignored "${text}")
-  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()
 
 # Exporting a name that the library lacks misleads programs that ask for it, so ask first.
@@ -87,15 +89,19 @@ function(penstock_has_large_counts library out)
   endif()
 endfunction()
 
+# Of the MPI library an engine uses the header only: the shim shows it the library that the program
+# has loaded, whatever that one's name is.
 function(penstock_mpi_target flavour includes library)
-  penstock_soname(${library} soname)
   penstock_has_large_counts(${library} large)
+  add_library(mpi_headers_${flavour} INTERFACE)
+  target_include_directories(mpi_headers_${flavour} SYSTEM INTERFACE ${includes})
+  target_compile_definitions(mpi_headers_${flavour} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX
+    PENSTOCK_FLAVOUR="${flavour}" $<$<BOOL:${large}>:PENSTOCK_LARGE_COUNTS>
+    $<$<STREQUAL:${flavour},abi>:MPI_ABI>)
   add_library(mpi_${flavour} INTERFACE)
-  target_include_directories(mpi_${flavour} SYSTEM INTERFACE ${includes})
-  target_link_libraries(mpi_${flavour} INTERFACE ${library})
-  target_compile_definitions(mpi_${flavour} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX
-    PENSTOCK_FLAVOUR="${flavour}" PENSTOCK_MPI_SONAME="${soname}"
-    $<$<BOOL:${large}>:PENSTOCK_LARGE_COUNTS>)
+  target_link_libraries(mpi_${flavour} INTERFACE mpi_headers_${flavour} ${library})
+  # A library search path must be able to put another library of the flavour in this one's place.
+  target_link_options(mpi_${flavour} INTERFACE -Wl,--enable-new-dtags)
   set_property(TARGET mpi_${flavour} PROPERTY PENSTOCK_LIBRARY ${library})
 endfunction()
 
@@ -104,7 +110,7 @@ function(penstock_shim flavour)
   target_include_directories(penstock-${flavour} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   # Of the MPI library only its name is used: neither its header nor its symbols.
   target_compile_definitions(penstock-${flavour} PRIVATE
-    $<TARGET_PROPERTY:mpi_${flavour},INTERFACE_COMPILE_DEFINITIONS>)
+    $<TARGET_PROPERTY:mpi_headers_${flavour},INTERFACE_COMPILE_DEFINITIONS>)
   target_compile_options(penstock-${flavour} PRIVATE -Wall -Wextra -ftls-model=initial-exec
     $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
   target_link_options(penstock-${flavour} PRIVATE -Wl,-z,defs -Wl,-z,now)
@@ -122,34 +128,56 @@ function(penstock_engine flavour)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(map ${PROJECT_SOURCE_DIR}/src/pmpi/engine.map)
   add_library(penstock-engine-${flavour} MODULE ${sources})
-  target_link_libraries(penstock-engine-${flavour} PRIVATE penstock_engine mpi_${flavour})
+  target_link_libraries(penstock-engine-${flavour} PRIVATE penstock_engine mpi_headers_${flavour})
+  # Without -z defs: the MPI library's names are found where the shim has made them visible.
   target_link_options(penstock-engine-${flavour} PRIVATE -static-libstdc++ -static-libgcc
-    -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,--version-script=${map})
+    -Wl,--exclude-libs,ALL -Wl,--version-script=${map})
   set_target_properties(penstock-engine-${flavour} PROPERTIES PREFIX ""
     LIBRARY_OUTPUT_DIRECTORY ${PENSTOCK_NATIVE_DIR} LINK_DEPENDS ${map})
   install(TARGETS penstock-engine-${flavour} LIBRARY DESTINATION ${PENSTOCK_PRIVATE_LIBDIR}
           COMPONENT native)
 endfunction()
 
-function(penstock_add_mpi flavour)
-  string(TOUPPER ${flavour} upper)
-  penstock_find_wrapper(${flavour} PENSTOCK_MPICC_${upper})
+# Sets `includes` and `library` in the caller; `library` is empty when there is no wrapper.
+function(penstock_ask_mpi name includes library)
+  string(TOUPPER ${name} upper)
+  penstock_find_wrapper(${name} PENSTOCK_MPICC_${upper})
   set(wrapper ${PENSTOCK_MPICC_${upper}})
+  set(${library} "" PARENT_SCOPE)
   if(NOT wrapper)
+    return()
+  endif()
+  penstock_ask_wrapper(${wrapper} words)
+  penstock_parse_wrapper("${words}" directories path)
+  if(NOT path)
+    message(FATAL_ERROR "penstock: ${wrapper} names no shared C library; it says: ${words}")
+  endif()
+  message(STATUS "penstock: ${name}: ${path}")
+  set(${includes} "${directories}" PARENT_SCOPE)
+  set(${library} ${path} PARENT_SCOPE)
+endfunction()
+
+function(penstock_add_flavour flavour)
+  penstock_ask_mpi(${flavour} includes library)
+  if(NOT library)
+    string(TOUPPER ${flavour} upper)
     message(STATUS "penstock: no ${flavour}: neither mpicc.${flavour} nor an mpicc of this kind "
                    "(set PENSTOCK_MPICC_${upper})")
     return()
   endif()
-  penstock_ask_wrapper(${wrapper} words)
-  penstock_parse_wrapper("${words}" includes library)
-  if(NOT library)
-    message(FATAL_ERROR "penstock: ${wrapper} names no shared C library; it says: ${words}")
-  endif()
-  message(STATUS "penstock: ${flavour}: ${library}")
   penstock_mpi_target(${flavour} "${includes}" ${library})
   penstock_shim(${flavour})
   penstock_engine(${flavour})
   set(PENSTOCK_MPI_FLAVOURS ${PENSTOCK_MPI_FLAVOURS} ${flavour} PARENT_SCOPE)
+endfunction()
+
+# Test programs only.
+function(penstock_add_programs_for name)
+  penstock_ask_mpi(${name} includes library)
+  if(library)
+    penstock_mpi_target(${name} "${includes}" ${library})
+    set(PENSTOCK_PROGRAM_MPIS ${PENSTOCK_PROGRAM_MPIS} ${name} PARENT_SCOPE)
+  endif()
 endfunction()
 
 function(penstock_exec_program)
@@ -163,8 +191,11 @@ function(penstock_exec_program)
   install(TARGETS penstock-exec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT native)
 endfunction()
 
-penstock_add_mpi(mpich)
-penstock_add_mpi(openmpi)
+foreach(flavour mpich openmpi abi)
+  penstock_add_flavour(${flavour})
+endforeach()
+set(PENSTOCK_PROGRAM_MPIS ${PENSTOCK_MPI_FLAVOURS})
+penstock_add_programs_for(mpich5)
 if(PENSTOCK_MPI_FLAVOURS)
   penstock_exec_program()
 elseif(PENSTOCK_MPI STREQUAL "REQUIRED")

@@ -13,6 +13,11 @@ options=()
 if [ "$preset" = release ]; then
   options+=(-DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.venv/bin/python")
 fi
+# Beside the distribution's MPI libraries those of scripts/get_mpis.sh, where they are.
+if [ -x .mpi/mpich5/bin/mpicc_abi ]; then
+  options+=("-DPENSTOCK_MPICC_ABI=$PWD/.mpi/mpich5/bin/mpicc_abi"
+    "-DPENSTOCK_MPICC_MPICH5=$PWD/.mpi/mpich5/bin/mpicc")
+fi
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi

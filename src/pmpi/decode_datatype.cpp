@@ -23,10 +23,14 @@ using layout::TypeDescription;
 constexpr int kDeepest = 256;
 
 // MPI-3 removed the names of the forms that Fortran's old HVECTOR, HINDEXED and STRUCT make, but
-// every library still has the values, right before those of the new forms.
+// libraries still have the values, right before those of the new forms. The standard ABI has not.
+#ifdef MPI_ABI
+constexpr int kHvectorInteger = -1, kHindexedInteger = -2, kStructInteger = -3;
+#else
 constexpr int kHvectorInteger = MPI_COMBINER_HVECTOR - 1;
 constexpr int kHindexedInteger = MPI_COMBINER_HINDEXED - 1;
 constexpr int kStructInteger = MPI_COMBINER_STRUCT - 1;
+#endif
 
 std::optional<Combiner> neutral(int combiner) {
   switch (combiner) {

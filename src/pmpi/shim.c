@@ -1,7 +1,9 @@
 /* The preload library: MPI_File_x and PMPI_File_x for every x of entry_points.def, and
  * MPI_Finalize. It mentions no MPI symbol (one such mention kills every process that is not an MPI
  * program) and does nothing until one of these functions is called. Then it finds the MPI library
- * that the process has loaded, and opens the engine that was built for it. */
+ * that the process has loaded, tells its flavour (its binary interface), and opens the engine of
+ * that flavour. There is one shim per flavour only because each must export what its libraries
+ * export; which engine serves is decided by the library found. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -29,8 +31,8 @@ static penstock_function table[PENSTOCK_ENTRIES]; /* the engine's, or the librar
 static _Thread_local int inside;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ONCE_INIT;
 static atomic_int ready;
-static int library_is_ours; /* the one that the engine beside us was built for */
-static const char* library_name = "?";
+static void* library;                 /* NULL when none is known by name */
+static const char* library_name = "?"; /* its path */
 
 static const char* const names[PENSTOCK_ENTRIES] = {
 #define PENSTOCK_ENTRY(name, arguments, treatment) "PMPI_File_" #name,
@@ -69,63 +71,110 @@ static void pass_all_through(const char* why, const char* detail) {
   memcpy(table, real, sizeof table);
 }
 
+/* ---- which MPI library, and of which flavour ---- */
+
 /* dlopen of a loaded library only: nothing is loaded by this. */
 static void* opened(const char* name) { return dlopen(name, RTLD_NOLOAD | RTLD_LAZY); }
+
+static const char* file_of(void* symbol) {
+  Dl_info info;
+  return symbol != NULL && dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
+}
+
+/* A library that answers with file functions of its own, and not with ours. */
+static int is_mpi_library(void* handle) {
+  const char* file = handle != NULL ? file_of(dlsym(handle, names[0])) : NULL;
+  return file != NULL && strcmp(file, file_of((void*)&is_mpi_library)) != 0;
+}
 
 static int look_for_mpi(struct dl_phdr_info* info, size_t size, void* found) {
   (void)size;
   void* handle = info->dlpi_name != NULL && strstr(info->dlpi_name, "mpi") != NULL
                      ? opened(info->dlpi_name)
                      : NULL;
-  if (handle == NULL) return 0;
-  Dl_info own, candidate;
-  void* symbol = dlsym(handle, names[0]);
-  const int is_other = symbol != NULL && dladdr(symbol, &candidate) != 0 &&
-                       dladdr((void*)&look_for_mpi, &own) != 0 &&
-                       candidate.dli_fbase != own.dli_fbase;
-  if (is_other) {
+  if (is_mpi_library(handle)) {
     *(void**)found = handle;
     return 1;
   }
-  dlclose(handle);
+  if (handle != NULL) dlclose(handle);
   return 0;
 }
 
 /* Python loads the MPI library out of RTLD_NEXT's sight, so loaded libraries are asked by name. */
 static void* find_library(void) {
-  void* handle = opened(PENSTOCK_MPI_SONAME);
-  library_is_ours = handle != NULL;
+  static const char* const usual[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40",
+                                      "libmpi_abi.so.1", "libmpi_abi.so.0"};
+  void* handle = NULL;
+  for (size_t i = 0; i < sizeof usual / sizeof *usual && handle == NULL; ++i) {
+    handle = opened(usual[i]);
+  }
   if (handle == NULL) dl_iterate_phdr(&look_for_mpi, (void*)&handle);
   return handle;
 }
 
 static void resolve_library(void) {
-  void* handle = find_library();
+  library = find_library();
   for (int i = 0; i < PENSTOCK_ENTRIES; ++i) {
-    *(void**)&real[i] = dlsym(handle != NULL ? handle : RTLD_NEXT, names[i]);
+    *(void**)&real[i] = dlsym(library != NULL ? library : RTLD_NEXT, names[i]);
   }
-  Dl_info info;
-  if (real[0] != NULL && dladdr(*(void**)&real[0], &info) != 0) library_name = info.dli_fname;
+  const char* file = file_of(*(void**)&real[0]);
+  if (file != NULL) library_name = file;
 }
 
-static penstock_engine_function open_engine(char* path, size_t size) {
-  Dl_info own;
-  if (dladdr((void*)&open_engine, &own) == 0) return NULL;
-  const char* slash = strrchr(own.dli_fname, '/');
-  const int directory = slash != NULL ? (int)(slash - own.dli_fname) : 1;
-  snprintf(path, size, "%.*s/penstock-engine-" PENSTOCK_FLAVOUR ".so", directory,
-           slash != NULL ? own.dli_fname : ".");
+/* The engine's name, "" when no engine knows this library's binary interface. Interfaces carry the
+ * number of the library's name: .12 is what MPICH and its derivatives agreed on, .40 Open MPI's
+ * since its version 3. */
+static const char* flavour_of_library(void) {
+  const char* slash = strrchr(library_name, '/');
+  const char* name = slash != NULL ? slash + 1 : library_name;
+  const int is_open_mpi = library != NULL && dlsym(library, "ompi_mpi_comm_world") != NULL;
+  if (strncmp(name, "libmpi_abi.so", 13) == 0) return "abi";
+  if (is_open_mpi) return strstr(name, ".so.40") != NULL ? "openmpi" : "";
+  return strstr(name, ".so.12") != NULL ? "mpich" : "";
+}
+
+/* What keeps every engine from serving; NULL when nothing does. */
+static const char* why_unserved(const char* flavour, char* text, size_t size) {
+  const int has_large_counts = library != NULL && dlsym(library, "PMPI_File_write_c") != NULL;
+  if (library == NULL) return "the MPI library is not a shared one";
+  if (*flavour == '\0') return "this MPI library is none that Penstock knows";
+#ifdef PENSTOCK_LARGE_COUNTS
+  const int takes_large_counts = 1;
+#else
+  const int takes_large_counts = 0;
+#endif
+  if (has_large_counts == takes_large_counts) return NULL;
+  if (strcmp(flavour, PENSTOCK_FLAVOUR) != 0) {
+    snprintf(text, size, "started with Penstock for " PENSTOCK_FLAVOUR ", so say --mpi %s", flavour);
+    return text;
+  }
+  return has_large_counts ? "this MPI library has large-count functions, and the one that Penstock "
+                            "was built with had none: build it with this one"
+                          : "this MPI library lacks the large-count functions of MPI-4: use a "
+                            "newer one";
+}
+
+/* ---- the engine ---- */
+
+/* The engine lies beside us. It has no MPI library among its needs, because libraries of one flavour
+ * have many names; it finds the one in this process because that is made visible to all here. */
+static penstock_engine_function open_engine(const char* flavour, char* path, size_t size) {
+  const char* own = file_of((void*)&open_engine);
+  const char* slash = own != NULL ? strrchr(own, '/') : NULL;
+  const int directory = slash != NULL ? (int)(slash - own) : 1;
+  snprintf(path, size, "%.*s/penstock-engine-%s.so", directory, slash != NULL ? own : ".", flavour);
+  if (dlopen(library_name, RTLD_NOLOAD | RTLD_LAZY | RTLD_GLOBAL) == NULL) return NULL;
   void* engine = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   return engine != NULL ? (penstock_engine_function)dlsym(engine, "penstock_engine") : NULL;
 }
 
 static int* guard(void) { return &inside; }
 
-static void start_engine(void) {
+static void start_engine(const char* flavour) {
   static struct penstock_shim shim;
   shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &guard};
   char path[4096] = "?";
-  const penstock_engine_function engine = open_engine(path, sizeof path);
+  const penstock_engine_function engine = open_engine(flavour, path, sizeof path);
   if (engine == NULL) {
     const char* error = dlerror();
     pass_all_through("the engine cannot be loaded", error != NULL ? error : path);
@@ -136,16 +185,24 @@ static void start_engine(void) {
   if (answer == PENSTOCK_REFUSES) pass_all_through("the engine is of another build", path);
 }
 
+static void choose_engine(void) {
+  char text[256];
+  const char* flavour = flavour_of_library();
+  const char* why = why_unserved(flavour, text, sizeof text);
+  if (why != NULL) {
+    pass_all_through(why, library_name);
+  } else {
+    start_engine(flavour);
+  }
+}
+
 static void resolve_engine(void) {
   pthread_once(&library_once, &resolve_library);
   ++inside; /* what the loader's constructors call is not the program's */
   if (is_switched_off()) {
     memcpy(table, real, sizeof table);
-  } else if (!library_is_ours) {
-    pass_all_through("this MPI library is not " PENSTOCK_FLAVOUR " (" PENSTOCK_MPI_SONAME ")",
-                     library_name);
   } else {
-    start_engine();
+    choose_engine();
   }
   --inside;
   atomic_store_explicit(&ready, 1, memory_order_release);

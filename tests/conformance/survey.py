@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
 from run import SOUND_OPENMPI, Batch, batches, exceptions
 from run_mpi import Bench, Outcome, Penstock, arguments, launch
 
@@ -42,14 +43,14 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--served", action="store_true")
     options = parser.parse_args()
-    bench = Bench(options.build.resolve(), options.mpi)
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
     penstock = Penstock("two_phase(writers=2, cycle=4KiB)") if options.served else None
-    library = options.mpi + (" served" if options.served else "")
-    for batch in batches(options.mpi):
+    library = bench.mpi.family + (" served" if options.served else "")
+    for batch in batches(bench.mpi.family):
         if not batch.alone or batch.program != "views" or options.only not in batch.name:
             continue
         every = range(batch.options["cases"])
-        for case in map(int, exceptions(options.mpi, batch)) if options.served else every:
+        for case in map(int, exceptions(bench.mpi.family, batch)) if options.served else every:
             out = one_case(bench, batch, case, penstock)
             if out.code != 0 or out.hung:
                 print(f"| {library} | {batch.name} | {case} | {reason(out)} |", flush=True)

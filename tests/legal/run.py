@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
 from run_mpi import (
     Bench,
     Outcome,
@@ -124,7 +125,7 @@ def run_without_mpi(bench: Bench, suite: Suite) -> None:
 
 def main() -> int:
     options = arguments(__doc__ or "").parse_args()
-    bench = Bench(options.build.resolve(), options.mpi)
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"legal {options.mpi}")
     for program in PROGRAMS:
         if options.only not in program.label:

@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from mpis import MPIS, Mpi
 
 MARK = "PENSTOCK_SUITE_RUN"
 SKIPPED = 77
@@ -72,24 +73,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things are: the build tree and the MPI flavour under test."""
+    """Where things are: the build tree and the MPI library under test."""
 
     build: Path
-    flavour: str
+    mpi: Mpi
+
+    @property
+    def flavour(self) -> str:
+        return self.mpi.flavour
 
     @property
     def penstock_exec(self) -> Path:
         return self.build / "native" / "penstock-exec"
 
     def program(self, name: str) -> Path:
-        return self.build / "suites" / f"{name}.{self.flavour}"
-
-    def mpiexec(self, ranks: int) -> list[str]:
-        found = shutil.which(f"mpiexec.{self.flavour}") or shutil.which("mpiexec")
-        if found is None:
-            raise FileNotFoundError(f"no mpiexec.{self.flavour}: install {self.flavour}")
-        extra = ["--oversubscribe", "--bind-to", "none"] if self.flavour == "openmpi" else []
-        return [found, *extra, "-n", str(ranks)]
+        return self.build / "suites" / f"{name}.{self.mpi.programs}"
 
 
 def with_preload(library: Path, fault: str, program: Sequence[str]) -> list[str]:
@@ -110,12 +108,12 @@ def launch(
 ) -> Outcome:
     """Run ``program`` on ``ranks`` ranks. ``wrap`` comes between mpiexec and penstock-exec."""
     with tempfile.TemporaryDirectory(prefix="penstock-log-") as log_dir:
-        command = [*bench.mpiexec(ranks), *mpi_options, *wrap]
+        command = [*bench.mpi.mpiexec(ranks), *mpi_options, *wrap]
         if penstock is not None:
             command += [str(bench.penstock_exec), "--method", penstock.method]
             command += ["--log-dir", log_dir, *(["--require"] if penstock.require else []), "--"]
         command += program
-        env = _environment(penstock, environment)
+        env = _environment(penstock, bench.mpi.environment() | dict(environment or {}))
         code, output, errors, seconds, hung = _watched(command, env, timeout_s)
         logs = [json.loads(p.read_text()) for p in sorted(Path(log_dir).glob("*.json"))]
     return Outcome(code, output, errors, seconds, hung, logs)
@@ -274,7 +272,7 @@ def program_problems(outcome: Outcome) -> list[str]:
 def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--mpi", required=True, choices=["mpich", "openmpi"])
+    parser.add_argument("--mpi", required=True, choices=list(MPIS))
     parser.add_argument("--only", default="", help="run only cases whose name contains this")
     parser.add_argument("--alone", action="store_true", help="without Penstock")
     return parser

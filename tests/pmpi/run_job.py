@@ -14,11 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
+
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--native", type=Path, required=True, help="where penstock-exec lies")
-    parser.add_argument("--flavour", required=True)
+    parser.add_argument("--mpi", required=True, choices=list(MPIS))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--passthrough", action="store_true", help="everything may pass through")
     parser.add_argument("--ends", choices=["closed", "left-open", "killed"], default="closed")
@@ -27,16 +30,11 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def launcher(flavour: str, ranks: int) -> list[str]:
-    command = [f"mpiexec.{flavour}", "-n", str(ranks)]
-    return [*command, "--oversubscribe"] if flavour == "openmpi" else command
-
-
 def run(args: argparse.Namespace, directory: Path) -> str:
     options = [] if args.passthrough else ["--require"]
-    environment = dict(os.environ, PENSTOCK_LOG_DIR=str(directory))
+    environment = os.environ | MPIS[args.mpi].environment() | {"PENSTOCK_LOG_DIR": str(directory)}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    command = [*launcher(args.flavour, args.ranks), str(args.native / "penstock-exec"), *options]
+    command = [*MPIS[args.mpi].mpiexec(args.ranks), str(args.native / "penstock-exec"), *options]
     command += ["--all-ranks", "--", *args.program, str(directory / "file.dat")]
     done = subprocess.run(
         command,

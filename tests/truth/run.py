@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
 from run_mpi import Bench, Penstock, Suite, arguments
 from truth_cases import FAULTS, Evidence, Fault, NotPossibleError, inject
 
@@ -74,10 +75,10 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--ranks", type=int, default=0)
     options = parser.parse_args()
-    bench = Bench(options.build.resolve(), options.mpi)
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"truth {options.mpi}")
     for fault, mode, method, background in cases(options.only):
-        ranks = options.ranks or RANKS[options.mpi]
+        ranks = options.ranks or RANKS[bench.mpi.family]
         run_case(bench, suite, ranks, fault, mode, method, background)
     return suite.finish()
 

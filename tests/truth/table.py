@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
 from run_mpi import Bench, Penstock
 from truth_cases import FAULTS, Evidence, Fault, inject
 
@@ -62,7 +63,7 @@ def row(bench: Bench, fault: Fault, mode: str, penstock: Penstock | None) -> str
     if not out.hung and not evidence.complete:
         ended = f"**dies ({out.code})**"
     who = "with Penstock" if penstock else "alone"
-    cells = [NAMES[bench.flavour], who, told(evidence), agreed, counts, lost, others, ended]
+    cells = [NAMES[bench.mpi.name], who, told(evidence), agreed, counts, lost, others, ended]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -74,9 +75,9 @@ def section(build: Path, fault: Fault, mode: str) -> list[str]:
         "| Others' bytes | Ends |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for flavour in NAMES:
+    for name in NAMES:
         for penstock in (None, Penstock(METHOD)):
-            lines.append(row(Bench(build, flavour), fault, mode, penstock))
+            lines.append(row(Bench(build, MPIS[name]), fault, mode, penstock))
             print(f"{fault.name} {mode}: {lines[-1]}", flush=True)
     return [*lines, ""]
 
