@@ -11,7 +11,7 @@ mkdir -p "build/$preset"
 
 options=()
 if [ "$preset" = release ]; then
-  options+=(-DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.venv/bin/python")
+  options+=(-DPENSTOCK_PYTHON=ON -DPENSTOCK_PYTHON_INPLACE=ON "-DPython_EXECUTABLE=$PWD/.venv/bin/python")
 fi
 # Beside the distribution's MPI libraries those of scripts/get_mpis.sh, where they are.
 if [ -x .mpi/mpich5/bin/mpicc_abi ]; then

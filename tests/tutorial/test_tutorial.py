@@ -28,7 +28,7 @@ TARGETS = ["plan_tests", "io_tests", "exec_tests", "_core"]
 def copy_sources() -> None:
     """Times are kept: what did not change is not built again."""
     shutil.rmtree(COPY, ignore_errors=True)
-    for name in ("src", "cmake", "bindings", "python", "tests/CMakeLists.txt"):
+    for name in ("src", "cmake", "bindings", "packaging", "python", "tests/CMakeLists.txt"):
         source, target = ROOT / name, COPY / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
@@ -75,7 +75,8 @@ def built() -> Path:
     for page in PAGES:
         apply_page(ROOT / page)
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DPENSTOCK_MPI=OFF", "-DPENSTOCK_PYTHON=ON"]
+    options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DPENSTOCK_MPI=OFF"]
+    options += ["-DPENSTOCK_PYTHON=ON", "-DPENSTOCK_PYTHON_INPLACE=ON"]
     options += [f"-DPython_EXECUTABLE={sys.executable}", *launcher]
     run("cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", *options)
     run("cmake", "--build", BUILD, "--target", *TARGETS)
