@@ -1,11 +1,15 @@
 // Methods, configuration, sizes and the descriptors of io for Python.
+#include <fcntl.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +22,7 @@
 #include "engine/method.hpp"
 #include "engine/select.hpp"
 #include "io/mechanism.hpp"
+#include "io/probe.hpp"
 #include "io/sync_policy.hpp"
 
 namespace nb = nanobind;
@@ -54,7 +59,25 @@ void bind_units(nb::module_& m) {
       "given"_a, "valid"_a, "The valid word nearest to a misspelt one; empty when none is near.");
 }
 
+// Of a directory: files made in it will be there.
+io::FileSystem probe_directory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) unwrap(Result<void>(os_error("open", path, errno)));
+  auto probed = io::probe(fd);
+  ::close(fd);
+  return unwrap(std::move(probed));
+}
+
+void bind_probe(nb::module_& m) {
+  nb::class_<io::FileSystem>(m, "FileSystem", "What lies under a path.")
+      .def_ro("type", &io::FileSystem::type, "\"ext4\", \"lustre\"; \"0x...\" when not known.")
+      .def_ro("geometry", &io::FileSystem::geometry);
+  m.def("probe_directory", &probe_directory, "path"_a,
+        "File system and geometry of files in a directory.");
+}
+
 void bind_io(nb::module_& m) {
+  bind_probe(m);
   nb::class_<Mechanism>(m, "Mechanism", "The descriptor of a mechanism: how bytes enter a file.")
       .def_ro("name", &Mechanism::name)
       .def_ro("summary", &Mechanism::summary)
@@ -108,14 +131,69 @@ void bind_method(nb::module_& m) {
       "crowd"_a, "team"_a, "geometry"_a, "The algorithm that \"auto\" chooses for one call.");
 }
 
-Config load(const std::map<std::string, std::string>& variables) {
-  return unwrap(engine::load_config([&variables](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  }));
+using Words = std::vector<std::string>;
+
+// As before a launch: nothing of this process but its user is taken for granted.
+engine::Surroundings surroundings(const std::map<std::string, std::string>& variables,
+                                  std::string directory, std::string library_directory,
+                                  std::string etc) {
+  engine::Surroundings s;
+  s.variables.insert(variables.begin(), variables.end());
+  s.directory = std::move(directory);
+  s.library_directory = std::move(library_directory);
+  s.etc = std::move(etc);
+  s.user = ::geteuid();
+  s.secure = ::getauxval(AT_SECURE) != 0;
+  s.reader = engine::Surroundings::Reader::launcher;
+  return s;
+}
+
+void bind_config_parts(nb::module_& m) {
+  nb::class_<engine::Assignment>(m, "Setting", "A setting, its value and who said so.")
+      .def_ro("key", &engine::Assignment::key)
+      .def_ro("value", &engine::Assignment::value)
+      .def_ro("source", &engine::Assignment::source,
+              "\"run.toml:3\", \"PENSTOCK_METHOD\", \"--method\" or \"default\".")
+      .def_prop_ro("layer", [](const engine::Assignment& x) { return to_string(x.layer); });
+  nb::class_<engine::FileRule>(m, "FileRule", "A [[file]] table.")
+      .def_ro("patterns", &engine::FileRule::patterns)
+      .def_ro("settings", &engine::FileRule::settings)
+      .def_ro("source", &engine::FileRule::source);
+  nb::class_<engine::ProgramPattern>(m, "ProgramPattern", "An entry of leave_alone.")
+      .def_ro("glob", &engine::ProgramPattern::glob)
+      .def_ro("source", &engine::ProgramPattern::source);
+  nb::class_<engine::ConfigFile>(m, "ConfigFile", "A configuration file that would be read.")
+      .def_ro("path", &engine::ConfigFile::path)
+      .def_prop_ro("layer", [](const engine::ConfigFile& x) { return to_string(x.layer); })
+      .def_ro("exists", &engine::ConfigFile::exists)
+      .def_ro("problem", &engine::ConfigFile::problem, "Why it is not obeyed; empty when it is.");
+}
+
+void bind_loading(nb::module_& m) {
+  m.def(
+      "load_config",
+      [](const std::map<std::string, std::string>& variables, std::string directory,
+         std::string library_directory, std::string etc) {
+        return unwrap(engine::load_config(surroundings(
+            variables, std::move(directory), std::move(library_directory), std::move(etc))));
+      },
+      "variables"_a, nb::kw_only(), "directory"_a = "", "library_directory"_a = "",
+      "etc"_a = "/etc",
+      "What variables (PENSTOCK_*, HOME, XDG_CONFIG_HOME) and configuration files make, read from "
+      "a working directory with the native files of ``library_directory``.");
+  m.def(
+      "config_files",
+      [](const std::map<std::string, std::string>& variables, std::string directory,
+         std::string library_directory, std::string etc) {
+        return engine::config_files(surroundings(variables, std::move(directory),
+                                                 std::move(library_directory), std::move(etc)));
+      },
+      "variables"_a, nb::kw_only(), "directory"_a = "", "library_directory"_a = "",
+      "etc"_a = "/etc", "The files that load_config looks for, lowest first.");
 }
 
 void bind_config(nb::module_& m) {
+  bind_config_parts(m);
   nb::enum_<Mode>(m, "Mode", "What the engine does with the program's writes.")
       .value("serve", Mode::serve)
       .value("observe", Mode::observe)
@@ -129,9 +207,26 @@ void bind_config(nb::module_& m) {
       .def_ro("quiet", &Config::quiet)
       .def_ro("log_dir", &Config::log_dir, "Empty: the job's working directory.")
       .def_ro("log", &Config::log)
-      .def_ro("all_ranks", &Config::all_ranks);
-  m.def("load_config", &load, "variables"_a,
-        "The configuration that these environment variables (PENSTOCK_*) make.");
+      .def_ro("all_ranks", &Config::all_ranks)
+      .def_ro("files", &Config::files, "[[file]] tables; the later win.")
+      .def_ro("leave_alone", &Config::leave_alone)
+      .def_ro("left_alone", &Config::left_alone, "Why nothing is served; empty when it is.")
+      .def_ro("notices", &Config::notices, "What a person must be told, once per job.")
+      .def(
+          "why_left_alone",
+          [](const Config& c, const Words& program) { return engine::why_left_alone(c, program); },
+          "program"_a, "Why a program of these paths and names is left alone; empty: it is not.")
+      .def(
+          "for_file",
+          [](const Config& c, const std::string& path) {
+            return unwrap(engine::for_file(c, path));
+          },
+          "path"_a, "With the [[file]] tables that name ``path``.")
+      .def("settings", &engine::dump_settings,
+           "Every setting, its value in TOML's spelling (empty: open) and who set it.")
+      .def("to_toml", &engine::dump_toml, "What --config reads back, with sources as comments.")
+      .def("resolved", &engine::resolved_toml, "In one line, for penstock-exec --resolved.");
+  bind_loading(m);
 }
 
 }  // namespace

@@ -263,7 +263,7 @@ class Algorithm:
 def algorithms() -> list[Algorithm]:
     """Every algorithm, in the order of its list."""
 
-DEFAULT_CYCLE_BYTES: int = 4194304
+DEFAULT_CYCLE_BYTES: int = 16777216
 
 MAX_CYCLE_BYTES: int = 1073741824
 
@@ -319,6 +319,19 @@ def human_size(bytes: int) -> str:
 
 def nearest(given: str, valid: Sequence[str]) -> str:
     """The valid word nearest to a misspelt one; empty when none is near."""
+
+class FileSystem:
+    """What lies under a path."""
+
+    @property
+    def type(self) -> str:
+        """"ext4", "lustre"; "0x..." when not known."""
+
+    @property
+    def geometry(self) -> Geometry: ...
+
+def probe_directory(path: str) -> FileSystem:
+    """File system and geometry of files in a directory."""
 
 class Mechanism:
     """The descriptor of a mechanism: how bytes enter a file."""
@@ -390,6 +403,59 @@ def default_method() -> Method: ...
 def decide(crowd: Crowd, team: Team, geometry: Geometry) -> str:
     """The algorithm that "auto" chooses for one call."""
 
+class Setting:
+    """A setting, its value and who said so."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def source(self) -> str:
+        """"run.toml:3", "PENSTOCK_METHOD", "--method" or "default"."""
+
+    @property
+    def layer(self) -> str: ...
+
+class FileRule:
+    """A [[file]] table."""
+
+    @property
+    def patterns(self) -> list[str]: ...
+
+    @property
+    def settings(self) -> list[Setting]: ...
+
+    @property
+    def source(self) -> str: ...
+
+class ProgramPattern:
+    """An entry of leave_alone."""
+
+    @property
+    def glob(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+class ConfigFile:
+    """A configuration file that would be read."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def layer(self) -> str: ...
+
+    @property
+    def exists(self) -> bool: ...
+
+    @property
+    def problem(self) -> str:
+        """Why it is not obeyed; empty when it is."""
+
 class Mode(enum.Enum):
     """What the engine does with the program's writes."""
 
@@ -429,5 +495,44 @@ class Config:
     @property
     def all_ranks(self) -> bool: ...
 
-def load_config(variables: Mapping[str, str]) -> Config:
-    """The configuration that these environment variables (PENSTOCK_*) make."""
+    @property
+    def files(self) -> list[FileRule]:
+        """[[file]] tables; the later win."""
+
+    @property
+    def leave_alone(self) -> list[ProgramPattern]: ...
+
+    @property
+    def left_alone(self) -> str:
+        """Why nothing is served; empty when it is."""
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person must be told, once per job."""
+
+    def why_left_alone(self, program: Sequence[str]) -> str:
+        """
+        Why a program of these paths and names is left alone; empty: it is not.
+        """
+
+    def for_file(self, path: str) -> Config:
+        """With the [[file]] tables that name ``path``."""
+
+    def settings(self) -> list[Setting]:
+        """
+        Every setting, its value in TOML's spelling (empty: open) and who set it.
+        """
+
+    def to_toml(self) -> str:
+        """What --config reads back, with sources as comments."""
+
+    def resolved(self) -> str:
+        """In one line, for penstock-exec --resolved."""
+
+def load_config(variables: Mapping[str, str], *, directory: str = '', library_directory: str = '', etc: str = '/etc') -> Config:
+    """
+    What variables (PENSTOCK_*, HOME, XDG_CONFIG_HOME) and configuration files make, read from a working directory with the native files of ``library_directory``.
+    """
+
+def config_files(variables: Mapping[str, str], *, directory: str = '', library_directory: str = '', etc: str = '/etc') -> list[ConfigFile]:
+    """The files that load_config looks for, lowest first."""

@@ -3,20 +3,20 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
-#include <map>
 
 namespace penstock::engine {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
-
+// Nothing but these variables: no directory has files for it.
 Result<Config> load(const Variables& variables) {
-  return load_config([&](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  });
+  Surroundings s;
+  s.variables = variables;
+  s.etc = "/nowhere";
+  s.user = ::geteuid();
+  return load_config(s);
 }
 
 std::string refused(const Variables& variables) {
@@ -212,12 +212,12 @@ TEST_F(ConfigFile, AMissingFileIsAnErrorThatSaysWhatToDo) {
   const std::string text = refused({{"PENSTOCK_CONFIG", "/nowhere/penstock.toml"}});
   EXPECT_TRUE(says(text, "PENSTOCK_CONFIG names \"/nowhere/penstock.toml\""));
   EXPECT_TRUE(says(text, "No such file"));
-  EXPECT_TRUE(says(text, "unset the variable"));
+  EXPECT_TRUE(says(text, "leave it out"));
 }
 
 TEST_F(ConfigFile, AnErrorInTheFileNamesTheFile) {
   write("cycle = 1000\n");
-  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), path_ + ": cycle must be a multiple"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), path_ + ":1: cycle must be a multiple"));
 }
 
 TEST_F(ConfigFile, WhatIsNotARegularFileOrTooLargeIsRefused) {

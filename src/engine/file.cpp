@@ -66,7 +66,8 @@ struct File::State {
 
 // Opens the engine's own descriptor on this rank; why not, when it cannot.
 std::string File::State::open_here() {
-  if (info.config.mode != Mode::serve) return "observing only";
+  const std::string& left_alone = info.config.left_alone;
+  if (info.config.mode != Mode::serve) return left_alone.empty() ? "observing only" : left_alone;
   if (!info.opened_here) return "the MPI library could not open the file on some rank";
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.writable) return "not opened for writing";
@@ -96,7 +97,8 @@ void File::State::agree_on_service(const std::string& mine) {
                      g.page_bytes,
                      g.block_bytes,
                      g.stripe_bytes,
-                     int64_t(g.sharing)};
+                     int64_t(g.sharing),
+                     info.config.verify ? 1 : 0};
   if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
   if (!mine.empty())
     never_served = mine;
@@ -107,6 +109,8 @@ void File::State::agree_on_service(const std::string& mine) {
   else if (facts[3] != -facts[4])
     never_served = "ranks are configured with different methods";
   file_system.geometry = {facts[5], facts[6], facts[7], layout::Sharing(facts[8])};
+  // Files and hints may differ between ranks, and verification is collective: one asks, all verify.
+  info.config.verify = facts[9] != 0;
 }
 
 void File::State::start_pipeline() {

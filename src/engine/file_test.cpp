@@ -275,6 +275,24 @@ TEST(Verify, FindsAllBytesThatAreAsWritten) {
   EXPECT_EQ(r.mismatched_bytes, 0);
 }
 
+// Ranks of several nodes may have read several configurations; verification is collective.
+TEST(Verify, IsDoneByAllWhereOneRankAsksForIt) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = comm.rank() == 1;
+    auto f = open(comm, info);
+    EXPECT_TRUE(f->config().verify);
+    const std::vector<char> data(1000, 'x');
+    (void)f->write_all(write_of(data, comm.rank() * 1000));
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.verified_bytes, 2000);
+    }
+  });
+}
+
 TEST(Verify, FindsAByteThatSomebodyChangedAndTellsEveryRank) {
   EXPECT_GT(verified(12345, false).mismatched_bytes, 0);
 }

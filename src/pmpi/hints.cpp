@@ -14,12 +14,25 @@ namespace {
 constexpr int64_t kLeastCycleBytes = 4096;
 
 // A hint cannot switch the job's Penstock off, but it can leave this file to the MPI library.
-Result<void> apply_one(std::string_view key, const std::string& value, engine::Config& config) {
+Result<void> apply_one(const std::string& key, const std::string& value, engine::Config& config) {
   if (key == "method" && (value == "off" || value == "observe")) {
-    if (config.mode == engine::Mode::serve) config.mode = engine::Mode::observe;
+    config.mode = engine::Mode::observe;
+    config.left_alone = "left alone by the hint penstock_method=" + value;
     return {};
   }
-  return engine::apply_setting(key, value, config);
+  return engine::apply_setting(key, value, config).map_error([&](Error e) {
+    e.detail = "hint penstock_" + key + ": " + e.detail;
+    return e;
+  });
+}
+
+Result<void> apply_ours(MPI_Info info, engine::Config& config) {
+  for (const char* key : {"method", "writers", "cycle", "verify"}) {
+    const auto value = info_value(info, (std::string("penstock_") + key).c_str());
+    if (!value) continue;
+    if (auto r = apply_one(key, *value, config); !r) return r;
+  }
+  return engine::apply_options_again(config);
 }
 
 // ROMIO's own hints fill what Penstock's configuration leaves open. What is not valid for ROMIO is
@@ -54,14 +67,15 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   return value;
 }
 
-Result<void> apply_hints(MPI_Info info, engine::Config& config) {
-  for (const char* key : {"method", "writers", "cycle"}) {
-    const auto value = info_value(info, (std::string("penstock_") + key).c_str());
-    if (!value) continue;
-    if (auto r = apply_one(key, *value, config); !r) return r;
-  }
-  apply_romio(info, config.method);
-  return engine::check(config.method);
+Result<engine::Config> file_config(const engine::Config& job, const std::string& path,
+                                   MPI_Info info) {
+  auto config = engine::for_file(job, path);
+  // Who observes the job observes every file, whatever the program asks.
+  if (!config || job.mode != engine::Mode::serve) return config;
+  if (auto r = apply_ours(info, *config); !r) return tl::unexpected(std::move(r).error());
+  apply_romio(info, config->method);
+  if (auto r = engine::check(config->method); !r) return tl::unexpected(std::move(r).error());
+  return config;
 }
 
 }  // namespace penstock::pmpi

@@ -13,8 +13,11 @@ namespace penstock::pmpi {
 
 std::optional<std::string> info_value(MPI_Info info, const char* key);
 
-// penstock_method, penstock_writers and penstock_cycle, whose wrong values are errors; cb_nodes and
-// cb_buffer_size, which are ROMIO's and taken only when they make sense here.
-Result<void> apply_hints(MPI_Info info, engine::Config& config);
+// The job's configuration for one file: [[file]] tables; then the hints penstock_method,
+// penstock_writers, penstock_cycle and penstock_verify, whose wrong values are errors; then the
+// job's options again, which win; then cb_nodes and cb_buffer_size, which are ROMIO's and fill what
+// is open where they make sense here.
+Result<engine::Config> file_config(const engine::Config& job, const std::string& path,
+                                   MPI_Info info);
 
 }  // namespace penstock::pmpi

@@ -78,16 +78,19 @@ std::string host_name() {
 void Job::configure() {
   start_unix_s_ = unix_s();
   start_directory_ = working_directory();
-  auto config = engine::load_config([](const char* name) { return std::getenv(name); });
+  auto config = engine::load_config(engine::this_process());
+  // Asked of the environment, since MPI may not have started: one message per job.
+  const std::string rank = variable("OMPI_COMM_WORLD_RANK") + variable("PMI_RANK");
+  const bool speaks = rank.empty() || rank == "0";
   if (config) {
     config_ = *std::move(config);
+    for (const std::string& notice : config_.notices)
+      if (speaks) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
     return;
   }
   config_error_ = config.error().message();
   config_.require = variable("PENSTOCK_REQUIRE") == "1";
-  // Asked of the environment, since MPI may not have started: one message per job.
-  const std::string rank = variable("OMPI_COMM_WORLD_RANK") + variable("PMI_RANK");
-  if (rank.empty() || rank == "0" || config_.require) {
+  if (speaks || config_.require) {
     std::fprintf(
         stderr, "penstock: %s: %s\n", config_error_.c_str(),
         config_.require ? "PENSTOCK_REQUIRE is set, stopping" : "all writes go to the MPI library");

@@ -39,12 +39,12 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   FileName name = file_name(given);
   open.path = std::move(name.path);
   open.writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
-  open.config = job().config();
-  const auto hinted = apply_hints(info, open.config);
+  const auto config = file_config(job().config(), open.path, info);
+  open.config = config ? *config : job().config();
   if (!job().config_error().empty()) {
     open.unserved_why = job().config_error();
-  } else if (!hinted) {
-    open.unserved_why = hinted.error().message();
+  } else if (!config) {
+    open.unserved_why = config.error().message();
   } else if ((amode & MPI_MODE_SEQUENTIAL) != 0) {
     open.unserved_why = "MPI_MODE_SEQUENTIAL";
   } else {

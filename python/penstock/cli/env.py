@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from penstock import _core, native
-from penstock.cli import options as opt
+from penstock.cli.config import DumpConfig, Json, dump
+from penstock.cli.options import takes_options
+from penstock.errors import ArgumentError
 from penstock.launch.request import Options, configure
 from penstock.launch.shell import exports
 
@@ -21,27 +23,23 @@ class Mpi(StrEnum):
     openmpi = "openmpi"
 
 
+@takes_options
 def env(
+    options: Options,
     mpi: Annotated[
         Mpi | None,
         typer.Option(
             metavar="mpich|openmpi", help="The program's MPI library. Default: that of mpiexec."
         ),
     ] = None,
-    method: opt.Method = None,
-    writers: opt.Writers = None,
-    cycle: opt.Cycle = None,
-    observe: opt.Observe = False,
-    verify: opt.Verify = False,
-    require: opt.Require = False,
-    quiet: opt.Quiet = False,
-    log_dir: opt.LogDir = None,
-    config: opt.Config = None,
+    dump_config: DumpConfig = False,
+    as_json: Json = False,
 ) -> None:
     """Print export lines that preload Penstock into everything a shell starts.
 
     Shells and launchers run unharmed under it. Launchers that forward no environment to other nodes
-    (Open MPI over ssh) need `penstock run` or `penstock-exec` instead.
+    (Open MPI over ssh) need `penstock run` or `penstock-exec` instead. Every rank then reads the
+    configuration files itself; `penstock run` reads them once for all.
 
     Examples:
 
@@ -49,20 +47,17 @@ def env(
 
         eval "$(penstock env --mpi openmpi --method two_phase)"
     """
-    options = Options(
-        method=method,
-        observe=observe,
-        verify=verify,
-        require=require,
-        quiet=quiet,
-        log_dir=log_dir,
-        config=config,
-        writers=writers,
-        cycle=cycle,
-    )
-    checked, chosen = configure(options, os.environ)
-    if checked.mode == _core.Mode.off:
-        typer.echo("penstock: method off: nothing is preloaded", err=True)
+    if as_json and not dump_config:
+        raise ArgumentError("--json says how --dump-config prints: give both, or neither")
+    resolved, chosen = configure(options, os.environ)
+    if dump_config:
+        dump(resolved, as_json)
+        return
+    for notice in resolved.notices:
+        typer.echo(f"penstock: {notice}", err=True)
+    if resolved.mode == _core.Mode.off:
+        why = resolved.left_alone or "PENSTOCK_DISABLE is set"
+        typer.echo(f"penstock: {why}; nothing is preloaded", err=True)
         return
     shim = native.shim(native.directory(), _flavour(mpi))
     for line in exports(shim, chosen, os.environ):

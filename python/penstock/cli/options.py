@@ -1,47 +1,60 @@
-"""The options that ``run`` and ``env`` share."""
+"""The options of a run, for every command that takes them, from the fields of ``Options``."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import dataclasses
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
-Method = Annotated[
-    str | None,
-    typer.Option(
-        metavar="METHOD",
-        help='How to write, such as "two_phase(writers=4, cycle=16MiB) + messages + pwrite". '
-        "auto (the default) lets the engine choose per call; off runs the program untouched.",
-    ),
-]
-Observe = Annotated[
-    bool, typer.Option("--observe", help="Take over nothing: time the program's own MPI-IO.")
-]
-Verify = Annotated[
-    bool, typer.Option("--verify", help="Read every file back at close and compare checksums.")
-]
-Require = Annotated[
-    bool, typer.Option("--require", help="Stop wherever a write would pass Penstock by.")
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Print no line at the end; the log is still written.")
-]
-LogDir = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Where the job log goes. Default: the job's directory."),
-]
-Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A TOML file with these options.")
-]
-Writers = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Ranks that write. 0 lets the team decide; leave it alone."),
-]
-Cycle = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Collective buffer of one writer, such as 16MiB (binary) or 16MB (decimal).",
-    ),
-]
+from penstock.launch.request import Options
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command one parameter per field of `Options` in place of its ``options``."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "options"
+    ]
+    shared = _parameters()
+    names = [parameter.name for parameter in shared]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        options = Options(**{name: given.pop(name) for name in names})
+        command(options=options, **given)
+
+    required = [p for p in own if p.default is inspect.Parameter.empty]
+    others = [p for p in own if p.default is not inspect.Parameter.empty]
+    parameters = [
+        p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*required, *shared, *others)
+    ]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    return call
+
+
+def _parameters() -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(Options)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[
+                hints[field.name],
+                typer.Option(
+                    "--" + field.name.replace("_", "-"),
+                    metavar=field.metadata["metavar"],
+                    help=field.metadata["help"],
+                ),
+            ],
+        )
+        for field in dataclasses.fields(Options)
+    ]

@@ -8,27 +8,23 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli import options as opt
-from penstock.errors import LaunchError
-from penstock.launch.request import Options, command_line
+from penstock.cli.config import DumpConfig, Json, dump
+from penstock.cli.options import takes_options
+from penstock.errors import ArgumentError, LaunchError
+from penstock.launch.request import Options, command_line, configure
 
 
+@takes_options
 def run(
+    options: Options,
     command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="The launcher and its program.")
-    ],
-    method: opt.Method = None,
-    writers: opt.Writers = None,
-    cycle: opt.Cycle = None,
-    observe: opt.Observe = False,
-    verify: opt.Verify = False,
-    require: opt.Require = False,
-    quiet: opt.Quiet = False,
-    log_dir: opt.LogDir = None,
-    config: opt.Config = None,
+        list[str] | None, typer.Argument(metavar="COMMAND", help="The launcher and its program.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the command line that would run.")
     ] = False,
+    dump_config: DumpConfig = False,
+    as_json: Json = False,
 ) -> None:
     """Run a program with its MPI-IO writes served by Penstock.
 
@@ -45,27 +41,27 @@ def run(
         penstock run --observe -- mpiexec -n 2 ./ocean : -n 2 ./atmosphere
 
         penstock run --verify -- mpiexec -n 4 python3 simulate.py
+
+        penstock run --dump-config > run.toml
     """
-    options = Options(
-        method=method,
-        observe=observe,
-        verify=verify,
-        require=require,
-        quiet=quiet,
-        log_dir=log_dir,
-        config=config,
-        writers=writers,
-        cycle=cycle,
-    )
-    words = command_line(command, options, os.environ)
-    if dry_run:
-        typer.echo(shlex.join(words))
+    if as_json and not dump_config:
+        raise ArgumentError("--json says how --dump-config prints: give both, or neither")
+    if dump_config:
+        dump(configure(options, os.environ)[0], as_json)
         return
-    _become(words)
+    launch = command_line(command or [], options, os.environ)
+    for notice in launch.notices:
+        typer.echo(f"penstock: {notice}", err=True)
+    if dry_run:
+        typer.echo(shlex.join(launch.words))
+        return
+    _become(launch.words)
 
 
 def _become(words: list[str]) -> None:
     """Replace this process, so that exit code and signals are the launcher's own."""
+    if not words:
+        raise LaunchError("there is no command to run: penstock run -- mpiexec -n 4 ./app")
     try:
         os.execvp(words[0], words)  # noqa: S606 - running the user's command is the purpose
     except FileNotFoundError as error:

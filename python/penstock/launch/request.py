@@ -1,47 +1,118 @@
-"""The options of a run: checked by the engine's own reader before anything is launched, and handed
-to every rank on penstock-exec's command line, because not every launcher forwards variables."""
+"""The options of a run: resolved by the engine's own reader before anything is launched, and handed
+to every rank whole on penstock-exec's command line. Not every launcher forwards variables, files
+differ between nodes, and a hundred thousand ranks need not read them."""
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock import _core, native
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, LaunchError
 from penstock.launch import rewrite
+
+PREFIX = "PENSTOCK_"
+Told = dict[str, str | None]
+
+
+def _told(help_text: str, variable: str, metavar: str | None = None, value: str = "1") -> Told:
+    """Of a switch that sets ``variable`` to ``value``, or, with a metavar, of a value."""
+    return {"help": help_text, "variable": variable, "metavar": metavar, "value": value}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says; None and False leave a choice to variables and files."""
+    """What the command line says; None and False leave a choice to variables and files.
 
-    method: str | None = None
-    observe: bool = False
-    verify: bool = False
-    require: bool = False
-    quiet: bool = False
-    log_dir: Path | None = None
-    config: Path | None = None
-    writers: int | None = None
-    cycle: str | None = None
+    The commands take their options, with help, from these fields: each is declared here alone.
+    """
+
+    method: str | None = field(
+        default=None,
+        metadata=_told(
+            'How to write, such as "two_phase(writers=4, cycle=16MiB) + messages + pwrite". '
+            "auto (the default) lets the engine choose per call; off runs the program untouched.",
+            "METHOD",
+            "METHOD",
+        ),
+    )
+    writers: int | None = field(
+        default=None,
+        metadata=_told("Ranks that write. 0 lets the team decide; leave it alone.", "WRITERS", "N"),
+    )
+    cycle: str | None = field(
+        default=None,
+        metadata=_told(
+            "Collective buffer of one writer, such as 16MiB (binary) or 16MB (decimal).",
+            "CYCLE",
+            "SIZE",
+        ),
+    )
+    observe: bool = field(
+        default=False,
+        metadata=_told("Take over nothing: time the program's own MPI-IO.", "OBSERVE"),
+    )
+    verify: bool = field(
+        default=False,
+        metadata=_told("Read every file back at close and compare checksums.", "VERIFY"),
+    )
+    require: bool = field(
+        default=False,
+        metadata=_told("Stop wherever a write would pass Penstock by.", "REQUIRE"),
+    )
+    quiet: bool = field(
+        default=False,
+        metadata=_told("Print no line at the end; the log is still written.", "QUIET"),
+    )
+    no_log: bool = field(
+        default=False,
+        metadata=_told("Write no log of the job.", "LOG", value="0"),
+    )
+    log_dir: Path | None = field(
+        default=None,
+        metadata=_told("Where the job log goes. Default: the job's directory.", "LOG_DIR", "DIR"),
+    )
+    config: Path | None = field(
+        default=None,
+        metadata=_told(
+            "A TOML file of settings; wins over variables and other files.", "CONFIG", "FILE"
+        ),
+    )
+    isolated: bool = field(
+        default=False,
+        metadata=_told(
+            "Read no configuration file of the system, the user or the project.", "ISOLATED"
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to execute, and what a person must be told before."""
+
+    words: list[str]
+    notices: tuple[str, ...] = ()
 
 
 def variables(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
-    """The PENSTOCK_* variables of a run: those of the environment, overridden by the options."""
-    chosen = {name: value for name, value in environ.items() if name.startswith("PENSTOCK_")}
-    given: dict[str, object | None] = {
-        "PENSTOCK_METHOD": options.method,
-        "PENSTOCK_WRITERS": options.writers,
-        "PENSTOCK_CYCLE": options.cycle,
-        "PENSTOCK_LOG_DIR": options.log_dir,
-        "PENSTOCK_CONFIG": options.config,
-        "PENSTOCK_OBSERVE": int(options.observe) or None,
-        "PENSTOCK_VERIFY": int(options.verify) or None,
-        "PENSTOCK_REQUIRE": int(options.require) or None,
-        "PENSTOCK_QUIET": int(options.quiet) or None,
-    }
-    chosen |= {name: str(value) for name, value in given.items() if value is not None}
+    """The PENSTOCK_* variables of a run: those of the environment, overridden by the options.
+
+    PENSTOCK_OPTIONS lists those that are options, which win over hints and files.
+    """
+    chosen = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
+    given = {}
+    for one in dataclasses.fields(options):
+        value = getattr(options, one.name)
+        if value is not None and value is not False:
+            text = one.metadata["value"] if value is True else str(value)
+            given[one.metadata["variable"]] = text
+    chosen |= {PREFIX + name: value for name, value in given.items()}
+    if given:
+        before = [name for name in chosen.get("PENSTOCK_OPTIONS", "").split(",") if name]
+        chosen["PENSTOCK_OPTIONS"] = ",".join(dict.fromkeys([*before, *given]))
     # A rank's working directory may be another one than ours.
     for name in ("PENSTOCK_LOG_DIR", "PENSTOCK_CONFIG"):
         if chosen.get(name):
@@ -49,13 +120,41 @@ def variables(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
     return chosen
 
 
-def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Config, dict[str, str]]:
-    """Check a run's configuration as the engine will read it.
+def reader_arguments(environ: Mapping[str, str]) -> dict[str, str]:
+    """Where the engine's reader looks for configuration files besides the variables."""
+    try:
+        directory = str(Path.cwd())
+    except OSError:  # it was removed under us
+        directory = ""
+    try:
+        return {"directory": directory, "library_directory": str(native.directory(environ))}
+    except LaunchError:  # said when it is needed
+        return {"directory": directory, "library_directory": ""}
+
+
+def reader_variables(chosen: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the engine's reader looks at.
 
     Raises
     ------
     ArgumentError
-        If a value is not valid; the message names it and the nearest valid one.
+        If one of them is not UTF-8.
+    """
+    homes = {n: environ[n] for n in ("HOME", "XDG_CONFIG_HOME") if n in environ}
+    read = homes | dict(chosen)
+    for name, value in read.items():
+        if any("\ud800" <= c <= "\udfff" for c in name + value):
+            raise ArgumentError(f"{name!a} must be UTF-8, got {value!a}")
+    return read
+
+
+def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Config, dict[str, str]]:
+    """Resolve a run's configuration as the engine reads it: files, variables, options.
+
+    Raises
+    ------
+    ArgumentError
+        If a value or a file is not valid; the message names it and the nearest valid one.
     """
     if options.observe and options.method not in (None, "observe"):
         raise ArgumentError(
@@ -63,61 +162,60 @@ def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Confi
             "give one of them"
         )
     chosen = variables(options, environ)
-    try:
-        return _core.load_config(chosen), chosen
-    except ArgumentError as error:
-        raise ArgumentError(_in_options_words(str(error), options)) from error
+    read = reader_variables(chosen, environ)
+    return _core.load_config(read, **reader_arguments(environ)), chosen
 
 
-def _in_options_words(message: str, options: Options) -> str:
-    """The reader names variables; whoever gave an option should read its name."""
-    for option in ("method", "writers", "cycle", "log_dir", "config"):
-        if getattr(options, option) is not None:
-            variable = f"PENSTOCK_{option.upper()}"
-            message = message.replace(variable, "--" + option.replace("_", "-"))
-    return message
+def exec_options(config: _core.Config) -> list[str]:
+    """The options of penstock-exec that make every rank obey ``config`` and nothing else.
+
+    ``--require`` is told apart, because it also rules what comes before the engine.
+    """
+    return ["--resolved", config.resolved()] + (["--require"] if config.require else [])
 
 
-def exec_options(config: _core.Config, chosen: Mapping[str, str]) -> list[str]:
-    """The options of penstock-exec that say on every rank what ``chosen`` says here."""
-    words: list[str] = []
-    observe = config.mode == _core.Mode.observe
-    valued = {
-        "--method": None if observe else chosen.get("PENSTOCK_METHOD"),
-        "--writers": chosen.get("PENSTOCK_WRITERS"),
-        "--cycle": chosen.get("PENSTOCK_CYCLE"),
-        "--log-dir": chosen.get("PENSTOCK_LOG_DIR"),
-        "--config": chosen.get("PENSTOCK_CONFIG"),
-    }
-    for option, value in valued.items():
-        if value:
-            words += [option, value]
-    flags = {
-        "--observe": observe,
-        "--verify": config.verify,
-        "--require": config.require,
-        "--quiet": config.quiet,
-    }
-    return words + [option for option, on in flags.items() if on]
-
-
-def command_line(words: Sequence[str], options: Options, environ: Mapping[str, str]) -> list[str]:
-    """The words to execute for ``penstock run OPTIONS -- words``.
+def command_line(words: Sequence[str], options: Options, environ: Mapping[str, str]) -> Launch:
+    """What to execute for ``penstock run OPTIONS -- words``.
 
     Raises
     ------
     ArgumentError
-        If an option's value is not valid.
+        If an option's value or a configuration file is not valid.
     LaunchError
         If the command cannot be taken apart (exit code 2) or something is missing (127).
     """
-    config, chosen = configure(options, environ)
+    config, _ = configure(options, environ)
+    notices = tuple(config.notices)
     if config.mode == _core.Mode.off:
-        return list(words)  # a true no-op: the command as it was given
+        return Launch(list(words), notices + _off_notice(config))
     command = rewrite.parse(words)
     rewrite.require_commands(command)
-    preload = [str(native.executable(native.directory(environ)))]
-    preload += exec_options(config, chosen)
+    if why := _left_alone(config, command):
+        return Launch(list(words), notices + ((why,) if not config.quiet else ()))
+    preload = [str(native.executable(native.directory(environ))), *exec_options(config)]
     if command.launcher is not None:
         preload.append("--all-ranks")
-    return rewrite.rewrite(command, preload)
+    return Launch(rewrite.rewrite(command, preload), notices)
+
+
+def _off_notice(config: _core.Config) -> tuple[str, ...]:
+    """Off by a file is said; whoever gave the option or the variable knows it."""
+    method = next((s for s in config.settings() if s.key == "method"), None)
+    by_person = method is None or method.layer in ("option", "variable", "default")
+    return () if by_person or config.quiet else (config.left_alone,)
+
+
+def _left_alone(config: _core.Config, command: rewrite.Command) -> str:
+    """Why this command is left alone; empty when it is not.
+
+    One program of the list is enough: its ranks would not meet those of the other programs.
+    """
+    for part in command.parts:
+        name = part.program[0]
+        found = shutil.which(name)
+        names = [name, found, str(Path(found).resolve())] if found else [name]
+        if why := config.why_left_alone([str(n) for n in names]):
+            if config.require:
+                raise ArgumentError(f"{why}, but require is set; --method auto overrides the list")
+            return why
+    return ""

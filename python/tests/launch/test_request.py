@@ -6,35 +6,49 @@ from pathlib import Path
 
 import pytest
 
+from penstock import _core
 from penstock.errors import ArgumentError, LaunchError
-from penstock.launch.request import Options, command_line, configure
+from penstock.launch.request import Launch, Options, command_line, configure
 
 
-def words_before_program(words: list[str]) -> list[str]:
-    return words[1 : words.index("--")]
+def rank_obeys(launch: Launch, directory: Path) -> _core.Config:
+    """What a rank whose node has files and variables of its own makes of a command line."""
+    words = launch.words[1 : launch.words.index("--")]
+    assert words[0] == "--resolved"
+    (directory / "penstock.toml").write_text("of another node\n")
+    return _core.load_config({"PENSTOCK_RESOLVED": words[1]}, directory=str(directory))
 
 
-def test_options_reach_every_rank_on_the_command_line_of_penstock_exec(native_dir: Path) -> None:
-    options = Options(
-        method="two_phase", writers=2, cycle="8KiB", verify=True, require=True, quiet=True
-    )
-    words = command_line(["true"], options, {"PENSTOCK_NATIVE_DIR": str(native_dir)})
-    assert words_before_program(words) == [
-        *("--method", "two_phase", "--writers", "2", "--cycle", "8KiB"),
-        *("--verify", "--require", "--quiet"),
-    ]
-
-
-def test_variables_travel_as_options_because_not_every_launcher_forwards_them(
-    native_dir: Path,
+def test_options_reach_every_rank_on_the_command_line_of_penstock_exec(
+    native_dir: Path, tmp_path: Path
 ) -> None:
+    options = Options(
+        method="two_phase", writers=2, cycle="8KiB", verify=True, require=True, no_log=True
+    )
+    launch = command_line(["true"], options, {"PENSTOCK_NATIVE_DIR": str(native_dir)})
+    rank = rank_obeys(launch, tmp_path)
+    assert str(rank.method).startswith("two_phase(writers=2, cycle=8KiB) + messages")
+    assert (rank.verify, rank.require, rank.quiet, rank.log) == (True, True, False, False)
+    # The shim stops a job without an engine; it knows the variable alone.
+    assert launch.words[3] == "--require"
+
+
+def test_variables_and_files_travel_too_because_nodes_may_have_others(
+    native_dir: Path, tmp_path: Path
+) -> None:
+    user = tmp_path / ".config" / "penstock" / "penstock.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text("quiet = true\n[[file]]\npattern = '*.chk'\nmethod = 'off'\n")
     environ = {
+        "HOME": str(tmp_path),
         "PENSTOCK_NATIVE_DIR": str(native_dir),
         "PENSTOCK_METHOD": "individual",
-        "PENSTOCK_VERIFY": "1",
+        "PENSTOCK_LOG": "0",
     }
-    words = command_line(["true"], Options(), environ)
-    assert words_before_program(words) == ["--method", "individual", "--verify"]
+    rank = rank_obeys(command_line(["true"], Options(), environ), tmp_path)
+    assert rank.method.algorithm == "individual"
+    assert (rank.quiet, rank.log) == (True, False)
+    assert f"{user}:2" in rank.for_file("a.chk").left_alone
 
 
 def test_an_option_overrides_its_variable() -> None:
@@ -42,11 +56,19 @@ def test_an_option_overrides_its_variable() -> None:
     assert config.method.algorithm == "individual"
 
 
-def test_observe_travels_as_such(native_dir: Path) -> None:
-    words = command_line(
-        ["true"], Options(method="observe"), {"PENSTOCK_NATIVE_DIR": str(native_dir)}
-    )
-    assert words_before_program(words) == ["--observe"]
+@pytest.mark.parametrize("options", [Options(method="observe"), Options(observe=True)], ids=str)
+def test_observe_travels_as_such(native_dir: Path, tmp_path: Path, options: Options) -> None:
+    launch = command_line(["true"], options, {"PENSTOCK_NATIVE_DIR": str(native_dir)})
+    assert rank_obeys(launch, tmp_path).mode == _core.Mode.observe
+
+
+def test_an_option_wins_over_tables_on_every_rank(native_dir: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("[[file]]\npattern = '*'\nverify = true\nmethod = 'individual'\n")
+    options = Options(method="two_phase", config=file)
+    launch = command_line(["true"], options, {"PENSTOCK_NATIVE_DIR": str(native_dir)})
+    one = rank_obeys(launch, tmp_path).for_file("x")
+    assert (one.method.algorithm, one.verify) == ("two_phase", True)
 
 
 def test_relative_paths_are_made_absolute_because_ranks_may_run_elsewhere(
@@ -54,14 +76,14 @@ def test_relative_paths_are_made_absolute_because_ranks_may_run_elsewhere(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.toml").write_text("quiet = true\n")
-    words = command_line(
+    launch = command_line(
         ["true"],
         Options(log_dir=Path("logs"), config=Path("run.toml")),
         {"PENSTOCK_NATIVE_DIR": str(native_dir)},
     )
-    assert words_before_program(words) == [
-        *("--log-dir", str(tmp_path / "logs"), "--config", str(tmp_path / "run.toml"), "--quiet")
-    ]
+    rank = rank_obeys(launch, tmp_path)
+    assert rank.log_dir == str(tmp_path / "logs")
+    assert rank.quiet
 
 
 @pytest.mark.parametrize(
@@ -69,13 +91,46 @@ def test_relative_paths_are_made_absolute_because_ranks_may_run_elsewhere(
 )
 def test_off_runs_the_command_as_it_was_given(environ: dict[str, str]) -> None:
     words = ["mpiexec", "--not-even-known", "x"]
-    assert command_line(words, Options(), environ) == words
+    assert command_line(words, Options(), environ) == Launch(words)
 
 
-def test_off_in_the_configuration_file_is_off(tmp_path: Path) -> None:
+def test_off_in_the_configuration_file_is_off_and_said(tmp_path: Path) -> None:
     file = tmp_path / "off.toml"
     file.write_text('method = "off"\n')
-    assert command_line(["x"], Options(config=file), {}) == ["x"]
+    launch = command_line(["x"], Options(config=file), {})
+    assert launch.words == ["x"]
+    assert f"{file}:1" in launch.notices[0]
+    assert command_line(["x"], Options(config=file, quiet=True), {}).notices == ()
+
+
+def test_one_program_of_the_sites_list_leaves_the_whole_command_alone(
+    native_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mpiexec", "ocean", "vasp_std"):
+        (tmp_path / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    file = tmp_path / "site.toml"
+    file.write_text("leave_alone = ['vasp_*']\n")
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir), "PENSTOCK_CONFIG": str(file)}
+    words = ["mpiexec", "-n", "2", "ocean", ":", "-n", "1", "vasp_std"]
+    launch = command_line(words, Options(), environ)
+    assert launch.words == words
+    assert 'program vasp_std is left alone (leave_alone has "vasp_*"' in launch.notices[0]
+    with pytest.raises(ArgumentError, match="but require is set"):
+        command_line(words, Options(require=True), environ)
+    assert "--resolved" in command_line(words, Options(method="auto"), environ).words
+    assert "--resolved" in command_line(["mpiexec", "ocean"], Options(), environ).words
+
+
+def test_a_misspelt_variable_is_a_notice(native_dir: Path) -> None:
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir), "PENSTOCK_METHD": "two_phase"}
+    launch = command_line(["true"], Options(), environ)
+    assert "did you mean PENSTOCK_METHOD?" in launch.notices[0]
+
+
+def test_a_variable_that_is_not_utf8_is_named() -> None:
+    with pytest.raises(ArgumentError, match="PENSTOCK_LOG_DIR' must be UTF-8"):
+        configure(Options(), {"PENSTOCK_LOG_DIR": "/a\udcff"})
 
 
 @pytest.mark.parametrize(
@@ -100,8 +155,8 @@ def test_a_launched_command_is_told_that_all_ranks_are_preloaded(
         (tmp_path / name).symlink_to("/bin/true")
     monkeypatch.setenv("PATH", str(tmp_path))
     environ = {"PENSTOCK_NATIVE_DIR": str(native_dir)}
-    assert "--all-ranks" in command_line(["mpiexec", "app"], Options(), environ)
-    assert "--all-ranks" not in command_line(["app"], Options(), environ)
+    assert "--all-ranks" in command_line(["mpiexec", "app"], Options(), environ).words
+    assert "--all-ranks" not in command_line(["app"], Options(), environ).words
 
 
 def test_native_files_that_are_not_built_are_named_with_the_remedy(tmp_path: Path) -> None:
