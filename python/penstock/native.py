@@ -19,7 +19,7 @@ from penstock.errors import LaunchError
 FLAVOURS = ("mpich", "openmpi")
 
 # What `mpiexec --version` says, and which shim serves it. Intel MPI has MPICH's binary interface.
-_SIGNS = {
+SIGNS = {
     "open mpi": "openmpi",
     "openrte": "openmpi",
     "prte": "openmpi",
@@ -109,7 +109,7 @@ def detect_mpi() -> tuple[str, str]:
         )
     text = _version_text(mpiexec)
     for line in text.splitlines():
-        for sign, flavour in _SIGNS.items():
+        for sign, flavour in SIGNS.items():
             if sign in line.lower():
                 return flavour, f"{mpiexec}: {line.strip()}"
     raise LaunchError(
