@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Runs programs on the libraries above MPI-IO: alone, under Penstock, and reads back alone what
+Penstock wrote.
+
+A case holds when the program's own checks hold in all three runs, the file is the one that the
+MPI library makes alone, and the job's log says that Penstock wrote it: every byte, unless
+expectations.toml foresees what passes through.
+
+  run.py --build build/release --mpi mpich [--library hdf5] [--quick | --full] [--record FILE]
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from expectations import fails_alone
+from matrix_record import Record, Recorder
+from mpis import MPIS, Mpi
+from programs import (
+    LIBRARY_PROGRAMS,
+    Library,
+    MissingError,
+    environment,
+    own_driver,
+    program,
+)
+from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
+from same_file import difference
+from verdicts import Verdict, verdicts_of
+
+METHODS = ("auto", "two_phase(writers=2, cycle=64KiB)")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program on one MPI library with so many ranks."""
+
+    bench: Bench
+    library: Library
+    ranks: int
+    words: list[str]
+    environment: Mapping[str, str]
+    timeout_s: float = 90
+
+    def run(self, *more: str, method: str | None = None) -> Outcome:
+        penstock = None if method is None else Penstock(method, require=False)
+        return launch(
+            self.bench,
+            self.ranks,
+            [*self.words, *more],
+            penstock=penstock,
+            environment=self.environment,
+            timeout_s=self.timeout_s,
+        )
+
+    def cases(self, *more: str, method: str | None = None) -> dict[str, Verdict]:
+        return verdicts_of(self.run(*more, method=method))
+
+    def complete(
+        self, found: dict[str, Verdict], names: Iterable[str], *more: str, method: str | None = None
+    ) -> None:
+        """Runs one by one the cases that a crash or a hang before them kept from running."""
+        for name in names:
+            if name not in found:
+                one = verdicts_of(self.run(*more, name, method=method))
+                found[name] = one.get(name, Verdict("failed", "ends without a word"))
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where the results go."""
+
+    suite: Suite
+    recorder: Recorder
+
+    def add(self, job: Job, case: str, problems: list[str], record: Record) -> None:
+        name = f"{job.library.name} {case} on {job.ranks}"
+        if record.outcome == "skipped":
+            self.suite.skip(name, record.reason)
+        else:
+            self.suite.check(name, problems)
+        self.recorder.add(record)
+
+
+def record_of(job: Job, case: str, outcome: str, reason: str = "", **more: int) -> Record:
+    return Record(
+        suite="libraries",
+        mpi=job.bench.mpi.name,
+        binding=job.library.binding,
+        library=job.library.title,
+        case=case,
+        ranks=job.ranks,
+        outcome=outcome,
+        reason=reason,
+        **more,
+    )
+
+
+# ---- judging ----
+
+
+def judge(
+    job: Job, case: str, alone: Verdict, served: Verdict, file_problems: list[str]
+) -> tuple[list[str], Record]:
+    """What is wrong with a case under Penstock, and its line for the matrix."""
+    known = fails_alone(job.library.name, job.bench.mpi.name, case, job.ranks)
+    problems = baseline_problems(alone, known is not None)
+    if known is not None and not known.cured:
+        return problems, record_of(job, case, "expected_failure", known.reason)
+    if served.word == "skipped" and alone.word == "skipped":
+        return problems, record_of(job, case, "skipped", served.reason or "skips itself")
+    if served.word != "ok":
+        problems.append(f"under Penstock: {served.reason or served.word}")
+    problems += file_problems + served.log_problems(job.library.name, job.bench.mpi.name)
+    bytes_ = {"engine_bytes": served.engine_bytes, "passthrough_bytes": served.passthrough_bytes}
+    if problems:
+        return problems, record_of(job, case, "failed", "; ".join(problems)[:400], **bytes_)
+    if served.passthrough_bytes > 0:
+        why = "; ".join(sorted(served.degraded))
+        return problems, record_of(job, case, "passed_through", why, **bytes_)
+    return problems, record_of(job, case, "passed", **bytes_)
+
+
+def baseline_problems(alone: Verdict, listed: bool) -> list[str]:
+    if alone.word == "failed" and not listed:
+        return [
+            f"fails without Penstock too, and expectations.toml does not say so: {alone.reason}"
+        ]
+    if alone.word == "ok" and listed:
+        return ["holds without Penstock, and expectations.toml says that it fails"]
+    return []
+
+
+# ---- programs that write files and read them back ----
+
+
+def run_files(job: Job, method: str, report: Report) -> None:
+    with tempfile.TemporaryDirectory(prefix="penstock-libraries-") as directory:
+        places = {x: Path(directory) / x for x in ("alone", "served")}
+        for place in places.values():
+            place.mkdir()
+        alone = job.cases("write", str(places["alone"]))
+        served = job.cases("write", str(places["served"]), method=method)
+        read = job.cases("read", str(places["served"]))
+        names = sorted(alone | served)
+        job.complete(alone, names, "write", str(places["alone"]))
+        job.complete(served, names, "write", str(places["served"]), method=method)
+        job.complete(read, names, "read", str(places["served"]))
+        for case in names:
+            file_problems = []
+            if read[case].word != "ok":
+                file_problems.append("what was written under Penstock does not read back")
+            if alone[case].word == "ok":
+                file_problems += difference(places["alone"], places["served"], case)
+            problems, record = judge(job, case, alone[case], served[case], file_problems)
+            report.add(job, f"{case} by {method}", problems, record)
+
+
+# ---- mpi4py's own tests ----
+
+
+def run_tests(job: Job, report: Report) -> None:
+    alone = job.cases()
+    served = job.cases(method="auto")
+    names = sorted(alone | served)
+    job.complete(alone, names)
+    job.complete(served, names, method="auto")
+    for case in names:
+        problems, record = judge(job, case, alone[case], served[case], [])
+        report.add(job, case, problems, record)
+
+
+# ---- PnetCDF's own driver ----
+
+
+def run_own_driver(bench: Bench, ranks: int, report: Report) -> None:
+    """A job whose PnetCDF writes past MPI-IO is told so, and which setting changes it."""
+    library = LIBRARY_PROGRAMS["pnetcdf"]
+    words = own_driver(bench.build, bench.mpi)
+    job = Job(bench, library, ranks, words, environment(bench.build, library, bench.mpi))
+    with tempfile.TemporaryDirectory(prefix="penstock-libraries-") as directory:
+        out = job.run("write", directory, method="auto")
+    problems = [] if out.code == 0 and not out.hung else [f"exit code {out.code}"]
+    said = out.errors + "".join(str(log.get("advice", "")) for log in out.logs)
+    for word in ("PnetCDF 1.15.1", "nc_driver=mpiio"):
+        if word not in said:
+            problems.append(f"nothing said names {word!r}")
+    outcome = "failed" if problems else "passed_through"
+    reason = "; ".join(problems) or "PnetCDF's own driver calls no MPI-IO, and the job is told so"
+    report.add(job, "own_driver", problems, record_of(job, "own_driver", outcome, reason))
+
+
+# ---- which ----
+
+
+def rank_counts(library: Library, full: bool) -> tuple[int, ...]:
+    if not full:
+        return (2,)
+    return (1, 2, 3) if library.name == "mpi4py" else (1, 2, 3, 4)
+
+
+def run_library(bench: Bench, library: Library, full: bool, report: Report) -> None:
+    try:
+        words = program(bench.build, library, bench.mpi)
+        variables = environment(bench.build, library, bench.mpi)
+    except MissingError as missing:
+        report.suite.skip(f"{library.name} on {bench.mpi.name}", str(missing))
+        return
+    for ranks in rank_counts(library, full):
+        job = Job(bench, library, ranks, words, variables)
+        if library.name == "mpi4py":
+            run_tests(job, report)
+            continue
+        for method in METHODS if full else METHODS[:1]:
+            run_files(job, method, report)
+
+
+def chosen(names: str) -> list[Library]:
+    return [x for x in LIBRARY_PROGRAMS.values() if not names or x.name in names.split(",")]
+
+
+def why_not(mpi: Mpi) -> str:
+    if mpi.launcher() is None:
+        return f"no mpiexec of {mpi.title}: {mpi.remedy()}"
+    return "" if shutil.which("h5diff") else "no h5diff: install hdf5-tools"
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--library", default="", help="which, with commas between; all by default")
+    parser.add_argument("--record", type=Path, help="write a line per case for the support matrix")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="on 2 ranks, one method (the default)")
+    size.add_argument("--full", action="store_true", help="on 1, 2, 3 and 4 ranks, two methods")
+    options = parser.parse_args()
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
+    suite = Suite(f"libraries {options.mpi}")
+    if reason := why_not(bench.mpi):
+        suite.skip(options.mpi, reason)
+        return suite.finish()
+    with Recorder(options.record) as recorder:
+        report = Report(suite, recorder)
+        for library in chosen(options.library):
+            run_library(bench, library, options.full, report)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""What a program of cases printed, and what its job's logs say of each case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from expectations import unforeseen
+from run_mpi import Outcome
+
+CASE = re.compile(r"case (\S+) (ok|failed|skipped)(?: (.*))?")
+BEGIN = re.compile(r"begin (\S+)")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one case ended: ok, failed, or skipped by itself."""
+
+    word: str
+    reason: str = ""
+    engine_bytes: int = 0
+    passthrough_bytes: int = 0
+    degraded: Mapping[str, int] = field(default_factory=dict)
+    logged: bool = False
+
+    def log_problems(self, library: str, mpi: str) -> list[str]:
+        """Writes that passed through must say why, and for a reason that is foreseen."""
+        if self.passthrough_bytes > 0 and not self.degraded:
+            return [f"{self.passthrough_bytes} bytes passed through, and the log does not say why"]
+        wrong = unforeseen(library, mpi, self.degraded)
+        if wrong and self.passthrough_bytes > 0:
+            return [f"{self.passthrough_bytes} bytes passed through: {why}" for why in wrong]
+        return []
+
+
+def verdicts_of(out: Outcome) -> dict[str, Verdict]:
+    """By case. The one that was running when the job ended without a result has failed."""
+    found: dict[str, Verdict] = {}
+    begun = ""
+    for line in out.output.splitlines():
+        if match := BEGIN.match(line):
+            begun = match[1]
+        elif match := CASE.match(line):
+            found[match[1]] = Verdict(match[2], match[3] or "")
+    if begun and begun not in found:
+        found[begun] = Verdict("failed", how_it_ended(out))
+    return {case: with_log(verdict, case, out) for case, verdict in found.items()}
+
+
+def how_it_ended(out: Outcome) -> str:
+    if out.hung:
+        return f"hangs (stopped after {out.seconds:.0f} s)"
+    last = (out.errors.strip().splitlines() or ["no message"])[-1]
+    return f"ends with code {out.code}: {last[:200]}"
+
+
+def log_of_case(out: Outcome, case: str) -> Iterator[dict[str, Any]]:
+    """The files of a case: CASE.suffix, or a temporary name that holds the test's."""
+    for log in out.logs:
+        for file in log["files"]:
+            name = str(file["path"]).rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+            if name.rsplit(".", 1)[0] == case or name.startswith(f"mpi4py-{case}-"):
+                yield file
+
+
+def with_log(verdict: Verdict, case: str, out: Outcome) -> Verdict:
+    files = list(log_of_case(out, case))
+    degraded: dict[str, int] = {}
+    for file in files:
+        for why, times in file["degraded"].items():
+            degraded[why] = degraded.get(why, 0) + int(times)
+    return replace(
+        verdict,
+        engine_bytes=sum(int(x["engine_bytes"]) for x in files),
+        passthrough_bytes=sum(int(x["passthrough_bytes"]) for x in files),
+        degraded=degraded,
+        logged=bool(files),
+    )
