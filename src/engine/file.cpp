@@ -294,9 +294,12 @@ void File::passed_through(CallKind kind, int64_t bytes, double seconds, const ch
   ++c.sizes[size_t(size_bucket(bytes))];
   c.passthrough_bytes += bytes;
   c.call_ns += ns(seconds);
-  if (s.info.config.mode == Mode::serve)
+  if (!s.info.config.left_alone.empty()) {
+    ++s.notes.degraded[s.info.config.left_alone];
+  } else if (s.info.config.mode == Mode::serve) {
     ++s.notes.degraded[std::string(function) + ": " +
                        (serves_independent() ? "not taken over" : why_unserved())];
+  }
 }
 
 void File::degraded(const std::string& why) {

@@ -242,6 +242,22 @@ TEST(File, CountsWholeEtypesInTheStatus) {
   EXPECT_EQ(file.contents().size(), 1005u);
 }
 
+TEST(Files, LeftAloneSayWhyInTheReport) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    ASSERT_TRUE(apply_toml("[[file]]\npattern = '*'\nmethod = 'off'\n", info.config, "site.toml"));
+    info.config = *for_file(info.config, info.path);
+    auto f = open(comm, info);
+    EXPECT_FALSE(f->served());
+    f->passed_through(CallKind::write, 100, 0.1, "write");
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_EQ(report.method, "off");
+    EXPECT_EQ(report.degraded.at("left alone by [[file]] \"*\" (site.toml:1)"), 1);
+  });
+}
+
 // --- verify ---
 
 // Writes, lets somebody damage the file, and closes; gives what rank 0's report says.

@@ -106,7 +106,9 @@ void FileNotes::take(const exec::PhaseTimes& t, const exec::Traffic& traffic) {
 FileReport describe(const OpenInfo& info, const io::FileSystem& fs) {
   FileReport r;
   r.path = info.path;
-  r.method = info.config.mode == Mode::serve ? to_string(info.config.method) : "observe";
+  r.method = info.config.mode == Mode::serve  ? to_string(info.config.method)
+             : info.config.left_alone.empty() ? "observe"
+                                              : "off";
   r.file_system = fs.type;
   return r;
 }

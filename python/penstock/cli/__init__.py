@@ -7,7 +7,7 @@ import sys
 import typer
 
 from penstock import __version__, errors
-from penstock.cli import config, env, explain, listing, log, run
+from penstock.cli import config, doctor, env, explain, listing, log, run
 
 app = typer.Typer(
     name="penstock",
@@ -20,6 +20,7 @@ app = typer.Typer(
 run.register(app)
 env.register(app)
 config.register(app)
+doctor.register(app)
 listing.register(app)
 explain.register(app)
 log.register(app)

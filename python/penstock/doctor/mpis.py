@@ -1,0 +1,208 @@
+"""The MPI libraries and launchers of this machine, and the build of Penstock for each."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock import native
+from penstock.doctor.finding import Finding
+from penstock.errors import LaunchError
+
+_PATIENCE_S = 20
+
+# MPICH's binary interface is also that of Intel MPI and MVAPICH; Debian renames its library.
+_FAMILY_OF_SONAME = {
+    r"libmpi\.so\.(20|40)": "openmpi",
+    r"libmpi\.so\.12|libmpich\.so\.12": "mpich",
+    r"libmpi_abi\.so\.[01]": "abi",
+}
+_FAMILY_OF_TEXT = {"open mpi": "openmpi", "mpich": "mpich", "intel(r) mpi": "mpich"}
+_LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi)\.so(\.\d+)*")
+_TOOL = re.compile(r"(mpiexec|mpirun|mpicc)([._-]\w+)?")
+
+_ASK_VERSION = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+library.MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode(errors="replace"))
+"""
+
+
+@dataclass(frozen=True)
+class Library:
+    """An MPI library: its file, what it calls itself, and its binary interface ("" unknown)."""
+
+    path: Path
+    version: str
+    family: str
+
+
+def examine(environ: Mapping[str, str]) -> list[Finding]:
+    """Native files, libraries with the build for each, launchers."""
+    where, findings = _native_files(environ)
+    libraries = find_libraries(environ)
+    findings += [_about(library, where) for library in libraries]
+    if not libraries:
+        findings.append(
+            Finding(
+                "problem",
+                "mpi",
+                "no MPI library is in LD_LIBRARY_PATH, the system's library directories or beside "
+                "an mpiexec in PATH",
+                "install one (Debian: apt-get install libopenmpi-dev openmpi-bin) or load its "
+                "module",
+            )
+        )
+    return findings + _tools(environ)
+
+
+def find_libraries(environ: Mapping[str, str]) -> list[Library]:
+    """Every MPI library that a program started from here could load, once each."""
+    found: dict[Path, Library] = {}
+    for path in _library_files(environ):
+        if path not in found:
+            version = _version(path, environ)
+            found[path] = Library(path, version, _family(path, version))
+    return list(found.values())
+
+
+def _library_files(environ: Mapping[str, str]) -> Iterator[Path]:
+    for directory in dict.fromkeys(_library_directories(environ)):
+        try:
+            names = sorted(p for p in directory.iterdir() if _LIBRARY.fullmatch(p.name))
+        except OSError:
+            continue
+        yield from dict.fromkeys(p.resolve() for p in names if p.is_file())
+
+
+def _library_directories(environ: Mapping[str, str]) -> Iterator[Path]:
+    yield from (Path(d) for d in environ.get("LD_LIBRARY_PATH", "").split(":") if d)
+    for tool in _tool_files(environ):
+        prefix = tool.resolve().parent.parent
+        yield from (prefix / "lib", prefix / "lib64", prefix / "lib" / "release")
+    listed = _output(["/sbin/ldconfig", "-p"], environ)
+    for line in listed.splitlines():
+        name, _, path = line.strip().partition(" => ")
+        if path and _LIBRARY.fullmatch(name.split(" ")[0]):
+            yield Path(path).parent
+
+
+def _tool_files(environ: Mapping[str, str]) -> Iterator[Path]:
+    for directory in environ.get("PATH", os.defpath).split(":"):
+        if not directory:
+            continue
+        try:
+            entries = sorted(Path(directory).iterdir())
+        except OSError:
+            continue
+        yield from (e for e in entries if _TOOL.fullmatch(e.name) and os.access(e, os.X_OK))
+
+
+def _output(words: list[str], environ: Mapping[str, str]) -> str:
+    """What a program prints; empty when it cannot be asked. Nothing is preloaded into it."""
+    kept = {k: v for k, v in environ.items() if k != "LD_PRELOAD"}
+    try:
+        done = subprocess.run(  # noqa: S603 - the machine's own tools
+            words, env=kept, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout or done.stderr
+
+
+def _version(path: Path, environ: Mapping[str, str]) -> str:
+    """Asked in another process: loading an MPI library may do anything."""
+    text = _output([sys.executable, "-c", _ASK_VERSION, str(path)], environ)
+    line = next((" ".join(part.split()) for part in text.splitlines() if part.strip()), "")
+    return "" if line.startswith(("Traceback", "OSError")) else line.partition(", package:")[0]
+
+
+def _family(path: Path, version: str) -> str:
+    for pattern, family in _FAMILY_OF_SONAME.items():
+        if re.match(rf"({pattern})(\.|$)", path.name):
+            return family
+    return next((f for sign, f in _FAMILY_OF_TEXT.items() if sign in version.lower()), "")
+
+
+def _native_files(environ: Mapping[str, str]) -> tuple[Path | None, list[Finding]]:
+    try:
+        where = native.directory(environ)
+        native.executable(where)
+    except LaunchError as error:
+        return None, [Finding("problem", "penstock", str(error), "build Penstock: make build")]
+    return where, [Finding("ok", "penstock", f"native files in {where}")]
+
+
+def _about(library: Library, where: Path | None) -> Finding:
+    name = library.version or "an MPI library that does not tell its version"
+    text = f"{name} ({library.path})"
+    values: dict[str, str | bool] = {
+        "path": str(library.path),
+        "version": library.version,
+        "family": library.family,
+    }
+    if not library.family:
+        known = ", ".join(dict.fromkeys(_FAMILY_OF_SONAME.values()))
+        remedy = f"Penstock serves the binary interfaces {known}"
+        return Finding("warn", "mpi", f"{text}: its binary interface is not known", remedy, values)
+    missing = [f for f in _files_for(library.family) if where is None or not (where / f).is_file()]
+    values["served"] = not missing
+    if not missing:
+        return Finding("ok", "mpi", f"{text}: served by the {library.family} build", "", values)
+    return Finding(
+        "warn",
+        "mpi",
+        f"{text}: there is no {library.family} build of Penstock ({missing[0]} is missing)",
+        "put its compiler wrapper (mpicc) in PATH when Penstock is built, and build again",
+        values,
+    )
+
+
+def _files_for(family: str) -> tuple[str, str]:
+    return f"libpenstock-{family}.so", f"penstock-engine-{family}.so"
+
+
+def _tools(environ: Mapping[str, str]) -> list[Finding]:
+    """The launcher and the compiler wrapper that a plain name means, and whether they agree."""
+    launcher, wrapper = (_tool(names, environ) for names in (("mpiexec", "mpirun"), ("mpicc",)))
+    if launcher is None:
+        remedy = "load the MPI's module, or start jobs with srun or the like"
+        return [Finding("warn", "launcher", "no mpiexec or mpirun is in PATH", remedy)]
+    path, text, family = launcher
+    found = [Finding("ok", "launcher", f"{path}: {text}", "", {"family": family})]
+    if wrapper and family and wrapper[2] and family != wrapper[2]:
+        found.append(
+            Finding(
+                "warn",
+                "launcher",
+                f"{path} is of {family}, but {wrapper[0]} compiles for {wrapper[2]}",
+                "a program needs the launcher of its own MPI library: name it in full, such as "
+                f"mpiexec.{wrapper[2]}",
+            )
+        )
+    return found
+
+
+def _tool(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Path, the line that tells its version, and family of the first tool there is."""
+    for name in names:
+        path = shutil.which(name, path=environ.get("PATH"))
+        if path is None:
+            continue
+        question = "--showme:version" if name == "mpicc" else "--version"
+        lines = [" ".join(x.split()) for x in _output([path, question], environ).splitlines()]
+        for line in lines:
+            for sign, family in {**native.SIGNS, **_FAMILY_OF_TEXT}.items():
+                if sign in line.lower():
+                    return path, line, family
+        # MPICH's wrapper passes --showme:version on to its compiler, which does not know it.
+        return path, lines[0] if lines else "says nothing", "mpich" if name == "mpicc" else ""
+    return None

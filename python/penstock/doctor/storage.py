@@ -1,0 +1,107 @@
+"""The directory that a program would write into: file system, geometry, space, direct I/O."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tempfile
+from pathlib import Path
+
+from penstock import _core
+from penstock.doctor.finding import Finding
+from penstock.errors import ArgumentError
+
+_BLOCK_BYTES = 4096
+_LITTLE_BYTES = 2**30
+
+
+def require_directory(directory: Path) -> None:
+    """Raise ArgumentError unless there is such a directory."""
+    try:
+        is_directory = directory.is_dir()
+    except OSError as error:
+        raise ArgumentError(f"DIR {directory} cannot be looked at: {error.strerror}") from error
+    if directory.exists() and not is_directory:
+        raise ArgumentError(f"DIR must be a directory, got the file {directory}")
+    if not is_directory:
+        raise ArgumentError(
+            f"DIR must be a directory, and there is no {directory}: give one that is there, "
+            f"or make it with mkdir -p {directory}"
+        )
+
+
+def examine(directory: Path) -> list[Finding]:
+    """The file system under ``directory`` and what it can do."""
+    return [_file_system(directory), _space(directory), *_writing(directory)]
+
+
+def _file_system(directory: Path) -> Finding:
+    try:
+        fs = _core.probe_directory(str(directory))
+    except OSError as error:
+        return Finding("warn", "directory", f"{directory} cannot be opened: {error.strerror}")
+    geometry = fs.geometry
+    shared = geometry.sharing == _core.Sharing.unit_per_node
+    values = {
+        "type": fs.type,
+        "page_bytes": geometry.page_bytes,
+        "block_bytes": geometry.block_bytes,
+        "stripe_bytes": geometry.stripe_bytes,
+        "unit_bytes": geometry.unit_bytes,
+        "shared": shared,
+    }
+    rule = "one node alone writes a unit" if shared else "any rank may write any byte"
+    text = f"{directory} is {fs.type}: units of {_core.human_size(geometry.unit_bytes)}, {rule}"
+    if fs.type in ("tmpfs", "ramfs"):
+        return Finding("note", "directory", f"{text}; it is memory, not a disk", "", values)
+    if fs.type.startswith("0x"):
+        return Finding(
+            "note", "directory", f"{text} (type not known, taken for shared)", "", values
+        )
+    return Finding("ok", "directory", text, "", values)
+
+
+def _space(directory: Path) -> Finding:
+    volume = os.statvfs(directory)
+    free = volume.f_bavail * volume.f_frsize
+    text = f"{_core.human_size(free)} free for you"
+    values = {"free_bytes": free}
+    if free == 0:
+        return Finding("problem", "directory", text, "free some space, or write elsewhere", values)
+    if free < _LITTLE_BYTES:
+        return Finding("warn", "directory", text, "check that your files fit", values)
+    return Finding("ok", "directory", text, "", values)
+
+
+def _writing(directory: Path) -> list[Finding]:
+    """Makes a file, writes a block around the page cache, removes the file."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".penstock-doctor-", dir=directory)
+    except OSError as error:
+        why = f"no file can be made in {directory} ({error.strerror}), so direct I/O was not tried"
+        remedy = "programs cannot write here either; the job's log can go elsewhere with --log-dir"
+        return [Finding("warn", "directory", why, remedy, {"errno": error.errno})]
+    try:
+        os.close(descriptor)
+        return [_direct(name)]
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _direct(name: str) -> Finding:
+    block = mmap.mmap(-1, _BLOCK_BYTES)  # aligned to a page
+    try:
+        descriptor = os.open(name, os.O_WRONLY | os.O_DIRECT)
+        try:
+            written = os.write(descriptor, block)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        text = f"direct I/O is refused: {error.strerror}"
+        normal = error.errno in (errno.EINVAL, errno.EOPNOTSUPP)
+        remedy = "" if normal else "see the kernel's log"
+        return Finding("note" if normal else "warn", "direct I/O", text, remedy)
+    finally:
+        block.close()
+    return Finding("ok", "direct I/O", f"works (O_DIRECT, {written} bytes written)")
