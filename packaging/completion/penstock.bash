@@ -1,8 +1,30 @@
-# Completion of penstock for bash: the command itself says what may come next.
-_penstock_completion() {
-    local IFS=$'\n'
-    COMPREPLY=($(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD="$COMP_CWORD" \
-        _PENSTOCK_COMPLETE=complete_bash "$1"))
+# Completion of penstock for bash. Made by `penstock completion bash`.
+_penstock() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    if [[ ${COMP_WORDS[i]} == -- ]]; then # the program's own words: commands, then files
+      [[ $previous == -- ]] && COMPREPLY=($(compgen -c -- "$current"))
+      return
+    fi
+    [[ -z $command && ${COMP_WORDS[i]} != -* ]] && command=${COMP_WORDS[i]}
+  done
+  case $command:$previous in
+    run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase observe off" -- "$current")); return ;;
+    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw) return ;;
+    env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi" -- "$current")); return ;;
+  esac
+  case $command in
+    "") words="run env config doctor list explain log completion --version --help" ;;
+    run) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --dump-config --json --help -h" ;;
+    env) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
+    config) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
+    doctor) words="--json --help -h" ;;
+    list) words="--json --markdown --help -h" ;;
+    explain) words="--method --draw --json --help -h heat holes interleaved" ;;
+    log) words="--json --help -h" ;;
+    completion) words="--help -h bash zsh fish" ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
-
-complete -o default -F _penstock_completion penstock
+complete -o default -F _penstock penstock

@@ -35,10 +35,14 @@ def native_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def clean_environment(native_dir: Path) -> dict[str, str]:
-    """This process's variables without any of Penstock's or an MPI launcher's."""
+def clean_environment(native_dir: Path, tmp_path: Path) -> dict[str, str]:
+    """This process's variables without any of Penstock's or an MPI launcher's, in an empty home."""
+    home = tmp_path / "home"
+    home.mkdir()
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PENSTOCK_", "LD_PRELOAD"))}
     return kept | {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": "",
         "PYTHONPATH": str(PYTHON_DIR),
         "PENSTOCK_NATIVE_DIR": str(native_dir),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",

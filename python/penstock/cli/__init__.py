@@ -7,7 +7,7 @@ import sys
 import typer
 
 from penstock import __version__, errors
-from penstock.cli import config, doctor, env, explain, listing, log, run
+from penstock.cli import completion, config, doctor, env, explain, listing, log, run
 
 app = typer.Typer(
     name="penstock",
@@ -24,6 +24,7 @@ doctor.register(app)
 listing.register(app)
 explain.register(app)
 log.register(app)
+completion.register(app)
 
 
 def _print_version(wanted: bool) -> None:
