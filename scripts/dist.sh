@@ -3,6 +3,8 @@
 # libraries that are compiled in, so that a machine without network and without their packages builds it
 # (cmake -DPENSTOCK_DEPS=bundled). The same commit and packages give the same bytes.
 #
+# Beside it the recipes of Spack and EasyBuild, with its checksum.
+#
 # The libraries are those of this machine's Debian packages and of .venv: what the suites ran with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -74,6 +76,16 @@ check_notice() {
   done
 }
 
+# The archive holds the recipes, so their checksum of it can only be known outside.
+write_recipes() {
+  local sum
+  sum=$(cut -d ' ' -f 1 "$out/$archive.tar.gz.sha256")
+  rm -rf "$out/spack_repo"
+  cp -r packaging/spack/spack_repo "$out/"
+  cp packaging/easybuild/*.eb "$out/"
+  sed -i "s/@SHA256@/$sum/" "$out"/*.eb "$out"/spack_repo/penstock/packages/penstock/package.py
+}
+
 git rev-parse -q --verify HEAD >/dev/null || stop "run it in a git checkout: the sources are those of HEAD"
 rm -rf "$out/tree"
 mkdir -p "$tree"
@@ -88,5 +100,6 @@ when=$(git log -1 --format=%ct)
   -cf - "$archive") | gzip -9n >"$out/$archive.tar.gz"
 rm -rf "$out/tree"
 (cd "$out" && sha256sum "$archive.tar.gz" >"$archive.tar.gz.sha256")
+write_recipes
 echo "dist: dist/$archive.tar.gz ($(stat -c %s "$out/$archive.tar.gz") bytes)"
 cat "$out/$archive.tar.gz.sha256"

@@ -104,11 +104,13 @@ say "building for $prefix (libraries: $deps)"
 run cmake -S . -B "$build/cmake" "${options[@]}" "$@"
 run cmake --build "$build/cmake" --parallel "${JOBS:-$(nproc)}"
 run cmake --install "$build/cmake"
-if [ "${PYTHON:-}" != none ] && [ "${PYTHON_DEPS:-yes}" != no ]; then
-  install_python_packages "$prefix/lib/penstock/python"
-fi
 run "$prefix/bin/penstock-exec" --version
-[ "${PYTHON:-}" = none ] || run "$prefix/bin/penstock" --version
+if [ "${PYTHON:-}" != none ] && [ "${PYTHON_DEPS:-yes}" = no ]; then
+  say "PYTHON_DEPS=no: bin/penstock needs the typer, rich and pydantic of $python"
+elif [ "${PYTHON:-}" != none ]; then
+  install_python_packages "$prefix/lib/penstock/python"
+  run "$prefix/bin/penstock" --version
+fi
 say "done. Put it in your path:  export PATH=$prefix/bin:\$PATH"
 say "or load its module:         module use $prefix/share/modulefiles && module load penstock"
 say "Uninstall by removing it:   rm -rf $prefix"

@@ -57,8 +57,8 @@ def directory(environ: Mapping[str, str] | None = None) -> Path:
 def _places(package: Path) -> list[Path]:
     places = [package / "_native"]
     above = package.parent.parent
-    if above.name == "penstock":
-        places.append(above)
+    # PREFIX/lib/penstock/python/penstock, or PREFIX/lib/python3.x/site-packages/penstock
+    places.append(above if above.name == "penstock" else above.parent / "penstock")
     if (above / "CMakeLists.txt").is_file() and (above / "bindings").is_dir():
         places.append(above / "build" / "release" / "native")
     return places

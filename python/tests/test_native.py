@@ -40,6 +40,15 @@ def test_an_installed_prefix_has_them_in_lib_penstock(imported_from: Path) -> No
     assert native.directory({"PATH": ""}) == where
 
 
+def test_site_packages_of_a_prefix_have_them_in_its_lib_penstock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lib" / "python3.13" / "site-packages" / "penstock"
+    monkeypatch.setattr(native, "__file__", str(package / "native.py"))
+    where = holds(tmp_path / "lib" / "penstock")
+    assert native.directory({"PATH": ""}) == where
+
+
 def test_a_wheel_without_native_files_takes_those_of_penstock_exec_in_path(
     imported_from: Path, tmp_path: Path
 ) -> None:

@@ -1,0 +1,121 @@
+"""What CMake says when something needed is missing or too old: what was found, and the remedy.
+
+Old compilers and C libraries are played by wrappers of the compiler that is here.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def configure(build: Path, *options: str) -> tuple[int, str]:
+    """Exit code and messages of cmake, its line breaks taken out."""
+    command = ["cmake", "-S", str(ROOT), "-B", str(build), "-DPENSTOCK_TESTS=OFF", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def compiler(where: Path, body: str) -> str:
+    """A C++ compiler made of a shell script; `real` is the real one."""
+    real = shutil.which("g++") or shutil.which("c++")
+    path = where / "compiler"
+    path.write_text(f"#!/bin/sh\nreal={real}\n{body}\n")
+    path.chmod(0o755)
+    return f"-DCMAKE_CXX_COMPILER={path}"
+
+
+def test_an_old_compiler_is_named_with_the_remedy(tmp_path: Path) -> None:
+    old = compiler(tmp_path, 'exec $real -U__GNUC__ -D__GNUC__=9 "$@"')
+    code, said = configure(tmp_path / "build", old)
+    assert code != 0
+    assert re.search(r"GCC 11 or Clang 14 or newer, but the compiler is GNU 9\.", said)
+    assert f"({tmp_path}/compiler)" in said
+    assert "-DCMAKE_CXX_COMPILER=g++-11" in said
+
+
+def test_an_old_c_library_is_named_with_the_remedy(tmp_path: Path) -> None:
+    asked = 'case "$*" in *penstock_glibc.h*) echo "penstock_glibc=2 . 17" && exit ;; esac'
+    old = compiler(tmp_path, f'{asked}\nexec $real "$@"')
+    code, said = configure(tmp_path / "build", old)
+    assert code != 0
+    assert "needs glibc 2.28 or newer" in said
+    assert "this system has 2.17. Build in a container" in said
+
+
+def test_an_old_kernel_is_a_warning_that_names_it(tmp_path: Path) -> None:
+    toolchain = tmp_path / "toolchain.cmake"
+    toolchain.write_text(
+        "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_VERSION 3.10.0-1160.el7)\n"
+        "set(CMAKE_SYSTEM_PROCESSOR x86_64)\n"
+    )
+    _, said = configure(tmp_path / "build", f"-DCMAKE_TOOLCHAIN_FILE={toolchain}")
+    assert "needs Linux 4.18 or newer, but this machine runs 3.10.0-1160.el7" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("tomlplusplus", "libtomlplusplus-dev"),
+        ("nlohmann-json", "nlohmann-json3-dev"),
+        ("expected", "libexpected-dev"),
+    ],
+)
+def test_a_missing_library_is_named_with_three_remedies(
+    tmp_path: Path, name: str, package: str
+) -> None:
+    variable = f"PENSTOCK_{name.replace('-', '_').upper()}_INCLUDE_DIR"
+    code, said = configure(
+        tmp_path / "build", "-DCMAKE_IGNORE_PATH=/usr/include", *others(variable)
+    )
+    assert code != 0
+    assert f"penstock: {name} was not found" in said
+    for remedy in (
+        f"apt-get install {package}",
+        "-DCMAKE_PREFIX_PATH=DIR",
+        "-DPENSTOCK_DEPS=bundled",
+    ):
+        assert remedy in said
+
+
+def others(missing: str) -> list[str]:
+    """Says where the other libraries are, so that the one is the first that is missed."""
+    every = [
+        f"PENSTOCK_{name}_INCLUDE_DIR" for name in ("TOMLPLUSPLUS", "NLOHMANN_JSON", "EXPECTED")
+    ]
+    return [f"-D{name}=/usr/include" for name in every if name != missing]
+
+
+def test_a_library_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree("/usr/include/nlohmann", old / "nlohmann")
+    header = old / "nlohmann" / "detail" / "abi_macros.hpp"
+    header.write_text(re.sub(r"(VERSION_MINOR) \d+", r"\1 7", header.read_text()))
+    code, said = configure(
+        tmp_path / "build", f"-DCMAKE_PREFIX_PATH={old}", f"-DCMAKE_INCLUDE_PATH={old}"
+    )
+    assert code != 0
+    assert re.search(
+        rf'needs nlohmann-json 3\.11\.0 or newer, but {old}/nlohmann/json\.hpp is "3\.7\.', said
+    )
+
+
+def test_bundled_in_a_checkout_says_where_the_libraries_would_be(tmp_path: Path) -> None:
+    if (ROOT / "third_party").exists():
+        pytest.skip("these sources are an archive's: they have the libraries")
+    code, said = configure(tmp_path / "build", "-DPENSTOCK_DEPS=bundled")
+    assert code != 0
+    assert f"{ROOT}/third_party/tomlplusplus/include has no toml++/toml.h" in said
+    assert "Build from that archive, or say -DPENSTOCK_DEPS=system" in said
+
+
+def test_a_word_that_is_no_choice_is_answered_with_the_choices(tmp_path: Path) -> None:
+    code, said = configure(tmp_path / "build", "-DPENSTOCK_DEPS=vendored")
+    assert code != 0
+    assert "PENSTOCK_DEPS must be system or bundled, got vendored" in said
