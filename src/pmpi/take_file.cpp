@@ -110,7 +110,26 @@ int take_close(MPI_File* handle) {
   });
 }
 
-// The library's hints, and the method that writes this file.
+namespace {
+
+// ROMIO says of NFS that others see a write only after a sync, for the sake of other nodes; HDF5
+// (1.14 and newer) then refuses every independent write. What is served is in the file when the
+// call returns, and the ranks of one node read one page cache, so there the answer is another. On
+// several nodes the library's stands.
+void tell_visibility(const OpenFile& file, MPI_Info info) {
+  constexpr char kKey[] = "romio_visibility_immediate";
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int is_there = 0;
+  PMPI_Info_get(info, kKey, MPI_MAX_INFO_VAL, value, &is_there);
+  const bool one_node = file.file->comm().nodes() == 1;
+  if (is_there != 0 && one_node && file.file->serves_independent()) {
+    PMPI_Info_set(info, kKey, "true");
+  }
+}
+
+}  // namespace
+
+// The library's hints, what of them Penstock changes, and the method that writes this file.
 int take_get_info(MPI_File handle, MPI_Info* info) {
   return protect("get_info", [&] {
     const int rc = PENSTOCK_REAL(get_info)(handle, info);
@@ -121,6 +140,7 @@ int take_get_info(MPI_File handle, MPI_Info* info) {
     if (method.size() < MPI_MAX_INFO_VAL) {
       PMPI_Info_set(*info, "penstock_method", method.c_str());
     }
+    tell_visibility(*file, *info);
     return rc;
   });
 }
