@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -123,6 +124,15 @@ void bind_method(nb::module_& m) {
       "text"_a,
       "Reads \"two_phase(writers=4, cycle=16MiB) + messages + pwrite + none + written\".");
   m.def("default_method", &engine::default_method);
+  m.def(
+      "planned_words",
+      [] {
+        std::vector<std::pair<std::string, std::string>> words;
+        for (const engine::PlannedWord& w : engine::planned_words())
+          words.emplace_back(w.family, w.name);
+        return words;
+      },
+      "(family, name) of the variants that the design names and this version lacks.");
   m.def(
       "decide",
       [](const plan::Crowd& crowd, const plan::Team& team, const layout::Geometry& geometry) {

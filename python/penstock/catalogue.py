@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from penstock import _core
-from penstock.errors import PenstockError
 
 SCHEMA_VERSION = 1
 
@@ -31,8 +29,7 @@ class Family:
     entries: tuple[Entry, ...]
 
 
-# Exchanges and returns are not plugged in one by one and have no descriptors: their words are those
-# of the design, and whether this version has them is asked of the parser.
+# Exchanges and returns are not plugged in one by one and have no descriptors.
 _EXCHANGES = {
     "none": "every rank writes its own bytes",
     "messages": "point-to-point messages to the writers",
@@ -43,16 +40,36 @@ _RETURNS = {
     "written": "when the bytes are in the file",
     "staged": "when the bytes are copied; bounded in bytes and seconds",
 }
+# What the design names and the parser says this version lacks has no descriptor either.
+_PLANNED = {
+    "cyclic": "file pages dealt out to the writers in turn",
+    "dynamic_segmentation": "a group's writer cuts its bytes into segments as they come",
+    "static_segmentation": "every rank's bytes in a segment of their own",
+    "designated_writer": "given ranks write, the others send",
+    "dedicated_writer": "given ranks do nothing but write",
+    "write_behind": "short for cyclic + staged, fed by independent calls",
+    "pwritev": "vectored positional writes",
+    "mmap": "copies into a mapped window of the file",
+    "uring": "asynchronous writes by io_uring",
+    "linux_aio": "asynchronous writes by the kernel's older interface",
+    "posix_aio": "asynchronous writes by the C library's threads",
+    "every": "after every so many bytes",
+    "stream": "write-back is started, not waited for",
+    "coordinated": "writers take turns",
+    "background": "by a thread of its own",
+    "pulse": "at most so many bytes are dirty",
+}
+NOT_YET = "not in this version"
 
 
 def families() -> list[Family]:
     """Algorithms, exchanges, mechanisms, sync policies and returns, in a method's order."""
     return [
-        Family("algorithm", "who writes which bytes, in which cycle", _algorithms()),
-        Family("exchange", "how bytes reach the writer", _words(_EXCHANGES, _exchange_method)),
-        Family("mechanism", "how bytes enter the file", _mechanisms()),
-        Family("sync", "what is pushed to the device beyond what the program asks", _syncs()),
-        Family("return", "when the call comes back", _words(_RETURNS, _return_method)),
+        _family("algorithm", "who writes which bytes, in which cycle", _algorithms()),
+        _family("exchange", "how bytes reach the writer", _words(_EXCHANGES)),
+        _family("mechanism", "how bytes enter the file", _mechanisms()),
+        _family("sync", "what is pushed to the device beyond what the program asks", _syncs()),
+        _family("return", "when the call comes back", _words(_RETURNS)),
     ]
 
 
@@ -109,25 +126,13 @@ def _syncs() -> tuple[Entry, ...]:
     return tuple(Entry(s.name, s.summary) for s in _core.sync_policies())
 
 
-def _exchange_method(word: str) -> str:
-    """A method with this exchange, legal if the exchange exists."""
-    exchanging = word != "none"
-    name = next(a.name for a in _core.algorithms() if a.exchanges is exchanging)
-    return f"{name} + {word}"
+def _words(words: dict[str, str]) -> tuple[Entry, ...]:
+    return tuple(Entry(word, summary) for word, summary in words.items())
 
 
-def _return_method(word: str) -> str:
-    return str(_core.default_method()).rpartition("+")[0] + f"+ {word}"
-
-
-def _words(words: dict[str, str], method_of: Callable[[str], str]) -> tuple[Entry, ...]:
-    return tuple(Entry(word, summary, _refusal(method_of(word))) for word, summary in words.items())
-
-
-def _refusal(method: str) -> str:
-    """Why the parser refuses a method; empty when it does not."""
-    try:
-        _core.parse_method(method)
-    except PenstockError as error:
-        return str(error)
-    return ""
+def _family(name: str, decides: str, entries: tuple[Entry, ...]) -> Family:
+    """With what the parser knows of, and this version lacks."""
+    planned = [word for family, word in _core.planned_words() if family == name]
+    here = [replace(e, unavailable=NOT_YET) if e.name in planned else e for e in entries]
+    missing = [Entry(w, _PLANNED[w], NOT_YET) for w in planned if w not in {e.name for e in here}]
+    return Family(name, decides, (*here, *missing))

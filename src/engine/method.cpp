@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <vector>
 
 #include "base/units.hpp"
 #include "engine/nearest.hpp"
@@ -245,6 +244,15 @@ Result<Method> parse_method(std::string_view text) {
   if (auto legal = check_exchange(choices); !legal) return tl::unexpected(std::move(legal).error());
   if (auto legal = check(choices.method); !legal) return tl::unexpected(std::move(legal).error());
   return choices.method;
+}
+
+std::vector<PlannedWord> planned_words() {
+  std::vector<PlannedWord> words;
+  for (const Family& family :
+       {algorithm_family(), exchange_family(), mechanism_family(), sync_family(), return_family()})
+    for (const std::string_view word : family.planned)
+      if (!contains(family.valid, word)) words.push_back({family.name, word});
+  return words;
 }
 
 Method default_method() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "io/mechanism.hpp"
@@ -30,6 +31,12 @@ Result<Method> parse_method(std::string_view text);
 Method default_method();  // "auto + messages + pwrite + none + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
+
+// A word of the design that this version lacks: "exchange", "shm".
+struct PlannedWord {
+  std::string_view family, name;
+};
+std::vector<PlannedWord> planned_words();
 
 // The rules between choices: what parse_method checks last, and whoever changes a method
 // afterwards.

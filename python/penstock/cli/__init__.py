@@ -8,6 +8,7 @@ import typer
 
 from penstock import __version__, errors
 from penstock.cli import completion, config, doctor, env, explain, listing, log, run
+from penstock.cli.output import unwrapped
 
 app = typer.Typer(
     name="penstock",
@@ -25,6 +26,8 @@ listing.register(app)
 explain.register(app)
 log.register(app)
 completion.register(app)
+for registered in app.registered_commands:
+    registered.help = unwrapped(registered.callback)
 
 
 def _print_version(wanted: bool) -> None:

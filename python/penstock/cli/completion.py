@@ -68,7 +68,7 @@ def _values(parameter: Any) -> tuple[str, ...]:
     """What may follow an option; nothing means a file or something only the user knows."""
     if parameter.metavar == "METHOD":
         algorithms = next(f for f in catalogue.families() if f.name == "algorithm").entries
-        return ("auto", *(a.name for a in algorithms), "observe", "off")
+        return ("auto", *(a.name for a in algorithms if not a.unavailable), "observe", "off")
     return tuple(parameter.metavar.split("|")) if "|" in (parameter.metavar or "") else ()
 
 

@@ -39,7 +39,7 @@ def config(options: Options, as_json: Json = False) -> None:
     Lowest first: built-in defaults; penstock.toml of the system (/etc/penstock), of the installed
     prefix (PREFIX/etc/penstock), of the user (~/.config/penstock) and of the project (the working
     directory or the nearest parent of your own); the file of PENSTOCK_CONFIG; PENSTOCK_* variables;
-    the file of --config; [[file]] tables for the files that they name; MPI_Info hints penstock_*;
+    the file of --config; tables per file; MPI_Info hints penstock_*;
     options.
 
     Examples:

@@ -17,7 +17,7 @@ _COLOURS = {"ok": "green", "note": "cyan", "warn": "yellow", "problem": "red"}
 
 def doctor(
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where a program would write.")
+        Path, typer.Argument(metavar="DIR", help="Where a program would write.")
     ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="The report, for programs.")] = False,
 ) -> None:

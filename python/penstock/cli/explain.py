@@ -19,7 +19,7 @@ def explain(
     described: Annotated[
         str,
         typer.Argument(
-            metavar="[EXAMPLE.toml]",
+            metavar="EXAMPLE.toml",
             help=f"A described job, or a shipped one: {', '.join(example.shipped())}.",
         ),
     ] = example.DEFAULT,

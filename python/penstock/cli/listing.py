@@ -48,7 +48,9 @@ def _print_table() -> None:
         for i, entry in enumerate(family.entries):
             name = f"[green]{entry.name}[/]" if not entry.unavailable else f"[dim]{entry.name}[/]"
             what = escape(entry.summary)
-            if entry.unavailable:
+            if entry.unavailable == catalogue.NOT_YET:
+                what += f" [dim]({entry.unavailable})[/]"
+            elif entry.unavailable:
                 what += f"\n[yellow]not here:[/] {escape(entry.unavailable)}"
             table.add_row(f"[bold]{family.name}[/]" if i == 0 else "", name, what)
     out = console()

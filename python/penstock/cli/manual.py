@@ -90,11 +90,12 @@ def _commands(commands: dict[str, Any]) -> list[str]:
 
 
 def _arguments(command: Any) -> str:
-    return " ".join(
-        parameter.metavar or parameter.name.upper()
+    words = [
+        (parameter.metavar or parameter.name.upper(), parameter.required)
         for parameter in command.params
         if parameter.param_type_name == "argument"
-    )
+    ]
+    return " ".join(word if required else f"[{word}]" for word, required in words)
 
 
 def _options(command: Any) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -12,6 +14,12 @@ from rich.console import Console
 def print_json(value: Any) -> None:
     """Machine output: complete, and alone on stdout."""
     typer.echo(json.dumps(value, indent=2))
+
+
+def unwrapped(command: Callable[..., Any] | None) -> str:
+    """A command's docstring as help: a paragraph is one line, which the terminal's width breaks."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(p if p.startswith("    ") else " ".join(p.split()) for p in paragraphs)
 
 
 def console() -> Console:

@@ -17,14 +17,16 @@ from penstock.errors import LaunchError
 
 _PATIENCE_S = 20
 
-# MPICH's binary interface is also that of Intel MPI and MVAPICH; Debian renames its library.
+# MPICH's binary interface is also that of Intel MPI, MVAPICH and Cray MPICH; Debian renames its
+# library, and Cray has one per compiler.
 _FAMILY_OF_SONAME = {
     r"libmpi\.so\.(20|40)": "openmpi",
-    r"libmpi\.so\.12|libmpich\.so\.12": "mpich",
+    r"libmpi(_\w+)?\.so\.12|libmpich\.so\.12": "mpich",
     r"libmpi_abi\.so\.[01]": "abi",
 }
 _FAMILY_OF_TEXT = {"open mpi": "openmpi", "mpich": "mpich", "intel(r) mpi": "mpich"}
-_LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi)\.so(\.\d+)*")
+# As programs name it (no "libmpi.so" for linking, no "libmpi.so.12.1.8" behind a link).
+_LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_intel\w*)\.so\.\d+")
 _TOOL = re.compile(r"(mpiexec|mpirun|mpicc)([._-]\w+)?")
 
 _ASK_VERSION = """
