@@ -81,6 +81,12 @@ endfunction()
 
 # Exporting a name that the library lacks misleads programs that ask for it, so ask first.
 function(penstock_has_large_counts library out)
+  # Wheels hold no symbolic links: there lib*.so is a linker script that names the library.
+  file(READ ${library} script LIMIT 256)
+  if(script MATCHES "^INPUT\\(([^ )]+)")
+    get_filename_component(directory ${library} DIRECTORY)
+    set(library ${directory}/${CMAKE_MATCH_1})
+  endif()
   execute_process(COMMAND ${CMAKE_NM} -D --defined-only ${library} OUTPUT_VARIABLE text ERROR_QUIET)
   if(text MATCHES " PMPI_File_write_c\n")
     set(${out} TRUE PARENT_SCOPE)
