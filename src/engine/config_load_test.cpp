@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -205,6 +207,30 @@ TEST_F(Layers, TheListOfFilesTellsWhichAreThereAndWhichAreWrong) {
   EXPECT_FALSE(files[1].exists);
   EXPECT_TRUE(says(files[2].problem, "did you mean \"quiet\"?"));
   EXPECT_STREQ(to_string(files[3].layer), "project");
+}
+
+// The copy of this program that the next test starts with a gained privilege.
+TEST(Secure, DISABLED_Child) {
+  std::fprintf(stderr, "secure %d\n", int(this_process().secure));
+  const auto c = load_config(this_process());
+  std::fprintf(stderr, "off %d\n", int(c && c->mode == Mode::off));
+}
+
+// A set-group-id program that another user starts: the kernel itself says AT_SECURE.
+TEST_F(Layers, TheKernelTellsOfGainedPrivileges) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a set-group-id program";
+  const std::string program = root_ + "/child", said = root_ + "/said";
+  ASSERT_EQ(::chmod(root_.c_str(), 0755), 0);
+  fs::copy_file("/proc/self/exe", program);
+  ASSERT_EQ(::chmod(program.c_str(), 02755), 0);
+  const std::string command =
+      "setpriv --reuid 65534 --regid 65534 --clear-groups env PENSTOCK_METHOD=nonsense " + program +
+      " --gtest_also_run_disabled_tests --gtest_filter=Secure.DISABLED_Child 2> " + said;
+  ASSERT_EQ(std::system((command + " > /dev/null").c_str()), 0);
+  std::ifstream file(said);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (says(text, "secure 0")) GTEST_SKIP() << "set-group-id has no effect on this mount (nosuid)";
+  EXPECT_TRUE(says(text, "secure 1\noff 1")) << text;
 }
 
 // ---- variables that are not known

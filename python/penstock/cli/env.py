@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -16,20 +15,14 @@ from penstock.launch.request import Options, configure
 from penstock.launch.shell import exports
 
 
-class Mpi(StrEnum):
-    """The MPI libraries that there is a shim for."""
-
-    mpich = "mpich"
-    openmpi = "openmpi"
-
-
 @takes_options
 def env(
     options: Options,
     mpi: Annotated[
-        Mpi | None,
+        str | None,
         typer.Option(
-            metavar="mpich|openmpi", help="The program's MPI library. Default: that of mpiexec."
+            metavar="|".join(native.FLAVOURS),
+            help="The program's MPI library. Default: that of mpiexec.",
         ),
     ] = None,
     dump_config: DumpConfig = False,
@@ -64,9 +57,13 @@ def env(
         typer.echo(line)
 
 
-def _flavour(mpi: Mpi | None) -> str:
+def _flavour(mpi: str | None) -> str:
+    if mpi in native.FLAVOURS:
+        return str(mpi)
     if mpi is not None:
-        return mpi.value
+        near = _core.nearest(mpi, native.FLAVOURS)
+        hint = f"; did you mean {near}?" if near else ""
+        raise ArgumentError(f"--mpi must be {' or '.join(native.FLAVOURS)}, got {mpi}{hint}")
     flavour, why = native.detect_mpi()
     typer.echo(f"penstock: preloading for {flavour} ({why}); --mpi chooses another", err=True)
     return flavour

@@ -52,6 +52,10 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
         (["run", "--", "mpiexec", "--unheard-of", "./app"], "penstock-exec"),
         (["explain", "no-such.toml"], "no-such.toml cannot be read"),
         (["list", "--json", "--markdown"], "exclude each other"),
+        (
+            ["env", "--mpi", "mpichh"],
+            "--mpi must be mpich or openmpi, got mpichh; did you mean mpich",
+        ),
     ],
 )
 def test_a_wrong_value_is_one_line_on_stderr_and_2(cli: Cli, words: list[str], says: str) -> None:
