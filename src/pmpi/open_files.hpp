@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,12 @@ class FilePointer {
   std::optional<MPI_Offset> at_;
 };
 
+// What a write came to.
+struct Served {
+  int error_class = MPI_SUCCESS;  // the same on every rank of a collective write
+  int64_t bytes = 0;              // in the file, from the beginning of the buffer
+};
+
 struct OpenFile {
   // One call at a time per file. Recursive: an error handler may call on its own file.
   std::recursive_mutex mutex;
@@ -38,6 +45,7 @@ struct OpenFile {
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   bool wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;
+  std::optional<Served> split;  // of a split collective write that was begun and not ended
 };
 
 using OpenFilePtr = std::shared_ptr<OpenFile>;

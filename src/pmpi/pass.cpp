@@ -30,7 +30,8 @@ T from_word(Word word) noexcept {
 
 bool is_write(const EntryFacts& facts) noexcept {
   return facts.treatment == Treatment::WRITE ||
-         (facts.treatment == Treatment::TAKE && facts.name.starts_with("write"));
+         (facts.treatment == Treatment::TAKE &&
+          (facts.name.starts_with("write") || facts.name.starts_with("iwrite")));
 }
 
 int call_real(int entry, const Words& w) {

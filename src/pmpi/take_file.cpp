@@ -78,7 +78,9 @@ int agree_on_close(comm::Comm& comm, int rc) {
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
 int close_both(MPI_File* handle, OpenFile& file) {
   engine::FileReport report;
-  const ErrorClass ours = file.file->close(report);
+  ErrorClass ours = file.file->close(report);
+  // A split write that was never ended still has to be told of.
+  if (file.split && ours == ErrorClass::none) ours = class_of_mpi(file.split->error_class);
   job().closed(file, std::move(report));
   if (ours != ErrorClass::none) raise(*handle, mpi_class(ours));
   const int rc = PENSTOCK_REAL(close)(handle);

@@ -114,6 +114,8 @@ def run_alone(bench: Bench, suite: Suite, batch: Batch) -> None:
 def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
         program = command(bench, batch, directory, f"{bench.mpi.family} served")
+        if batch.program == "views":
+            program.append("--forms=all")
         out = launch(bench, batch.ranks, program, penstock=Penstock(method), timeout_s=120)
     problems = program_problems(out) + served_problems(out, METHODS[method])
     suite.check(f"{method} {batch.name}", problems, out)

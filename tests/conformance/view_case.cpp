@@ -9,7 +9,7 @@ namespace suite {
 namespace {
 
 // Labels of the independent streams of random numbers.
-enum : uint64_t { kCase = 1, kShared = 2, kRank = 3, kShare = 4, kBase = 5 };
+enum : uint64_t { kCase = 1, kShared = 2, kRank = 3, kShare = 4, kBase = 5, kMeans = 6 };
 
 constexpr const char* kFamilies[] = {"plain",     "interleaved", "rows",   "tile",
                                      "darray",    "random",      "random", "different",
@@ -117,8 +117,8 @@ const char* to_string(Op op) {
   return names[int(op)];
 }
 
-Case draw_case(uint64_t seed, int number, int ranks, Pairs pairs, bool large) {
-  Case c{seed, number, ranks, pairs, large, -1, {}};
+Case draw_case(uint64_t seed, int number, int ranks, Pairs pairs, bool large, bool all_forms) {
+  Case c{seed, number, ranks, pairs, large, all_forms, -1, {}};
   Random random{seed, uint64_t(number), uint64_t(ranks), kCase};
   if (random.chance(50)) c.background = random.between(0, 30000);
   const int phases = large ? 1 : int(random.between(1, 3));
@@ -141,6 +141,16 @@ View draw_view(const Case& c, int phase, int rank) {
   View view = random_view(c, alike ? shared : own, etype);
   if (family == "shifted") view.displacement += rank * view.filetype.extent();
   return view;
+}
+
+Means draw_means(const Case& c, int phase, int op) {
+  Means means;
+  if (!c.all_forms) return means;
+  Random random{c.seed, uint64_t(c.number), uint64_t(phase), uint64_t(op), kMeans};
+  const bool collective = is_collective(c.phases[size_t(phase)].ops[size_t(op)]);
+  means.form = Form(random.between(0, collective ? 2 : 1));
+  means.large_count = random.chance(50);
+  return means;
 }
 
 Share draw_share(const Case& c, int phase, int op, int rank, const View& view) {

@@ -14,6 +14,14 @@ const char* to_string(Op op);
 inline bool is_collective(Op op) { return op == Op::write_all || op == Op::write_at_all; }
 inline bool is_explicit(Op op) { return op == Op::write_at || op == Op::write_at_all; }
 
+// By which of its functions an operation is done.
+enum class Form { blocking, nonblocking, split };
+
+struct Means {
+  Form form = Form::blocking;
+  bool large_count = false;  // the _c function, where the library has it
+};
+
 struct View {
   int64_t displacement = 0;
   Type etype, filetype;
@@ -43,12 +51,15 @@ struct Case {
   int number = 0, ranks = 1;
   Pairs pairs = Pairs::none;
   bool large = false;       // several cycles of the default size
+  bool all_forms = false;   // non-blocking, split and large-count functions too
   int64_t background = -1;  // bytes in the file before; -1: it does not exist
   std::vector<Phase> phases;
 };
 
-Case draw_case(uint64_t seed, int number, int ranks, Pairs pairs, bool large);
+Case draw_case(uint64_t seed, int number, int ranks, Pairs pairs, bool large, bool all_forms);
 View draw_view(const Case& c, int phase, int rank);
+// The same on every rank. Blocking functions only, unless the case is of all forms.
+Means draw_means(const Case& c, int phase, int op);
 Share draw_share(const Case& c, int phase, int op, int rank, const View& view);
 
 // File offset of every byte of the share, in stream order, by walking the type map.

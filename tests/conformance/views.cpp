@@ -2,11 +2,12 @@
 // naive expansion of the type maps says. A plain MPI program, run alone and under penstock-exec.
 //
 //   views --dir=DIR [--seed=N] [--first=N] [--cases=N] [--pairs=1|2] [--large=1] [--null=1]
-//         [--holes=undefined] [--skip=N,N,...]
+//         [--holes=undefined] [--skip=N,N,...] [--forms=all]
 //
 // --null: the mechanism writes nothing, so the file must stay as it was. --holes=undefined: bytes
 // that nobody ever wrote may be anything (ROMIO's data sieving leaves stale memory there when it
 // runs alone); under Penstock they are zero. --skip: cases in which the library alone is wrong.
+// --forms=all: by the non-blocking, split and large-count functions too.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "check.hpp"
 #include "view_case.hpp"
+#include "write_forms.hpp"
 
 namespace suite {
 namespace {
@@ -89,7 +91,7 @@ class Runner {
     for (int op = 0; op < int(phase.ops.size()); ++op) {
       const Share share = draw_share(case_, p, op, report_.rank(), view);
       const std::vector<int64_t> where = file_bytes(view, share);
-      write(phase, phase.ops[size_t(op)], view, share, where);
+      write(phase, phase.ops[size_t(op)], draw_means(case_, p, op), view, share, where);
       if (phase.read_back && settings_.writes) read_back(phase, where);
     }
     if (report_.rank() == 0) expect_phase(p);
@@ -105,35 +107,24 @@ class Runner {
     pointer_ = 0;
   }
 
-  void write(const Phase& phase, Op op, const View& view, const Share& share,
+  void write(const Phase& phase, Op op, Means means, const View& view, const Share& share,
              const std::vector<int64_t>& where) {
     size_t origin = 0;
     const std::vector<uint8_t> memory = fill_memory(share, where, phase.version, &origin);
     const std::vector<uint8_t> copy = memory;
     if (!is_explicit(op)) MPI_File_seek(file_, share.offset, MPI_SEEK_SET);
     MPI_Status status;
-    const int code = call(op, share, memory.data() + origin, &status);
+    const WriteCall call{file_, share.offset, memory.data() + origin, share.count,
+                         share.memory.committed()};
+    const int code = write_by(op, means, call, &status);
     report_.expect_success(code, to_string(op));
     report_.expect_equal(status_bytes(status), int64_t(where.size()),
                          std::string("count of ") + to_string(op));
     report_.expect(memory == copy, "a write leaves the user's memory alone");
-    report_.wrote(int64_t(where.size()), is_collective(op));
+    // A non-blocking collective write may not wait for other ranks, so each writes by itself.
+    const bool together = is_collective(op) && means.form != Form::nonblocking;
+    report_.wrote(int64_t(where.size()), together);
     check_position(op, share, int64_t(where.size()) / view.etype.size());
-  }
-
-  int call(Op op, const Share& share, const uint8_t* memory, MPI_Status* status) {
-    const MPI_Datatype type = share.memory.committed();
-    switch (op) {
-      case Op::write:
-        return MPI_File_write(file_, memory, share.count, type, status);
-      case Op::write_all:
-        return MPI_File_write_all(file_, memory, share.count, type, status);
-      case Op::write_at:
-        return MPI_File_write_at(file_, share.offset, memory, share.count, type, status);
-      case Op::write_at_all:
-        return MPI_File_write_at_all(file_, share.offset, memory, share.count, type, status);
-    }
-    return MPI_ERR_OTHER;
   }
 
   // An individual pointer moves by what was written; an explicit offset moves nothing.
@@ -248,17 +239,18 @@ int main(int argc, char** argv) {
   };
   const Settings settings{option(argc, argv, "dir", "."), number("null", "0") == 0,
                           option(argc, argv, "holes", "zero") == "zero"};
+  const bool all_forms = option(argc, argv, "forms", "blocking") == "all";
   const std::string skip = "," + option(argc, argv, "skip", "") + ",";
   const uint64_t seed = uint64_t(number("seed", "1"));
   const int first = int(number("first", "0")), cases = int(number("cases", "20"));
   for (int i = first; i < first + cases; ++i) {
     if (skip.find("," + std::to_string(i) + ",") != std::string::npos) continue;
-    const Case c =
-        draw_case(seed, i, report.ranks(), Pairs(number("pairs", "0")), number("large", "0") != 0);
+    const Case c = draw_case(seed, i, report.ranks(), Pairs(number("pairs", "0")),
+                             number("large", "0") != 0, all_forms);
     report.begin("views --seed=" + std::to_string(seed) + " --first=" + std::to_string(i) +
                  " --cases=1" +
                  (c.pairs != Pairs::none ? " --pairs=" + std::to_string(int(c.pairs)) : "") +
-                 (c.large ? " --large=1" : ""));
+                 (c.large ? " --large=1" : "") + (all_forms ? " --forms=all" : ""));
     Runner(c, settings, report).run();
   }
   const int code = report.finish();

@@ -1,0 +1,119 @@
+// From a program's write call to the engine's. The individual file pointer is remembered, and the
+// library's own is moved along.
+#include "pmpi/serve_write.hpp"
+
+#include <climits>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "pmpi/decode_datatype.hpp"
+#include "pmpi/real.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+// The data of a memory type that Penstock cannot read, packed by the MPI library itself, which in
+// one job on one kind of machine gives its bytes as they are.
+struct Packed {
+  std::vector<std::byte> bytes;
+  layout::LoopTree tree;
+};
+
+int pack_by_library(const WriteArguments& a, Packed& packed) {
+  MPI_Count size = 0;
+  int room = 0, position = 0;
+  PMPI_Type_size_x(a.type, &size);
+  if (a.count > INT_MAX ||
+      PMPI_Pack_size(int(a.count), a.type, MPI_COMM_SELF, &room) != MPI_SUCCESS)
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+  packed.bytes.resize(size_t(room));
+  const int rc = PMPI_Pack(a.buffer, int(a.count), a.type, packed.bytes.data(), room, &position,
+                           MPI_COMM_SELF);
+  if (rc != MPI_SUCCESS || position != a.count * size) return MPI_ERR_UNSUPPORTED_OPERATION;
+  packed.tree = layout::LoopTree::bytes(size);
+  return MPI_SUCCESS;
+}
+
+// What is wrong with a call, as an MPI class; MPI_SUCCESS and `write` filled when nothing is.
+int translate(WriteArguments a, const OpenFile& file, Packed& packed, engine::Write& write) {
+  if (a.count < 0) return MPI_ERR_COUNT;
+  if (a.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+  if (a.offset < 0) return MPI_ERR_ARG;
+  auto tree = decode_datatype(a.type);
+  if (!tree) {
+    if (const int rc = pack_by_library(a, packed); rc != MPI_SUCCESS) return rc;
+    file.file->degraded("memory packed by the MPI library: " + tree.error().message());
+    tree = packed.tree;
+    a.buffer = packed.bytes.data();
+  }
+  int64_t bytes = 0, position = 0;
+  const int64_t etype_bytes = file.file->view().etype_bytes();
+  if (__builtin_mul_overflow(int64_t(a.count), tree->size(), &bytes) ||
+      __builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
+      position > INT64_MAX - bytes) {
+    return MPI_ERR_ARG;
+  }
+  if (bytes % etype_bytes != 0) return MPI_ERR_IO;
+  if (file.view_is_empty && bytes > 0) return MPI_ERR_IO;
+  write.position_bytes = position;
+  write.memory = a.buffer;
+  write.memory_type = *std::move(tree);
+  write.memory_count = a.count;
+  return MPI_SUCCESS;
+}
+
+// Where the individual pointer is; -1 when the library cannot say.
+MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
+  if (const auto known = file.pointer.known()) return *known;
+  MPI_Offset position = -1;
+  return PENSTOCK_REAL(get_position)(handle, &position) == MPI_SUCCESS ? position : -1;
+}
+
+// The pointer moves by what was asked for, as if the write had been whole; not by wrong arguments.
+void advance(const WriteArguments& a, OpenFile& file) {
+  if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return;
+  MPI_Count size = 0;
+  PMPI_Type_size_x(a.type, &size);
+  const MPI_Count bytes = a.count * size;
+  const int64_t etype_bytes = file.file->view().etype_bytes();
+  if (bytes % etype_bytes != 0) return;
+  const MPI_Offset after = a.offset + MPI_Offset(bytes / etype_bytes);
+  PENSTOCK_REAL(seek)(a.handle, after, MPI_SEEK_SET);
+  file.pointer.set(after);
+}
+
+}  // namespace
+
+Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
+                   Together together) {
+  if (pointer == Pointer::individual) {
+    a.offset = position_of(a.handle, file);
+    // Before an error is raised, so that a handler finds the pointer where it will be.
+    if (a.offset >= 0) advance(a, file);
+  }
+  engine::Write write;
+  Packed packed;
+  write.kind = kind;
+  const int wrong = translate(a, file, packed, write);
+  // Counted; and in a collective call the rank still takes part, so that nobody waits for it.
+  if (wrong != MPI_SUCCESS) write.argument_error = ErrorClass::argument;
+  const engine::WriteResult result =
+      together == Together::yes ? file.file->write_all(write) : file.file->write(write);
+  if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
+  // Alone, as the library says it; together, as every rank says it.
+  const bool own_words = together == Together::no && wrong != MPI_SUCCESS;
+  return {own_words ? wrong : mpi_class(result.agreed), result.bytes};
+}
+
+void set_status(MPI_Status* status, int64_t bytes) {
+  if (status == MPI_STATUS_IGNORE) return;
+  PMPI_Status_set_elements_x(status, MPI_BYTE, bytes);
+  PMPI_Status_set_cancelled(status, 0);
+}
+
+int raise_served(MPI_File handle, const Served& served) {
+  return served.error_class == MPI_SUCCESS ? MPI_SUCCESS : raise(handle, served.error_class);
+}
+
+}  // namespace penstock::pmpi

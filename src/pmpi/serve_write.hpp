@@ -1,0 +1,54 @@
+// A write of the program, translated and served by the engine: what the blocking, the non-blocking
+// and the split functions share. Errors are returned here and raised by those.
+#pragma once
+
+#include <mpi.h>
+
+#include <string_view>
+
+#include "pmpi/errors.hpp"
+#include "pmpi/job.hpp"
+#include "pmpi/open_files.hpp"
+#include "pmpi/pass.hpp"
+
+namespace penstock::pmpi {
+
+struct WriteArguments {
+  MPI_File handle;
+  MPI_Offset offset;  // in etypes; of no meaning at the individual pointer
+  const void* buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+
+enum class Pointer : uint8_t { given, individual };
+enum class Together : uint8_t { no, yes };  // whether all ranks of the file are in this call
+
+// REQUIRES that the engine serves this kind of call on this file, and the file's mutex. The
+// individual pointer, where it is used, has moved when this returns, by what was asked for.
+Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
+                   Together together);
+
+void set_status(MPI_Status* status, int64_t bytes);
+
+// Raises what went wrong through the file's error handler, and returns it.
+int raise_served(MPI_File handle, const Served& served);
+
+// The shape of a taken entry point: `serve(file)` when the engine serves it, `pass` when not.
+template <class Serve>
+int take_or_pass(MPI_File handle, int entry, const Words& as_given, Together together,
+                 Serve serve) noexcept {
+  return protect(kEntries[size_t(entry)].name.data(), [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return pass(entry, as_given);
+    const std::lock_guard lock(file->mutex);
+    const bool ours =
+        together == Together::yes ? file->file->served() : file->file->serves_independent();
+    if (!ours) return pass(entry, as_given);
+    const int rc = serve(*file);
+    job().tick();
+    return rc;
+  });
+}
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,84 @@
+// The non-blocking writes. The bytes are in the file when the call returns (non-blocking means that
+// a call may not wait for other ranks, and none here does), and the request is a generalised one
+// that is complete already: legal at every thread level, and every Wait and Test knows it.
+//
+// `iwrite_all` is collective but may not synchronise: a rank may begin it, and only then send what
+// another rank must receive before it begins its own. So each rank writes its own bytes.
+//
+// An error is raised by the call itself: a generalised request whose functions fail ends the job.
+// The request is there all the same, with the true count, for programs that look only at that.
+#include <mpi.h>
+
+#include <memory>
+#include <new>
+
+#include "pmpi/serve_write.hpp"
+#include "pmpi/taken.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+extern "C" int query_written(void* bytes, MPI_Status* status) {
+  set_status(status, *static_cast<const int64_t*>(bytes));
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+extern "C" int free_written(void* bytes) {
+  delete static_cast<int64_t*>(bytes);
+  return MPI_SUCCESS;
+}
+
+extern "C" int cancel_written(void*, int) { return MPI_SUCCESS; }
+
+// A request that is complete and whose status says `bytes`.
+int completed(int64_t bytes, MPI_Request* request) {
+  auto said = std::unique_ptr<int64_t>(new (std::nothrow) int64_t(bytes));
+  if (said == nullptr) return MPI_ERR_NO_MEM;
+  const int rc =
+      PMPI_Grequest_start(&query_written, &free_written, &cancel_written, said.get(), request);
+  if (rc != MPI_SUCCESS) return rc;
+  (void)said.release();  // free_written's now
+  return PMPI_Grequest_complete(*request);
+}
+
+template <int entry, Pointer pointer>
+int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
+  constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  return take_or_pass(a.handle, entry, as_given, Together::no, [&](OpenFile& file) {
+    Served served = serve_write(a, file, kind_of(facts), pointer, Together::no);
+    const int made = completed(served.bytes, request);
+    if (made != MPI_SUCCESS) served.error_class = MPI_ERR_NO_MEM;
+    return raise_served(a.handle, served);
+  });
+}
+
+}  // namespace
+
+#define PENSTOCK_TAKE_IWRITE_AT(name, Count)                                           \
+  int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count, \
+                  MPI_Datatype type, MPI_Request* request) {                           \
+    return take<PENSTOCK_ENTRY_##name, Pointer::given>(                                \
+        {handle, offset, buffer, count, type}, request,                                \
+        words(handle, offset, buffer, count, type, request));                          \
+  }
+#define PENSTOCK_TAKE_IWRITE(name, Count)                                                        \
+  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type,           \
+                  MPI_Request* request) {                                                        \
+    return take<PENSTOCK_ENTRY_##name, Pointer::individual>(                                     \
+        {handle, 0, buffer, count, type}, request, words(handle, buffer, count, type, request)); \
+  }
+
+PENSTOCK_TAKE_IWRITE_AT(iwrite_at, int)
+PENSTOCK_TAKE_IWRITE_AT(iwrite_at_all, int)
+PENSTOCK_TAKE_IWRITE(iwrite, int)
+PENSTOCK_TAKE_IWRITE(iwrite_all, int)
+#ifdef PENSTOCK_LARGE_COUNTS
+PENSTOCK_TAKE_IWRITE_AT(iwrite_at_c, MPI_Count)
+PENSTOCK_TAKE_IWRITE_AT(iwrite_at_all_c, MPI_Count)
+PENSTOCK_TAKE_IWRITE(iwrite_c, MPI_Count)
+PENSTOCK_TAKE_IWRITE(iwrite_all_c, MPI_Count)
+#endif
+
+}  // namespace penstock::pmpi

@@ -1,0 +1,67 @@
+// The split collective writes. `begin` does the whole collective write, as the standard allows, and
+// `end` reports it: its status and its error, once, where the operation completes.
+#include <mpi.h>
+
+#include "pmpi/real.hpp"
+#include "pmpi/serve_write.hpp"
+#include "pmpi/taken.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+template <int entry, Pointer pointer>
+int begin(const WriteArguments& a, const Words& as_given) noexcept {
+  constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  return take_or_pass(a.handle, entry, as_given, Together::yes, [&](OpenFile& file) -> int {
+    // One at a time per handle, says the standard; the library would refuse it too.
+    if (file.split) return raise(a.handle, MPI_ERR_IO);
+    file.split = serve_write(a, file, kind_of(facts), pointer, Together::yes);
+    return MPI_SUCCESS;
+  });
+}
+
+// An end without a beginning of ours is the library's to finish, or to refuse.
+template <class Real>
+int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* status,
+        Real real) noexcept {
+  return protect(name, [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return real(handle, buffer, status);
+    const std::lock_guard lock(file->mutex);
+    if (!file->split) return real(handle, buffer, status);
+    const Served served = *std::exchange(file->split, std::nullopt);
+    set_status(status, served.bytes);
+    return raise_served(handle, served);
+  });
+}
+
+}  // namespace
+
+int take_write_at_all_end(MPI_File handle, const void* buffer, MPI_Status* status) {
+  return end("write_at_all_end", handle, buffer, status, PENSTOCK_REAL(write_at_all_end));
+}
+
+int take_write_all_end(MPI_File handle, const void* buffer, MPI_Status* status) {
+  return end("write_all_end", handle, buffer, status, PENSTOCK_REAL(write_all_end));
+}
+
+#define PENSTOCK_TAKE_BEGIN_AT(name, Count)                                                 \
+  int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count,      \
+                  MPI_Datatype type) {                                                      \
+    return begin<PENSTOCK_ENTRY_##name, Pointer::given>(                                    \
+        {handle, offset, buffer, count, type}, words(handle, offset, buffer, count, type)); \
+  }
+#define PENSTOCK_TAKE_BEGIN(name, Count)                                                          \
+  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type) {          \
+    return begin<PENSTOCK_ENTRY_##name, Pointer::individual>({handle, 0, buffer, count, type},    \
+                                                             words(handle, buffer, count, type)); \
+  }
+
+PENSTOCK_TAKE_BEGIN_AT(write_at_all_begin, int)
+PENSTOCK_TAKE_BEGIN(write_all_begin, int)
+#ifdef PENSTOCK_LARGE_COUNTS
+PENSTOCK_TAKE_BEGIN_AT(write_at_all_begin_c, MPI_Count)
+PENSTOCK_TAKE_BEGIN(write_all_begin_c, MPI_Count)
+#endif
+
+}  // namespace penstock::pmpi
