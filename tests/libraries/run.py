@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
@@ -46,7 +46,7 @@ class Job:
     ranks: int
     words: list[str]
     environment: Mapping[str, str]
-    timeout_s: float = 90
+    timeout_s: float = 300
 
     def run(self, *more: str, method: str | None = None) -> Outcome:
         penstock = None if method is None else Penstock(method, require=False)
@@ -68,8 +68,8 @@ class Job:
         """Runs one by one the cases that a crash or a hang before them kept from running."""
         for name in names:
             if name not in found:
-                one = verdicts_of(self.run(*more, name, method=method))
-                found[name] = one.get(name, Verdict("failed", "ends without a word"))
+                one = verdicts_of(replace(self, timeout_s=20).run(*more, name, method=method))
+                found[name] = one.get(name, Verdict(name, "failed", "ends without a word"))
 
 
 @dataclass(frozen=True)
