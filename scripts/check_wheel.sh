@@ -1,24 +1,48 @@
 #!/usr/bin/env bash
-# Builds a wheel, installs it into an empty environment, and uses it from an empty directory: what
-# works in the checkout only does not count.
+# Builds a wheel as `pip install .` does, installs it into an empty environment, and uses it from an
+# empty directory, out of reach of the sources: what works in the checkout only does not count.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly work=$PWD/build/wheel
+readonly base=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
 rm -rf "$work"
 mkdir -p "$work/empty"
-.venv/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work" . </dev/null
-"$(.venv/bin/python -c 'import sys; print(sys._base_executable)')" -m venv "$work/venv"
+"$base" -m venv "$work/builder" # pip's own isolation: what pyproject.toml asks for, and nothing else
+"$work/builder/bin/pip" wheel --quiet --no-deps --wheel-dir "$work" . </dev/null
+"$base" -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet "$work"/penstock-*.whl </dev/null
 
 cd "$work/empty"
-penstock=$work/venv/bin/penstock
-"$penstock" --version
-"$penstock" list --json >list.json
+export PATH=$work/venv/bin:/usr/local/bin:/usr/bin:/bin
+unset PENSTOCK_NATIVE_DIR PYTHONPATH
+penstock --version
+python -c 'import penstock; assert penstock.__file__.startswith("'"$work/venv"'"), penstock.__file__'
+penstock list --json >list.json
 grep -q '"two_phase"' list.json
-"$penstock" explain --draw plan.svg >explain.txt
+penstock explain --draw plan.svg >explain.txt
 grep -q '<svg' plan.svg
-# The native files came along, and the program that they wrap runs.
-"$penstock" run --quiet -- true
-"$penstock" run --dry-run -- mpiexec -n 2 true | grep -q "$work/venv/"
-echo "wheel: installs and runs outside the checkout"
+for name in LICENSE NOTICE; do
+  find "$work/venv" -path '*penstock-*.dist-info*' -name $name | grep -q . || {
+    echo "wheel: $name is not in it" >&2
+    exit 1
+  }
+done
+
+# The native files came along, and a program of every MPI library that there is is served by them.
+served=0
+for mpi in mpich openmpi; do
+  command -v mpicc.$mpi >/dev/null || continue
+  mpicc.$mpi -o writer ../../../tests/install/writer.c
+  rm -f out.dat
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    penstock run --require --quiet -- mpiexec.$mpi -n 2 ./writer out.dat >said.txt
+  grep -q "^mapped $work/venv/.*/_native/penstock-engine-$mpi.so" said.txt
+  cmp out.dat <(printf 'a%.0s' {1..1000} && printf 'b%.0s' {1..1000})
+  served=$((served + 1))
+done
+[ $served -gt 0 ] || {
+  echo "wheel: no MPI library is here, so that nothing was run" >&2
+  exit 1
+}
+echo "wheel: installs and runs outside the checkout, on $served MPI libraries"

@@ -238,7 +238,8 @@ def test_bash_completes_the_commands(installed: Installed) -> None:
     script = f"""
         source {installed.prefix}/share/bash-completion/completions/penstock
         COMP_WORDS=(penstock ex) COMP_CWORD=1
-        _penstock_completion penstock && echo "${{COMPREPLY[@]}}" """
+        registered=$(complete -p penstock) && registered=${{registered##*-F }}
+        "${{registered%% *}}" penstock ex penstock; echo "${{COMPREPLY[@]}}" """
     done = installed.run("bash", "-c", script)
     assert done.stdout.split() == ["explain"], done.stderr
 
