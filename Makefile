@@ -29,6 +29,18 @@ check-the-checks: ## faults sown into the engine: every one must turn a suite re
 	@scripts/build.sh faulty
 	@$(PYTHON) tests/check_the_checks.py
 
+install: ## into PREFIX, without root: make install PREFIX=DIR (docs/install.md)
+	@scripts/install.sh "$(PREFIX)"
+
+dist: ## the archive that builds offline: dist/penstock-VERSION.tar.gz
+	@scripts/dist.sh
+
+check-install: ## install, move, use, load as a module; offline from the archive; with GCC 11
+	@scripts/check_install.sh
+
+check-fresh: ## the README's commands on a fresh Debian (as root; downloads one)
+	@scripts/check_fresh.sh
+
 bench-peers: build ## against ROMIO on its own two-phase ground
 	@$(PYTHON) bench/peers/run.py
 
@@ -38,4 +50,5 @@ docs-table: build ## the table of algorithms, mechanisms and sync policies in do
 clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
-.PHONY: help bootstrap build demo check check-full check-the-checks bench-peers docs-table clean
+.PHONY: help bootstrap build demo check check-full check-the-checks install dist check-install check-fresh \
+  bench-peers docs-table clean
