@@ -74,6 +74,10 @@ class Installed:
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """``cmake --install`` into an empty prefix, which is then moved."""
+    cache = BUILD / "CMakeCache.txt"
+    remedy = f"{BUILD} is no build with the command line; make it: scripts/build.sh release"
+    assert cache.is_file(), remedy
+    assert "PENSTOCK_PYTHON_INTERPRETER" in cache.read_text(), remedy
     work = tmp_path_factory.mktemp("install")
     first, moved, home = work / "first", work / "moved" / "to", work / "home"
     for directory in (moved.parent, home):
