@@ -34,6 +34,7 @@ class Record:
     engine_bytes: int = 0
     passthrough_bytes: int = 0
     reason: str = ""
+    mpi_version: str = ""  # "4.0.2"
 
     def __post_init__(self) -> None:
         """Raises ValueError for what the matrix could not show."""

@@ -65,12 +65,14 @@ static int run_case(const struct library_case* one, int writes, const char* dire
   return held;
 }
 
-/* `PROGRAM write|read DIR [CASE]`. */
-static int run_cases(int argc, char** argv, const struct library_case* cases, const char* suffix) {
+/* `PROGRAM write|read DIR [CASE]`. `library` is its name and version, for the support matrix. */
+static int run_cases(int argc, char** argv, const struct library_case* cases, const char* suffix,
+                     const char* library) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int ran = 0, failed = 0;
+  if (rank == 0) printf("library %s\n", library);
   if (argc >= 3) {
     for (const struct library_case* one = cases; one->name != NULL; ++one) {
       if (argc > 3 && strcmp(argv[3], one->name) != 0) continue;

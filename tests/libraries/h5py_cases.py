@@ -122,6 +122,8 @@ def main() -> int:
     how, directory = sys.argv[1], Path(sys.argv[2])
     only = sys.argv[3] if len(sys.argv) > 3 else ""
     ran = failed = 0
+    if RANK == 0:
+        print(f"library h5py {h5py.__version__} on HDF5 {h5py.version.hdf5_version}", flush=True)
     for name, (write, read) in CASES.items():
         if only not in ("", name):
             continue

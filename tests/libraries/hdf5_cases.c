@@ -515,5 +515,9 @@ int main(int argc, char** argv) {
       {"append", write_append, read_append},
       {NULL, NULL, NULL},
   };
-  return run_cases(argc, argv, cases, ".h5");
+  unsigned major = 0, minor = 0, release = 0;
+  char version[64];
+  H5get_libversion(&major, &minor, &release);
+  snprintf(version, sizeof version, "HDF5 %u.%u.%u", major, minor, release);
+  return run_cases(argc, argv, cases, ".h5", version);
 }

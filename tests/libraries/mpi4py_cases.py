@@ -13,6 +13,7 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
+import mpi4py
 from mpi4py import MPI
 
 MODULES = ("test_file", "test_io")
@@ -56,6 +57,8 @@ def main() -> int:
     """One line a test; the exit code says whether all went well."""
     world = MPI.COMM_WORLD
     ran = failed = 0
+    if world.rank == 0:
+        print(f"library mpi4py {mpi4py.__version__}", flush=True)
     for test in tests(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""):
         name = name_of(test)
         # What the file of this test is called; the tests ask for it in setUp.

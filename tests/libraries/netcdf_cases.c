@@ -190,5 +190,8 @@ int main(int argc, char** argv) {
       {"redefinition", write_redefinition, read_redefinition},
       {NULL, NULL, NULL},
   };
-  return run_cases(argc, argv, cases, ".nc");
+  char number[32] = "?", version[64];
+  (void)sscanf(nc_inq_libvers(), "%31[0-9.]", number);
+  snprintf(version, sizeof version, "netCDF-4 %s", number);
+  return run_cases(argc, argv, cases, ".nc", version);
 }

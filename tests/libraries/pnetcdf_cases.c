@@ -246,5 +246,8 @@ int main(int argc, char** argv) {
       {"redefinition", write_redefinition, read_redefinition},
       {NULL, NULL, NULL},
   };
-  return run_cases(argc, argv, cases, ".nc");
+  char number[32] = "?", version[64];
+  (void)sscanf(ncmpi_inq_libvers(), "%*[^0-9]%31[0-9.]", number);
+  snprintf(version, sizeof version, "PnetCDF %s", number);
+  return run_cases(argc, argv, cases, ".nc", version);
 }

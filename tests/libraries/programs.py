@@ -116,6 +116,7 @@ LIBRARY_PROGRAMS: Mapping[str, Library] = {
             },
         ),
         Library("h5py", "h5py", "h5py_cases.py", binding="Python"),
+        Library("example", "the mpi4py example", "../../examples/mpi4py/waves.py", "Python"),
         Library("mpi4py", "mpi4py", "mpi4py_cases.py", binding="Python"),
     )
 }
@@ -174,14 +175,15 @@ def own_driver(build: Path, mpi: Mpi) -> list[str]:
 
 def python_program(library: Library, mpi: Mpi) -> list[str]:
     script = str(HERE / library.source)
-    if library.name == "h5py" and family_of(mpi) == "openmpi":
+    family = "" if library.name != "h5py" else family_of(mpi)
+    if family == "openmpi":
         if not (Path("/usr/lib/python3/dist-packages") / "h5py" / "_debian_h5py_mpi").exists():
             raise MissingError("no parallel h5py for Open MPI: install python3-h5py-mpi")
         return ["/usr/bin/python3", script]
     python = LIBRARIES / "python" / "bin" / "python"
     if not (LIBRARIES / "python.stamp").exists():
         raise MissingError("no mpi4py: scripts/get_libraries.sh python")
-    if library.name == "h5py":
+    if library.name != "mpi4py":
         return [str(python), script]
     if not (LIBRARIES / "mpi4py.stamp").exists():
         raise MissingError("no source of mpi4py: scripts/get_libraries.sh mpi4py")
@@ -222,7 +224,7 @@ def environment(build: Path, library: Library, mpi: Mpi) -> dict[str, str]:
         found["MPI4PY_LIBMPI"] = names[mpi.flavour]
     if library.name == "h5py":
         found["H5PY_ALWAYS_USE_MPI"] = "1"  # the distribution has a serial build besides
-    if library.name == "mpi4py" and mpi.flavour == "abi":
+    if library.name in ("mpi4py", "example") and mpi.flavour == "abi":
         if not (LIBRARIES / "mpi4py-abi.stamp").exists():
             raise MissingError(
                 "no mpi4py for the standard ABI: scripts/get_libraries.sh mpi4py-abi"

@@ -32,7 +32,7 @@ from programs import (
 )
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 from same_file import difference
-from verdicts import Verdict, verdicts_of
+from verdicts import Verdict, how_it_ended, verdicts_of, with_log
 
 METHODS = ("auto", "two_phase(writers=2, cycle=64KiB)")
 
@@ -88,17 +88,19 @@ class Report:
         self.recorder.add(record)
 
 
-def record_of(job: Job, case: str, outcome: str, reason: str = "", **more: int) -> Record:
+def record_of(job: Job, served: Verdict, outcome: str, reason: str = "") -> Record:
     return Record(
         suite="libraries",
         mpi=job.bench.mpi.name,
         binding=job.library.binding,
-        library=job.library.title,
-        case=case,
+        library=served.library or job.library.title,
+        case=served.case,
         ranks=job.ranks,
         outcome=outcome,
+        engine_bytes=served.engine_bytes,
+        passthrough_bytes=served.passthrough_bytes,
         reason=reason,
-        **more,
+        mpi_version=served.mpi_version,
     )
 
 
@@ -106,25 +108,25 @@ def record_of(job: Job, case: str, outcome: str, reason: str = "", **more: int) 
 
 
 def judge(
-    job: Job, case: str, alone: Verdict, served: Verdict, file_problems: list[str]
+    job: Job, alone: Verdict, served: Verdict, file_problems: list[str]
 ) -> tuple[list[str], Record]:
     """What is wrong with a case under Penstock, and its line for the matrix."""
-    known = fails_alone(job.library.name, job.bench.mpi.name, case, job.ranks)
+    known = fails_alone(job.library.name, job.bench.mpi.name, served.case, job.ranks)
     problems = baseline_problems(alone, known is not None)
     if known is not None and not known.cured:
-        return problems, record_of(job, case, "expected_failure", known.reason)
+        return problems, record_of(job, served, "expected_failure", known.reason)
     if served.word == "skipped" and alone.word == "skipped":
-        return problems, record_of(job, case, "skipped", served.reason or "skips itself")
+        return problems, record_of(job, served, "skipped", served.reason or "skips itself")
     if served.word != "ok":
         problems.append(f"under Penstock: {served.reason or served.word}")
     problems += file_problems + served.log_problems(job.library.name, job.bench.mpi.name)
-    bytes_ = {"engine_bytes": served.engine_bytes, "passthrough_bytes": served.passthrough_bytes}
     if problems:
-        return problems, record_of(job, case, "failed", "; ".join(problems)[:400], **bytes_)
+        return problems, record_of(job, served, "failed", "; ".join(problems)[:400])
     if served.passthrough_bytes > 0:
-        why = "; ".join(sorted(served.degraded))
-        return problems, record_of(job, case, "passed_through", why, **bytes_)
-    return problems, record_of(job, case, "passed", **bytes_)
+        return problems, record_of(
+            job, served, "passed_through", "; ".join(sorted(served.degraded))
+        )
+    return problems, record_of(job, served, "passed")
 
 
 def baseline_problems(alone: Verdict, listed: bool) -> list[str]:
@@ -158,7 +160,7 @@ def run_files(job: Job, method: str, report: Report) -> None:
                 file_problems.append("what was written under Penstock does not read back")
             if alone[case].word == "ok":
                 file_problems += difference(places["alone"], places["served"], case)
-            problems, record = judge(job, case, alone[case], served[case], file_problems)
+            problems, record = judge(job, alone[case], served[case], file_problems)
             report.add(job, f"{case} by {method}", problems, record)
 
 
@@ -172,7 +174,7 @@ def run_tests(job: Job, report: Report) -> None:
     job.complete(alone, names)
     job.complete(served, names, method="auto")
     for case in names:
-        problems, record = judge(job, case, alone[case], served[case], [])
+        problems, record = judge(job, alone[case], served[case], [])
         report.add(job, case, problems, record)
 
 
@@ -187,13 +189,45 @@ def run_own_driver(bench: Bench, ranks: int, report: Report) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-libraries-") as directory:
         out = job.run("write", directory, method="auto")
     problems = [] if out.code == 0 and not out.hung else [f"exit code {out.code}"]
-    said = out.errors + "".join(str(log.get("advice", "")) for log in out.logs)
-    for word in ("PnetCDF 1.15.1", "nc_driver=mpiio"):
-        if word not in said:
-            problems.append(f"nothing said names {word!r}")
+    for word in ("PnetCDF 1.15.1", "PNETCDF_HINTS=nc_driver=mpiio"):
+        if out.errors.count(word) != 1:
+            problems.append(f"said {out.errors.count(word)} times, not once: {word}")
     outcome = "failed" if problems else "passed_through"
     reason = "; ".join(problems) or "PnetCDF's own driver calls no MPI-IO, and the job is told so"
-    report.add(job, "own_driver", problems, record_of(job, "own_driver", outcome, reason))
+    verdict = Verdict("own_driver", "ok", library="PnetCDF 1.15 (stand-in)")
+    report.add(job, "own_driver", problems, record_of(job, verdict, outcome, reason))
+
+
+# ---- the example in Python ----
+
+
+def run_example(job: Job, report: Report) -> None:
+    """The same file alone and under Penstock, and every byte of it Penstock's."""
+    with tempfile.TemporaryDirectory(prefix="penstock-libraries-") as directory:
+        files = [Path(directory) / x / "waves.dat" for x in ("alone", "served")]
+        alone, served = (
+            wave_verdict(job, file, method)
+            for file, method in zip(files, (None, "auto"), strict=True)
+        )
+        problems = difference(files[0].parent, files[1].parent, "waves")
+        written = files[1].stat().st_size if files[1].exists() else 0
+    if served.engine_bytes != written:
+        problems.append(f"{served.engine_bytes} bytes by the engine, {written} in the file")
+    problems, record = judge(job, alone, served, problems)
+    report.add(job, "waves", problems, record)
+
+
+def wave_verdict(job: Job, file: Path, method: str | None) -> Verdict:
+    file.parent.mkdir()
+    out = job.run("--points", "131", "--output", str(file), method=method)
+    good = out.code == 0 and not out.hung
+    verdict = Verdict(
+        "waves",
+        "ok" if good else "failed",
+        "" if good else how_it_ended(out),
+        library="mpi4py example",
+    )
+    return with_log(verdict, out)
 
 
 # ---- which ----
@@ -210,12 +244,19 @@ def run_library(bench: Bench, library: Library, full: bool, report: Report) -> N
         words = program(bench.build, library, bench.mpi)
         variables = environment(bench.build, library, bench.mpi)
     except MissingError as missing:
-        report.suite.skip(f"{library.name} on {bench.mpi.name}", str(missing))
+        job = Job(bench, library, 1, [], {})
+        verdict = Verdict("all", "skipped", library=library.title)
+        report.add(job, "all", [], record_of(job, verdict, "skipped", str(missing)))
         return
+    if library.name == "pnetcdf":
+        run_own_driver(bench, 2, report)
     for ranks in rank_counts(library, full):
         job = Job(bench, library, ranks, words, variables)
         if library.name == "mpi4py":
             run_tests(job, report)
+            continue
+        if library.name == "example":
+            run_example(job, report)
             continue
         for method in METHODS if full else METHODS[:1]:
             run_files(job, method, report)

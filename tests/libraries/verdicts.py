@@ -24,6 +24,8 @@ class Verdict:
     engine_bytes: int = 0
     passthrough_bytes: int = 0
     degraded: Mapping[str, int] = field(default_factory=dict)
+    library: str = ""  # as the program names itself
+    mpi_version: str = ""
 
     @property
     def writes(self) -> bool:
@@ -46,15 +48,17 @@ class Verdict:
 def verdicts_of(out: Outcome) -> dict[str, Verdict]:
     """By case. The one that was running when the job ended without a result has failed."""
     found: dict[str, Verdict] = {}
-    begun = ""
+    begun = library = ""
     for line in out.output.splitlines():
         if match := BEGIN.match(line):
             begun = match[1]
+        elif line.startswith("library "):
+            library = line.removeprefix("library ")
         elif match := CASE.match(line):
             found[match[1]] = Verdict(match[1], match[2], match[3] or "")
     if begun and begun not in found:
         found[begun] = Verdict(begun, "failed", how_it_ended(out))
-    return {case: with_log(verdict, out) for case, verdict in found.items()}
+    return {case: with_log(replace(x, library=library), out) for case, x in found.items()}
 
 
 def how_it_ended(out: Outcome) -> str:
@@ -62,6 +66,14 @@ def how_it_ended(out: Outcome) -> str:
         return f"hangs (stopped after {out.seconds:.0f} s)"
     last = (out.errors.strip().splitlines() or ["no message"])[-1]
     return f"ends with code {out.code}: {last[:200]}"
+
+
+def mpi_version(out: Outcome) -> str:
+    """The number in what the library says of itself, which begins with it or has it soon."""
+    for log in out.logs:
+        if match := re.search(r"\d+(?:\.\d+)+", str(log["mpi_library"])):
+            return match[0]
+    return ""
 
 
 def log_of_case(out: Outcome, case: str) -> Iterator[dict[str, Any]]:
@@ -84,4 +96,5 @@ def with_log(verdict: Verdict, out: Outcome) -> Verdict:
         engine_bytes=sum(int(x["engine_bytes"]) for x in files),
         passthrough_bytes=sum(int(x["passthrough_bytes"]) for x in files),
         degraded=degraded,
+        mpi_version=mpi_version(out),
     )
