@@ -37,6 +37,7 @@ class Loader {
   }
   bool is_option(const char* variable) const;
   Result<bool> flag_of(const char* name) const;
+  bool off_outright() const;
   Result<void> apply_file(const Candidate& candidate);
   Result<void> apply_resolved();
   Result<void> apply_variables(Layer layer);
@@ -61,6 +62,13 @@ bool Loader::is_option(const char* variable) const {
 Result<bool> Loader::flag_of(const char* name) const {
   const std::string value = value_of(name);
   return value.empty() ? Result<bool>(false) : parse_flag(name, value);
+}
+
+// "off" that no other layer can take back: then no file is read, and none can be wrong.
+bool Loader::off_outright() const {
+  if (value_of("PENSTOCK_METHOD") != "off") return false;
+  return is_option("PENSTOCK_METHOD") ||
+         (!is_option("PENSTOCK_OBSERVE") && !is_option("PENSTOCK_CONFIG"));
 }
 
 Result<void> Loader::apply_file(const Candidate& candidate) {
@@ -141,6 +149,7 @@ bool is_known(std::string_view name) {
 
 // A variable may come from a module or a newer Penstock, so it does not stop a job; but it is said.
 Result<void> Loader::check_names() {
+  if (!value_of("PENSTOCK_RESOLVED").empty()) return {};  // the launcher said it
   std::vector<std::string_view> valid(kOthers.begin(), kOthers.end());
   for (const Key& key : keys()) valid.emplace_back(key.variable);
   for (const auto& [name, value] : s_.variables) {
@@ -185,6 +194,14 @@ Result<Config> Loader::load() {
   if (*disabled) {  // a true no-op: no file is read, no other variable can be wrong
     config_.mode = Mode::off;
     return config_;
+  }
+  if (off_outright()) {
+    const bool option = is_option("PENSTOCK_METHOD");
+    return assign({"method", "off", option ? "--method" : "PENSTOCK_METHOD",
+                   option ? Layer::option : Layer::variable},
+                  config_)
+        .and_then([&] { return settle(); })
+        .map([&] { return config_; });
   }
   if (auto flag = flag_of("PENSTOCK_ISOLATED"); !flag) return tl::unexpected(flag.error());
   auto done = apply_layers()

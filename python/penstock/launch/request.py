@@ -39,7 +39,7 @@ class Options:
             "METHOD",
         ),
     )
-    writers: int | None = field(
+    writers: str | None = field(
         default=None,
         metadata=_told("Ranks that write. 0 lets the team decide; leave it alone.", "WRITERS", "N"),
     )
@@ -163,7 +163,10 @@ def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Confi
         )
     chosen = variables(options, environ)
     read = reader_variables(chosen, environ)
-    return _core.load_config(read, **reader_arguments(environ)), chosen
+    try:
+        return _core.load_config(read, **reader_arguments(environ)), chosen
+    except OSError as error:  # a file that somebody named is a value, and this one is wrong
+        raise ArgumentError(str(error.strerror)) from error
 
 
 def exec_options(config: _core.Config) -> list[str]:

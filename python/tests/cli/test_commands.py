@@ -49,6 +49,8 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
     [
         (["run", "--method", "two_phaze", "--", "true"], 'did you mean "two_phase"'),
         (["run", "--cycle", "1000", "--", "true"], "got 1000"),
+        (["run", "--writers", "x", "--", "true"], 'writers must be an integer, got "x"'),
+        (["run", "--config", "/no/such.toml", "--", "true"], '--config names "/no/such.toml"'),
         (["run", "--", "mpiexec", "--unheard-of", "./app"], "penstock-exec"),
         (["explain", "no-such.toml"], "no-such.toml cannot be read"),
         (["list", "--json", "--markdown"], "exclude each other"),

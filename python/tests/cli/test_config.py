@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.launch.request import Options
 from support import Cli
 
 
@@ -110,3 +112,11 @@ def test_what_env_prints_keeps_options_above_tables(cli: Cli) -> None:
     assert "export PENSTOCK_METHOD=two_phase" in done.stdout
     assert "export PENSTOCK_LOG=0" in done.stdout
     assert "export PENSTOCK_OPTIONS=METHOD,LOG" in done.stdout
+
+
+def test_the_reference_page_names_every_key_variable_and_option(cli: Cli) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "configuration.md").read_text()
+    for setting in json.loads(cli("config", "--json").stdout)["settings"]:
+        assert f"| `{setting['key']}` | `PENSTOCK_{setting['key'].upper()}` |" in page
+    for field in dataclasses.fields(Options):
+        assert f"--{field.name.replace('_', '-')}`" in page

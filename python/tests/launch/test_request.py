@@ -23,7 +23,7 @@ def test_options_reach_every_rank_on_the_command_line_of_penstock_exec(
     native_dir: Path, tmp_path: Path
 ) -> None:
     options = Options(
-        method="two_phase", writers=2, cycle="8KiB", verify=True, require=True, no_log=True
+        method="two_phase", writers="2", cycle="8KiB", verify=True, require=True, no_log=True
     )
     launch = command_line(["true"], options, {"PENSTOCK_NATIVE_DIR": str(native_dir)})
     rank = rank_obeys(launch, tmp_path)
@@ -138,13 +138,13 @@ def test_a_variable_that_is_not_utf8_is_named() -> None:
     [
         (Options(method="two_phaze"), '--method.*"two_phaze".*two_phase'),
         (Options(cycle="1000"), "--cycle.*1000"),
-        (Options(writers=-1), "--writers.*-1"),
+        (Options(writers="-1"), "--writers.*-1"),
         (Options(config=Path("/no/such.toml")), "such.toml"),
         (Options(observe=True, method="two_phase"), "give one of them"),
     ],
 )
 def test_a_wrong_value_is_named_before_anything_is_launched(options: Options, message: str) -> None:
-    with pytest.raises((ArgumentError, OSError), match=message):
+    with pytest.raises(ArgumentError, match=message):
         command_line(["true"], options, {})
 
 
