@@ -1,0 +1,155 @@
+"""The layers that only ranks see, on real ranks: hints, tables, and nodes whose files differ."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from penstock import native
+from penstock.errors import LaunchError
+from support import Cli
+
+FLAVOURS = [
+    f for f in ("mpich", "openmpi") if shutil.which(f"mpicc.{f}") and shutil.which(f"mpiexec.{f}")
+]
+PATIENCE_S = 60  # a hang is what some of these tests are about
+
+
+def built() -> Path | None:
+    try:
+        return native.directory()
+    except LaunchError:
+        return None
+
+
+pytestmark = pytest.mark.skipif(not FLAVOURS or built() is None, reason="no MPI, or not built")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What two ranks of the program need: words and variables."""
+
+    launcher: list[str]
+    program: str
+    variables: dict[str, str]
+    directory: Path
+    cli: Cli
+
+    def run(self, *options: str, hints: str = "", file: str = "out.dat") -> str:
+        """``penstock run``; gives stdout and stderr."""
+        words = [*options, "--", *self.launcher, "-n", "2", self.program, file, *hints.split()]
+        done = self.cli("run", *words, **self.variables)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def alone(self, *parts: str, words: str = "") -> str:
+        """penstock-exec once per part, a rank each, with the variables that a part names."""
+        command = list(self.launcher)
+        for number, part in enumerate(parts):
+            command += [":"] if number else []
+            program = [str(native.directory() / "penstock-exec"), *words.split(), self.program]
+            command += ["-n", "1", "env", *part.split(), *program, "out.dat"]
+        done = subprocess.run(
+            command,
+            cwd=self.directory,
+            env=self.variables | {"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(params=FLAVOURS)
+def job(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    cli: Cli,
+    clean_environment: dict[str, str],
+    compiled: Callable[[str], Path],
+) -> Job:
+    """Two ranks on one MPI library."""
+    extra = ["--oversubscribe", "--bind-to", "none"] if request.param == "openmpi" else []
+    variables = clean_environment | {"PENSTOCK_NATIVE_DIR": str(native.directory())}
+    program = str(compiled(request.param))
+    launcher = [f"mpiexec.{request.param}", *extra]
+    return Job(launcher, program, variables, tmp_path / "empty", cli)
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The program, for an MPI library."""
+
+    def build(flavour: str) -> Path:
+        program = tmp_path_factory.getbasetemp() / f"hint-{flavour}"
+        if not program.exists():
+            source = Path(__file__).with_name("hint.c")
+            subprocess.run([f"mpicc.{flavour}", "-o", program, source], check=True, timeout=120)
+        return program
+
+    return build
+
+
+def test_hints_win_over_variables_and_options_over_hints(job: Job) -> None:
+    job.variables["PENSTOCK_METHOD"] = "two_phase"
+    hints = "penstock_method individual"
+    assert "method individual + none" in job.run(hints=hints)
+    assert "method two_phase(writers=1)" in job.run("--method", "two_phase(writers=1)", hints=hints)
+    assert "method auto(writers=1)" in job.run("--method", "auto", hints="cb_nodes 1")
+    exec_option = job.alone("A=1", "A=1", words="--method individual")
+    assert "method individual + none" in exec_option
+
+
+def test_a_hint_leaves_a_file_alone_and_a_wrong_one_is_named(job: Job) -> None:
+    told = job.run(hints="penstock_method off")
+    assert "left alone by the hint penstock_method=off" in told
+    told = job.run(hints="penstock_method two_fase")
+    assert 'hint penstock_method: algorithm "two_fase" is not known; did you mean' in told
+    assert "2 B verified" in job.run(hints="penstock_verify 1")
+
+
+def test_a_table_reaches_every_rank(job: Job) -> None:
+    config = job.directory / "penstock.toml"
+    config.write_text("[[file]]\npattern = '*.chk'\nmethod = 'off'\n")
+    assert f'left alone by [[file]] "*.chk" ({config}:1)' in job.run(file="a.chk")
+    assert "2 B by engine" in job.run(file="a.dat")
+    assert "2 B by engine" in job.run("--method", "two_phase", file="a.chk")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["method = 'off'", "leave_alone = 'hint-*'", "method = 'individual'", "nonsense = 1"],
+    ids=["off", "leave_alone", "method", "wrong"],
+)
+def test_nodes_whose_files_differ_never_wait_for_each_other(job: Job, text: str) -> None:
+    other = job.directory / "other" / "penstock" / "penstock.toml"
+    other.parent.mkdir(parents=True)
+    other.write_text(text + "\n")
+    told = job.alone("XDG_CONFIG_HOME=/nowhere", f"XDG_CONFIG_HOME={other.parents[1]}")
+    assert (job.directory / "out.dat").read_bytes() == b"xx"
+    assert "by engine" in told  # the log of the rank that is configured; nothing was served
+    assert "0 B by engine" in told
+
+
+def test_verification_that_one_node_asks_for_is_done_by_all(job: Job) -> None:
+    other = job.directory / "other" / "penstock" / "penstock.toml"
+    other.parent.mkdir(parents=True)
+    other.write_text("verify = true\n")
+    told = job.alone("XDG_CONFIG_HOME=/nowhere", f"XDG_CONFIG_HOME={other.parents[1]}")
+    assert "2 B verified" in told
+
+
+def test_what_run_resolved_wins_over_the_files_and_variables_of_a_node(job: Job) -> None:
+    """The environment of the launch says one thing; `--isolated` and an option said another."""
+    (job.directory / "penstock.toml").write_text("method = 'individual'\nverify = true\n")
+    told = job.run("--isolated", "--method", "two_phase")
+    assert "method two_phase" in told
+    assert "verified" not in told
