@@ -47,6 +47,13 @@ std::string job_id(double start_unix_s) {
   return start + "-" + std::to_string(getpid());
 }
 
+// One message per job. Asked of the environment, since MPI may not have started.
+bool speaks_for_the_job() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const std::string rank = variable(name); !rank.empty()) return rank == "0";
+  return true;
+}
+
 std::string working_directory() {
   char path[4096];
   return getcwd(path, sizeof path) != nullptr ? path : ".";
@@ -79,9 +86,7 @@ void Job::configure() {
   start_unix_s_ = unix_s();
   start_directory_ = working_directory();
   auto config = engine::load_config(engine::this_process());
-  // Asked of the environment, since MPI may not have started: one message per job.
-  const std::string rank = variable("OMPI_COMM_WORLD_RANK") + variable("PMI_RANK");
-  const bool speaks = rank.empty() || rank == "0";
+  const bool speaks = speaks_for_the_job();
   if (config) {
     config_ = *std::move(config);
     for (const std::string& notice : config_.notices)
