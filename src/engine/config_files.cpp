@@ -51,7 +51,7 @@ std::string project_file(const Surroundings& s) {
   const auto file_in = [](const std::string& d) { return (d == "/" ? "" : d) + "/penstock.toml"; };
   std::string directory = s.directory;
   for (;;) {
-    const std::string file = file_in(directory);
+    std::string file = file_in(directory);
     if (::access(file.c_str(), F_OK) == 0 || directory == "/") return file;
     directory = parent(directory);
     if (owner(directory) != s.user) return file_in(s.directory);

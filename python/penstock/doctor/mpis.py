@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock import native
+from penstock.doctor import ask, tools
 from penstock.doctor.finding import Finding
 from penstock.errors import LaunchError
-
-_PATIENCE_S = 20
 
 # MPICH's binary interface is also that of Intel MPI, MVAPICH and Cray MPICH; Debian renames its
 # library, and Cray has one per compiler.
@@ -24,10 +20,8 @@ _FAMILY_OF_SONAME = {
     r"libmpi(_\w+)?\.so\.12|libmpich\.so\.12": "mpich",
     r"libmpi_abi\.so\.[01]": "abi",
 }
-_FAMILY_OF_TEXT = {"open mpi": "openmpi", "mpich": "mpich", "intel(r) mpi": "mpich"}
 # As programs name it (no "libmpi.so" for linking, no "libmpi.so.12.1.8" behind a link).
 _LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_intel\w*)\.so\.\d+")
-_TOOL = re.compile(r"(mpiexec|mpirun|mpicc)([._-]\w+)?")
 
 _ASK_VERSION = """
 import ctypes, sys
@@ -52,6 +46,10 @@ def examine(environ: Mapping[str, str]) -> list[Finding]:
     where, findings = _native_files(environ)
     libraries = find_libraries(environ)
     findings += [_about(library, where) for library in libraries]
+    if libraries and not any(f.values.get("served") for f in findings):
+        remedy = "build Penstock with the compiler wrapper of your MPI library in PATH"
+        text = "none of these libraries is served by a build of Penstock"
+        findings.append(Finding("problem", "mpi", text, remedy))
     if not libraries:
         findings.append(
             Finding(
@@ -63,7 +61,7 @@ def examine(environ: Mapping[str, str]) -> list[Finding]:
                 "module",
             )
         )
-    return findings + _tools(environ)
+    return findings + tools.examine(environ)
 
 
 def find_libraries(environ: Mapping[str, str]) -> list[Library]:
@@ -87,42 +85,19 @@ def _library_files(environ: Mapping[str, str]) -> Iterator[Path]:
 
 def _library_directories(environ: Mapping[str, str]) -> Iterator[Path]:
     yield from (Path(d) for d in environ.get("LD_LIBRARY_PATH", "").split(":") if d)
-    for tool in _tool_files(environ):
+    for tool in tools.files(environ):
         prefix = tool.resolve().parent.parent
         yield from (prefix / "lib", prefix / "lib64", prefix / "lib" / "release")
-    listed = _output(["/sbin/ldconfig", "-p"], environ)
+    listed = ask.output(["/sbin/ldconfig", "-p"], environ)
     for line in listed.splitlines():
         name, _, path = line.strip().partition(" => ")
         if path and _LIBRARY.fullmatch(name.split(" ")[0]):
             yield Path(path).parent
 
 
-def _tool_files(environ: Mapping[str, str]) -> Iterator[Path]:
-    for directory in environ.get("PATH", os.defpath).split(":"):
-        if not directory:
-            continue
-        try:
-            entries = sorted(Path(directory).iterdir())
-        except OSError:
-            continue
-        yield from (e for e in entries if _TOOL.fullmatch(e.name) and os.access(e, os.X_OK))
-
-
-def _output(words: list[str], environ: Mapping[str, str]) -> str:
-    """What a program prints; empty when it cannot be asked. Nothing is preloaded into it."""
-    kept = {k: v for k, v in environ.items() if k != "LD_PRELOAD"}
-    try:
-        done = subprocess.run(  # noqa: S603 - the machine's own tools
-            words, env=kept, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return ""
-    return done.stdout or done.stderr
-
-
 def _version(path: Path, environ: Mapping[str, str]) -> str:
     """Asked in another process: loading an MPI library may do anything."""
-    text = _output([sys.executable, "-c", _ASK_VERSION, str(path)], environ)
+    text = ask.output([sys.executable, "-c", _ASK_VERSION, str(path)], environ)
     line = next((" ".join(part.split()) for part in text.splitlines() if part.strip()), "")
     return "" if line.startswith(("Traceback", "OSError")) else line.partition(", package:")[0]
 
@@ -131,7 +106,7 @@ def _family(path: Path, version: str) -> str:
     for pattern, family in _FAMILY_OF_SONAME.items():
         if re.match(rf"({pattern})(\.|$)", path.name):
             return family
-    return next((f for sign, f in _FAMILY_OF_TEXT.items() if sign in version.lower()), "")
+    return next((f for sign, f in tools.FAMILY_OF_TEXT.items() if sign in version.lower()), "")
 
 
 def _native_files(environ: Mapping[str, str]) -> tuple[Path | None, list[Finding]]:
@@ -170,41 +145,3 @@ def _about(library: Library, where: Path | None) -> Finding:
 
 def _files_for(family: str) -> tuple[str, str]:
     return f"libpenstock-{family}.so", f"penstock-engine-{family}.so"
-
-
-def _tools(environ: Mapping[str, str]) -> list[Finding]:
-    """The launcher and the compiler wrapper that a plain name means, and whether they agree."""
-    launcher, wrapper = (_tool(names, environ) for names in (("mpiexec", "mpirun"), ("mpicc",)))
-    if launcher is None:
-        remedy = "load the MPI's module, or start jobs with srun or the like"
-        return [Finding("warn", "launcher", "no mpiexec or mpirun is in PATH", remedy)]
-    path, text, family = launcher
-    found = [Finding("ok", "launcher", f"{path}: {text}", "", {"family": family})]
-    if wrapper and family and wrapper[2] and family != wrapper[2]:
-        found.append(
-            Finding(
-                "warn",
-                "launcher",
-                f"{path} is of {family}, but {wrapper[0]} compiles for {wrapper[2]}",
-                "a program needs the launcher of its own MPI library: name it in full, such as "
-                f"mpiexec.{wrapper[2]}",
-            )
-        )
-    return found
-
-
-def _tool(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Path, the line that tells its version, and family of the first tool there is."""
-    for name in names:
-        path = shutil.which(name, path=environ.get("PATH"))
-        if path is None:
-            continue
-        question = "--showme:version" if name == "mpicc" else "--version"
-        lines = [" ".join(x.split()) for x in _output([path, question], environ).splitlines()]
-        for line in lines:
-            for sign, family in {**native.SIGNS, **_FAMILY_OF_TEXT}.items():
-                if sign in line.lower():
-                    return path, line, family
-        # MPICH's wrapper passes --showme:version on to its compiler, which does not know it.
-        return path, lines[0] if lines else "says nothing", "mpich" if name == "mpicc" else ""
-    return None

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock import doctor
-from penstock.doctor import machine, mpis, storage
+from penstock.doctor import ask, machine, mpis, storage
 from penstock.doctor.finding import Finding
 from penstock.errors import ArgumentError
 from support import Cli
@@ -101,15 +101,41 @@ def test_launcher_and_compiler_of_different_libraries_are_pointed_at(
         tool = tmp_path / "nothing" / name
         tool.write_text(f"#!/bin/sh\necho '{says}'\n")
         tool.chmod(0o755)
-    told = texts(mpis.examine(bare), "launcher")
+    findings = mpis.examine(bare)
+    told = texts(findings, "launcher")
     assert "is of mpich, but" in told
     assert "compiles for openmpi" in told
+    assert "nothing/mpicc: mpicc: Open MPI 5.0.9" in texts(findings, "compiler")
+
+
+def test_every_launcher_in_path_is_told_once(tmp_path: Path, bare: dict[str, str]) -> None:
+    for name, says in (
+        ("mpiexec", "mpiexec (OpenRTE) 4.1.4"),
+        ("mpirun", "mpiexec (OpenRTE) 4.1.4"),
+        ("mpiexec.mpich", "HYDRA build details:\\n    Version: 4.0.2"),
+    ):
+        tool = tmp_path / "nothing" / name
+        tool.write_text(f"#!/bin/sh\nprintf '{says}\\n'\n")
+        tool.chmod(0o755)
+    told = texts(mpis.examine(bare), "launcher").splitlines()
+    assert told == [
+        f"ok: {tmp_path}/nothing/mpiexec: mpiexec (OpenRTE) 4.1.4",
+        f"note: {tmp_path}/nothing/mpiexec.mpich: HYDRA build details: Version: 4.0.2",
+    ]
+
+
+def test_libraries_of_which_none_is_served_are_a_problem(
+    tmp_path: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = mpis.Library(tmp_path / "libmpi_abi.so.1", "ABI MPI", "abi")
+    monkeypatch.setattr(mpis, "find_libraries", lambda _: [only])
+    assert "problem: none of these libraries is served" in texts(mpis.examine(bare), "mpi")
 
 
 def test_without_any_mpi_or_build_the_remedies_are_named(
     tmp_path: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mpis, "_output", lambda *_: "")  # not even ldconfig knows one
+    monkeypatch.setattr(ask, "output", lambda *_: "")  # not even ldconfig knows one
     report = doctor.examine(tmp_path, bare | {"PENSTOCK_NATIVE_DIR": str(tmp_path / "nothing")})
     assert not report.good
     assert "problem: no MPI library" in texts(report.findings, "mpi")
