@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
-from run import SOUND_OPENMPI, Batch, batches, exceptions
+from run import SOUND_OPENMPI, Batch, batches, brief_batches, exceptions, served_oracle
 from run_mpi import Bench, Outcome, Penstock, arguments, launch
 
 
@@ -34,6 +34,8 @@ def one_case(bench: Bench, batch: Batch, case: int, penstock: Penstock | None) -
         program += [f"--first={case}", "--cases=1"]
         if penstock is None:
             program.append("--holes=undefined")
+        else:
+            program.append("--forms=all")
         return launch(
             bench, batch.ranks, program, penstock=penstock, mpi_options=mpi_options, timeout_s=15
         )
@@ -42,15 +44,17 @@ def one_case(bench: Bench, batch: Batch, case: int, penstock: Penstock | None) -
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--served", action="store_true")
+    parser.add_argument("--brief", action="store_true", help="the batches of run.py --brief")
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     penstock = Penstock("two_phase(writers=2, cycle=4KiB)") if options.served else None
-    library = bench.mpi.family + (" served" if options.served else "")
-    for batch in batches(bench.mpi.family):
+    library = served_oracle(bench) if options.served else bench.mpi.family
+    for batch in brief_batches() if options.brief else batches(bench.mpi.family):
         if not batch.alone or batch.program != "views" or options.only not in batch.name:
             continue
         every = range(batch.options["cases"])
-        for case in map(int, exceptions(bench.mpi.family, batch)) if options.served else every:
+        listed = map(int, exceptions(bench.mpi.family, batch))
+        for case in listed if options.served and not options.brief else every:
             out = one_case(bench, batch, case, penstock)
             if out.code != 0 or out.hung:
                 print(f"| {library} | {batch.name} | {case} | {reason(out)} |", flush=True)
