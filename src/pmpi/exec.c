@@ -30,7 +30,7 @@ static const char usage[] =
     "  --isolated        read no configuration file but the one that --config names\n"
     "  --all-ranks       every rank of the job is started so: logs are merged at the end\n"
     "  --resolved TEXT   the configuration that `penstock run` made of all its sources\n"
-    "  --mpi FLAVOUR     mpich or openmpi, where it cannot be told from the program\n"
+    "  --mpi FLAVOUR     mpich, openmpi or abi, where it cannot be told from the program\n"
     "  --dry-run         print what would be set and started\n"
     "  --version, --help\n";
 
@@ -118,14 +118,25 @@ static int take_option(char** argv, int* i) {
   return 0;
 }
 
+static const struct {
+  enum mpi_flavour flavour;
+  const char *name, *title;
+} flavours[] = {{FLAVOUR_MPICH, "mpich", "MPICH"},
+                {FLAVOUR_OPENMPI, "openmpi", "Open MPI"},
+                {FLAVOUR_ABI, "abi", "the standard ABI"}};
+enum { FLAVOURS = sizeof flavours / sizeof *flavours };
+
 static void choose_flavour(const char* name) {
-  if (strcmp(name, "mpich") == 0) {
-    asked_flavour = FLAVOUR_MPICH;
-  } else if (strcmp(name, "openmpi") == 0) {
-    asked_flavour = FLAVOUR_OPENMPI;
-  } else {
-    die(2, "--mpi is mpich or openmpi, got", name);
+  for (int i = 0; i < FLAVOURS; ++i) {
+    if (strcmp(name, flavours[i].name) == 0) asked_flavour = flavours[i].flavour;
   }
+  if (asked_flavour == FLAVOUR_UNKNOWN) die(2, "--mpi is mpich, openmpi or abi, got", name);
+}
+
+static int index_of(enum mpi_flavour flavour) {
+  int i = 0;
+  while (flavours[i].flavour != flavour) ++i;
+  return i;
 }
 
 static void take_other_option(char** argv, int* i) {
@@ -227,16 +238,47 @@ static void preload(const char* shim) {
   }
 }
 
-/* Why the loader will ignore us in this program; NULL when it will not. */
+/* Why Penstock cannot serve this program; NULL when it may. */
 static const char* why_not(const char* path, const struct program_file* file) {
+  static char text[512];
   struct stat st;
   if (stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0) {
     return "set-user-id programs take no preloaded library; it runs without Penstock";
   }
   if (file->is_elf && file->is_static) {
-    return "statically linked programs take no preloaded library; it runs without Penstock";
+    return file->has_own_mpi
+               ? "statically linked: no library can be put before its MPI; it runs without "
+                 "Penstock. Link it with the shared MPI library (no -static)"
+               : "statically linked programs take no preloaded library; it runs without Penstock";
+  }
+  if (file->has_own_mpi) {
+    return "its MPI library is linked statically, so its calls cannot be taken over; it runs "
+           "without Penstock. Link it with the shared MPI library";
+  }
+  if (file->flavour == FLAVOUR_OTHER && asked_flavour == FLAVOUR_UNKNOWN) {
+    snprintf(text, sizeof text,
+             "needs %s, an MPI library that Penstock has no build for (it has MPICH from 4.0 and "
+             "Intel MPI, Open MPI 4 and 5, and the standard ABI); it runs without Penstock",
+             file->library);
+    return text;
   }
   return NULL;
+}
+
+/* A program of one library under the launcher of another runs as so many jobs of one rank. */
+static void warn_of_launcher(const struct program_file* file, const char* path) {
+  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == NULL && getenv("HYDI_CONTROL_FD") != NULL) rank = getenv("PMI_RANK");
+  const enum mpi_flavour launcher = rank != NULL ? flavour_of_launcher() : FLAVOUR_UNKNOWN;
+  const int is_mpich = file->flavour == FLAVOUR_MPICH || file->flavour == FLAVOUR_ABI;
+  const int differ = (launcher == FLAVOUR_OPENMPI && is_mpich) ||
+                     (launcher == FLAVOUR_MPICH && file->flavour == FLAVOUR_OPENMPI);
+  if (!differ || strcmp(rank, "0") != 0) return;
+  fprintf(stderr,
+          "penstock-exec: %s is built for %s (%s), and was started by the launcher of %s: if every "
+          "rank believes that it is alone, start it with its own mpiexec\n",
+          path, flavours[index_of(file->flavour)].title, file->library,
+          flavours[index_of(launcher)].title);
 }
 
 static int is_off(void) {
@@ -244,6 +286,20 @@ static int is_off(void) {
   const char* disable = getenv("PENSTOCK_DISABLE");
   return (method != NULL && strcmp(method, "off") == 0) ||
          (disable != NULL && *disable != '\0' && strcmp(disable, "0") != 0);
+}
+
+/* What was asked for, else what the program needs, else what started it. */
+static enum mpi_flavour flavour_for(const struct program_file* file, const char* path) {
+  enum mpi_flavour flavour = asked_flavour;
+  if (flavour == FLAVOUR_UNKNOWN) flavour = file->flavour;
+  if (flavour == FLAVOUR_UNKNOWN) flavour = flavour_of_launcher();
+  if (flavour == FLAVOUR_UNKNOWN) {
+    die(2,
+        "which MPI? Neither the program nor the launcher tells: say --mpi mpich, --mpi openmpi or "
+        "--mpi abi",
+        path);
+  }
+  return flavour;
 }
 
 static void set_up(const char* path) {
@@ -255,18 +311,17 @@ static void set_up(const char* path) {
     if (require != NULL && strcmp(require, "1") == 0) exit(2);
     return;
   }
-  enum mpi_flavour flavour = asked_flavour;
-  if (flavour == FLAVOUR_UNKNOWN) flavour = file.flavour;
-  if (flavour == FLAVOUR_UNKNOWN) flavour = flavour_of_launcher();
-  if (flavour == FLAVOUR_UNKNOWN) {
-    die(2,
-        "mpich or openmpi? Neither the program nor the launcher tells: say --mpi mpich or "
-        "--mpi openmpi",
-        path);
-  }
-  const char* name = flavour == FLAVOUR_MPICH ? "mpich" : "openmpi";
+  warn_of_launcher(&file, path);
+  const int chosen = index_of(flavour_for(&file, path));
   char shim[PATH_MAX];
-  if (!find_shim(name, shim, sizeof shim)) die(2, "there is no shim here for", name);
+  if (!find_shim(flavours[chosen].name, shim, sizeof shim)) {
+    fprintf(
+        stderr,
+        "penstock-exec: %s needs the build for %s (libpenstock-%s.so), which this installation "
+        "lacks: build Penstock where that MPI's compiler wrapper is on the PATH, or say --mpi\n",
+        path, flavours[chosen].title, flavours[chosen].name);
+    exit(2);
+  }
   preload(shim);
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -86,8 +87,11 @@ static void for_each_needed(const struct image* image, visit f, void* context) {
 }
 
 /* Open MPI's C library has the name of its own version; MPICH's is libmpich.so.12, and libmpi.so.12
- * where it is built for its ABI initiative. */
+ * where it is built for its ABI initiative, as Intel's is; libmpi_abi is the standard's. */
 static enum mpi_flavour flavour_of_name(const char* name) {
+  if (strncmp(name, "libmpi_abi.so", 13) == 0 || strncmp(name, "libmpifort_abi", 14) == 0) {
+    return FLAVOUR_ABI;
+  }
   if (strncmp(name, "libmpich", 8) == 0 || strcmp(name, "libmpi.so.12") == 0 ||
       strcmp(name, "libmpifort.so.12") == 0) {
     return FLAVOUR_MPICH;
@@ -96,43 +100,88 @@ static enum mpi_flavour flavour_of_name(const char* name) {
       strncmp(name, "libmpi_usempi", 13) == 0 || strncmp(name, "libopen-rte", 11) == 0) {
     return FLAVOUR_OPENMPI;
   }
-  return FLAVOUR_UNKNOWN;
+  return strncmp(name, "libmpi.so", 9) == 0 || strncmp(name, "libmpi_ilp64.so", 15) == 0
+             ? FLAVOUR_OTHER
+             : FLAVOUR_UNKNOWN;
 }
 
 static int look_at_name(const char* name, void* context) {
-  enum mpi_flavour* flavour = context;
-  *flavour = flavour_of_name(name);
-  return *flavour == FLAVOUR_UNKNOWN;
+  struct program_file* file = context;
+  file->flavour = flavour_of_name(name);
+  if (file->flavour != FLAVOUR_UNKNOWN) snprintf(file->library, sizeof file->library, "%s", name);
+  return file->flavour == FLAVOUR_UNKNOWN;
 }
 
-/* One level down, in the directories where libraries mostly are: an answer here is a convenience,
- * since the launcher's variables are asked next. */
+/* 0 when the directory does not have the library. */
+static int look_in(const char* directory, int length, const char* name, struct program_file* file) {
+  char path[4096];
+  snprintf(path, sizeof path, "%.*s/%s", length, directory, name);
+  struct image image = map_file(path);
+  if (image.bytes == NULL) return 0;
+  for_each_needed(&image, &look_at_name, file);
+  munmap((void*)image.bytes, image.size);
+  return 1;
+}
+
+static int look_in_search_path(const char* name, struct program_file* file) {
+  const char* rest = getenv("LD_LIBRARY_PATH");
+  while (rest != NULL && *rest != '\0') {
+    const size_t n = strcspn(rest, ":");
+    if (n > 0 && look_in(rest, (int)n, name, file)) return 1;
+    rest += n + (rest[n] == ':');
+  }
+  return 0;
+}
+
+/* One level down, where the loader mostly finds libraries: an answer here is a convenience, since
+ * the launcher's variables are asked next. */
 static int look_inside(const char* name, void* context) {
   static const char* const directories[] = {"/usr/lib/x86_64-linux-gnu",
                                             "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
                                             "/usr/local/lib", "/usr/lib"};
-  enum mpi_flavour* flavour = context;
-  for (size_t i = 0; i < sizeof directories / sizeof *directories; ++i) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", directories[i], name);
-    struct image image = map_file(path);
-    if (image.bytes == NULL) continue;
-    for_each_needed(&image, &look_at_name, flavour);
-    munmap((void*)image.bytes, image.size);
-    break;
+  struct program_file* file = context;
+  int found = look_in_search_path(name, file);
+  for (size_t i = 0; i < sizeof directories / sizeof *directories && !found; ++i) {
+    found = look_in(directories[i], (int)strlen(directories[i]), name, file);
   }
-  return *flavour == FLAVOUR_UNKNOWN;
+  return file->flavour == FLAVOUR_UNKNOWN;
+}
+
+static int defines(const struct image* image, const Elf64_Shdr* symbols, const char* wanted) {
+  const Elf64_Ehdr* h = header(image);
+  const Elf64_Shdr* strings =
+      at(image, h->e_shoff + (uint64_t)symbols->sh_link * sizeof *strings, sizeof *strings);
+  const size_t n = symbols->sh_size / sizeof(Elf64_Sym);
+  const Elf64_Sym* table = at(image, symbols->sh_offset, n * sizeof *table);
+  for (size_t i = 0; strings != NULL && table != NULL && i < n; ++i) {
+    if (table[i].st_shndx == SHN_UNDEF) continue;
+    const char* name = string_at(image, strings->sh_offset + table[i].st_name);
+    if (name != NULL && strcmp(name, wanted) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Of a stripped program nothing is known. */
+static int has_own_mpi(const struct image* image, const Elf64_Ehdr* h) {
+  for (unsigned i = 0; i < h->e_shnum; ++i) {
+    const Elf64_Shdr* section = at(image, h->e_shoff + i * sizeof *section, sizeof *section);
+    if (section == NULL) return 0;
+    const int is_table = section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM;
+    if (is_table && defines(image, section, "PMPI_File_open")) return 1;
+  }
+  return 0;
 }
 
 struct program_file inspect_program(const char* path) {
-  struct program_file file = {0, 0, FLAVOUR_UNKNOWN};
+  struct program_file file = {0};
   struct image image = map_file(path);
   const Elf64_Ehdr* h = image.bytes != NULL ? header(&image) : NULL;
   if (h != NULL) {
     file.is_elf = 1;
     file.is_static = segment(&image, h, PT_INTERP) == NULL;
-    for_each_needed(&image, &look_at_name, &file.flavour);
-    if (file.flavour == FLAVOUR_UNKNOWN) for_each_needed(&image, &look_inside, &file.flavour);
+    file.has_own_mpi = has_own_mpi(&image, h);
+    for_each_needed(&image, &look_at_name, &file);
+    if (file.flavour == FLAVOUR_UNKNOWN) for_each_needed(&image, &look_inside, &file);
   }
   if (image.bytes != NULL) munmap((void*)image.bytes, image.size);
   return file;

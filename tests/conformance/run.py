@@ -128,7 +128,7 @@ def served_oracle(bench: Bench) -> str:
 
 def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     if why := whole_batch_excused(served_oracle(bench), batch):
-        suite.skip(f"{method} {batch.name}", why)
+        suite.skip(f"{method} {batch.name}", why, fails_alone=True)
         return
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
         program = command(bench, batch, directory, served_oracle(bench))
@@ -160,7 +160,7 @@ def run_null(bench: Bench, suite: Suite) -> None:
     """The mechanism that drops everything: the same calls, an untouched file."""
     batch = Batch("views.null.2", 2, {"seed": 42, "cases": 10, "null": 1})
     if why := whole_batch_excused(served_oracle(bench), batch):
-        suite.skip(batch.name, why)
+        suite.skip(batch.name, why, fails_alone=True)
         return
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
         program = [str(bench.program(batch.program)), *batch.arguments(Path(directory))]
@@ -214,7 +214,7 @@ def main() -> int:
     options = parser.parse_args()
     options.served_only = options.served_only or options.brief
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
-    suite = Suite(f"conformance {options.mpi}")
+    suite = Suite(f"conformance {options.mpi}", options.mpi, options.record)
     for batch in brief_batches() if options.brief else batches(bench.mpi.family):
         if options.only in f"alone {batch.name}" and not options.served_only:
             run_alone(bench, suite, batch)

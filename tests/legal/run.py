@@ -126,7 +126,7 @@ def run_without_mpi(bench: Bench, suite: Suite) -> None:
 def main() -> int:
     options = arguments(__doc__ or "").parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
-    suite = Suite(f"legal {options.mpi}")
+    suite = Suite(f"legal {options.mpi}", options.mpi, options.record)
     for program in PROGRAMS:
         if options.only not in program.label:
             continue

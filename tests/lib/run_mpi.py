@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from matrix_record import Record, Recorder
 from mpis import MPIS, Mpi
 
 MARK = "PENSTOCK_SUITE_RUN"
@@ -181,16 +182,23 @@ def _marked(mark: str) -> Iterator[int]:
 
 
 class Suite:
-    """Counts what held and what did not; every failure is printed when it happens."""
+    """Counts what held and what did not; every failure is printed when it happens.
 
-    def __init__(self, name: str) -> None:
+    With ``mpi`` and ``record`` each case is also a line for the support matrix, as a C++ program that
+    calls MPI-IO itself.
+    """
+
+    def __init__(self, name: str, mpi: str = "", record: Path | None = None) -> None:
         self.name = name
+        self.mpi = mpi
+        self._recorder = Recorder(record)
         self.passed = 0
         self.failures: list[str] = []
         self.skips: list[str] = []
         self.start = time.monotonic()
 
     def check(self, case: str, problems: Sequence[str], outcome: Outcome | None = None) -> bool:
+        self._record(case, "failed" if problems else "passed", "; ".join(problems)[:300], outcome)
         if not problems:
             self.passed += 1
             return True
@@ -203,9 +211,30 @@ class Suite:
         sys.stdout.flush()
         return False
 
-    def skip(self, case: str, reason: str) -> None:
+    def skip(self, case: str, reason: str, *, fails_alone: bool = False) -> None:
+        """``fails_alone``: not for want of something, but because it fails without Penstock too."""
         self.skips.append(f"{case}: {reason}")
+        self._record(case, "expected_failure" if fails_alone else "skipped", reason, None)
         print(f"SKIPPED {case}: {reason}")
+
+    def _record(self, case: str, outcome: str, reason: str, out: Outcome | None) -> None:
+        passed_through = out.total("passthrough_bytes") if out is not None else 0
+        if outcome == "passed" and passed_through:
+            reasons = {why for log in out.logs for file in log["files"] for why in file["degraded"]}
+            outcome, reason = "passed_through", "; ".join(sorted(reasons)) or "as expected"
+        record = Record(
+            suite=self.name.split()[0],
+            mpi=self.mpi,
+            binding="C++",
+            library="MPI-IO",
+            case=case,
+            ranks=max((log["ranks"] for log in out.logs), default=1) if out is not None else 1,
+            outcome=outcome,
+            engine_bytes=out.total("engine_bytes") if out is not None else 0,
+            passthrough_bytes=passed_through,
+            reason=reason,
+        )
+        self._recorder.add(record)
 
     def finish(self) -> int:
         seconds = time.monotonic() - self.start
@@ -275,4 +304,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--mpi", required=True, choices=list(MPIS))
     parser.add_argument("--only", default="", help="run only cases whose name contains this")
     parser.add_argument("--alone", action="store_true", help="without Penstock")
+    parser.add_argument(
+        "--record", type=Path, help="a line of JSON per case, for the support matrix"
+    )
     return parser

@@ -275,7 +275,6 @@ def why_not(mpi: Mpi) -> str:
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--library", default="", help="which, with commas between; all by default")
-    parser.add_argument("--record", type=Path, help="write a line per case for the support matrix")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="on 2 ranks, one method (the default)")
     size.add_argument("--full", action="store_true", help="on 1, 2, 3 and 4 ranks, two methods")

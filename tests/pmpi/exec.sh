@@ -49,3 +49,32 @@ expect 0 "$exec" --method off sh -c 'test -z "${LD_PRELOAD-}"'
 expect 0 "$exec" --mpi "$flavour" "$exec" --version
 said "statically linked"
 expect 2 "$exec" --mpi "$flavour" --require "$exec" --version
+# An MPI library that no engine is built for, and one that is in the program itself.
+cat > "$tmp/mpi.c" <<'C'
+int PMPI_File_open(void) { return 0; }
+C
+cat > "$tmp/main.c" <<'C'
+int PMPI_File_open(void);
+int main(void) { return PMPI_File_open(); }
+C
+cc -shared -fPIC -Wl,-soname,libmpi.so.20 -o "$tmp/libmpi.so.20" "$tmp/mpi.c"
+cc -o "$tmp/other" "$tmp/main.c" "$tmp/libmpi.so.20"
+expect 0 env LD_LIBRARY_PATH="$tmp" "$exec" "$tmp/other"
+said "needs libmpi.so.20"
+expect 2 env LD_LIBRARY_PATH="$tmp" "$exec" --require "$tmp/other"
+cc -o "$tmp/inside" "$tmp/main.c" "$tmp/mpi.c"
+expect 0 "$exec" "$tmp/inside"
+said "linked statically"
+cc -shared -fPIC -Wl,-soname,libmpi_abi.so.1 -o "$tmp/libmpi_abi.so.1" "$tmp/mpi.c"
+cc -o "$tmp/abi" "$tmp/main.c" "$tmp/libmpi_abi.so.1"
+if [ -e "$native/libpenstock-abi.so" ]; then
+  expect 0 "$exec" --dry-run "$tmp/abi"
+  said "libpenstock-abi.so$"
+fi
+# The wrong launcher's program.
+if [ "$flavour" = openmpi ]; then
+  expect 0 env PMI_RANK=0 HYDI_CONTROL_FD=9 "$exec" --dry-run "$program"
+else
+  expect 0 env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$exec" --dry-run "$program"
+fi
+said "its own mpiexec"

@@ -76,7 +76,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=0)
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
-    suite = Suite(f"truth {options.mpi}")
+    suite = Suite(f"truth {options.mpi}", options.mpi, options.record)
     for fault, mode, method, background in cases(options.only):
         ranks = options.ranks or RANKS[bench.mpi.family]
         run_case(bench, suite, ranks, fault, mode, method, background)
