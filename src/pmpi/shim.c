@@ -31,7 +31,7 @@ static penstock_function table[PENSTOCK_ENTRIES]; /* the engine's, or the librar
 static _Thread_local int inside;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ONCE_INIT;
 static atomic_int ready;
-static void* library;                  /* NULL when none is known by name */
+static void* library;                 /* NULL when none is known by name */
 static const char* library_name = "?"; /* its path */
 
 static const char* const names[PENSTOCK_ENTRIES] = {
@@ -145,8 +145,7 @@ static const char* why_unserved(const char* flavour, char* text, size_t size) {
 #endif
   if (has_large_counts == takes_large_counts) return NULL;
   if (strcmp(flavour, PENSTOCK_FLAVOUR) != 0) {
-    snprintf(text, size, "started with Penstock for " PENSTOCK_FLAVOUR ", so say --mpi %s",
-             flavour);
+    snprintf(text, size, "started with Penstock for " PENSTOCK_FLAVOUR ", so say --mpi %s", flavour);
     return text;
   }
   return has_large_counts ? "this MPI library has large-count functions, and the one that Penstock "
@@ -157,9 +156,8 @@ static const char* why_unserved(const char* flavour, char* text, size_t size) {
 
 /* ---- the engine ---- */
 
-/* The engine lies beside us. It has no MPI library among its needs, because libraries of one
- * flavour have many names; it finds the one in this process because that is made visible to all
- * here. */
+/* The engine lies beside us. It has no MPI library among its needs, because libraries of one flavour
+ * have many names; it finds the one in this process because that is made visible to all here. */
 static penstock_engine_function open_engine(const char* flavour, char* path, size_t size) {
   const char* own = file_of((void*)&open_engine);
   const char* slash = own != NULL ? strrchr(own, '/') : NULL;

@@ -1,4 +1,4 @@
-"""The MPI libraries that the suites run on: what launches a job, and for which one a program is built.
+"""The MPI libraries that the suites run on: what launches a job, and what programs it runs.
 
 A library is *present* when its launcher is there. `mpich` and `openmpi` are the distribution's; the
 others lie in ``.mpi/NAME`` (``scripts/get_mpis.sh``). A program that was built for one library of a

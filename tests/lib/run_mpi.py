@@ -184,8 +184,8 @@ def _marked(mark: str) -> Iterator[int]:
 class Suite:
     """Counts what held and what did not; every failure is printed when it happens.
 
-    With ``mpi`` and ``record`` each case is also a line for the support matrix, as a C++ program that
-    calls MPI-IO itself.
+    With ``mpi`` and ``record`` each case is also a line for the support matrix, as a C++ program
+    that calls MPI-IO itself.
     """
 
     def __init__(self, name: str, mpi: str = "", record: Path | None = None) -> None:
