@@ -38,6 +38,8 @@ struct File::State {
   OpenInfo info;
   std::string never_served;   // why no write of this file is served; empty when some may be
   std::string view_unserved;  // why writes through the current view are not
+  int64_t served_bytes = kWholeStream;  // of this rank's view
+  bool some_view_is_limited = false;    // on any rank
   bool atomic = false;
   io::FileSystem file_system;
   std::unique_ptr<io::MechanismFile> file;
@@ -171,7 +173,7 @@ const Config& File::config() const noexcept { return state_->info.config; }
 const layout::FileView& File::view() const noexcept { return state_->view; }
 comm::Comm& File::comm() noexcept { return *state_->comm; }
 
-void File::set_view(layout::FileView view, const std::string& unserved_why) {
+void File::set_view(layout::FileView view, const std::string& unserved_why, int64_t served_bytes) {
   State& s = *state_;
   s.view = std::move(view);
   s.view_regular = s.view.filetype().memory_bytes() < 1024;
@@ -180,10 +182,20 @@ void File::set_view(layout::FileView view, const std::string& unserved_why) {
   if (why.empty() && !s.view.is_monotone()) why = "the file view is not monotone";
   if (why.empty() && s.view.filetype().memory_bytes() > kMostDescriptionBytes)
     why = "the filetype's description is larger than 1 GiB";
-  int64_t unserved[1] = {why.empty() ? 0 : 1};
-  if (auto r = s.comm->all_max(unserved); !r) why = r.error().message();
+  int64_t facts[] = {why.empty() ? 0 : 1, served_bytes == kWholeStream ? 0 : 1};
+  if (auto r = s.comm->all_max(facts); !r) why = r.error().message();
   s.view_unserved =
-      !why.empty() || unserved[0] == 0 ? why : "another rank's file view cannot be served";
+      !why.empty() || facts[0] == 0 ? why : "another rank's file view cannot be served";
+  s.served_bytes = served_bytes;
+  s.some_view_is_limited = facts[1] != 0;
+}
+
+bool File::view_is_limited() const noexcept { return state_->some_view_is_limited; }
+
+bool File::keeps_to_view(int64_t end_bytes, Company company) {
+  int64_t leaves[] = {end_bytes > state_->served_bytes ? 1 : 0};
+  if (company == Company::together && !state_->comm->all_max(leaves)) return false;
+  return leaves[0] == 0;
 }
 
 void File::set_atomic(bool atomic) { state_->atomic = atomic; }

@@ -40,6 +40,9 @@ struct WriteResult {
   int64_t bytes = 0;  // for the status: the longest prefix in the file, in whole etypes
 };
 
+inline constexpr int64_t kWholeStream = INT64_MAX;
+enum class Company : uint8_t { alone, together };
+
 class File {
  public:
   // Collective. Always gives a File: when some rank cannot be served, served() is false on all and
@@ -55,9 +58,16 @@ class File {
   const Config& config() const noexcept;
   const layout::FileView& view() const noexcept;
 
-  // Collective. `served_why` not empty on some rank: this view (or atomic mode) is passed through
-  // until the next call of this function; all agree.
-  void set_view(layout::FileView view, const std::string& unserved_why);
+  // Collective. `unserved_why` not empty on some rank: this view is passed through until the next
+  // call of this function; all agree. Of the view's stream only the first `served_bytes` may be
+  // written: a caller whose write goes past them passes it through.
+  void set_view(layout::FileView view, const std::string& unserved_why,
+                int64_t served_bytes = kWholeStream);
+  // Whether that is less than all of it on some rank; the same on every rank.
+  bool view_is_limited() const noexcept;
+  // Whether a write up to stream position `end_bytes` keeps to it: this rank's, or all ranks'
+  // (collective; the same answer everywhere).
+  bool keeps_to_view(int64_t end_bytes, Company company);
   void set_atomic(bool atomic);  // collective
 
   WriteResult write_all(const Write& write);  // collective; REQUIRES served()

@@ -210,6 +210,25 @@ TEST(File, AViewThatIsNotMonotoneOnOneRankIsPassedThroughOnAllUntilTheNext) {
   });
 }
 
+TEST(File, AViewThatIsServedInPartLimitsItsOwnRankAloneAndAllRanksTogether) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, info_for(file.path()));
+    const bool limited = comm.rank() == 1;
+    f->set_view(layout::FileView(), "", limited ? 64 : kWholeStream);
+    EXPECT_TRUE(f->served());
+    EXPECT_TRUE(f->view_is_limited());
+    EXPECT_TRUE(f->keeps_to_view(64, Company::alone));
+    EXPECT_EQ(f->keeps_to_view(65, Company::alone), !limited);
+    EXPECT_TRUE(f->keeps_to_view(limited ? 64 : 1000, Company::together));
+    EXPECT_FALSE(f->keeps_to_view(65, Company::together));
+    f->set_view(layout::FileView(), "");
+    EXPECT_FALSE(f->view_is_limited());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
 TEST(File, CountsWholeEtypesInTheStatus) {
   const io::TemporaryFile file;
   comm::run_thread_team(1, [&](comm::Comm& comm) {

@@ -83,7 +83,31 @@ void advance(const WriteArguments& a, OpenFile& file) {
   file.pointer.set(after);
 }
 
+// Where the write ends in the view's stream. Wrong arguments end nowhere: they are told off later.
+int64_t end_bytes(const WriteArguments& a, const OpenFile& file, Pointer pointer) {
+  if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return 0;
+  const MPI_Offset from = pointer == Pointer::given ? a.offset : position_of(a.handle, file);
+  MPI_Count size = 0;
+  PMPI_Type_size_x(a.type, &size);
+  int64_t bytes = 0, begin = 0, end = 0;
+  const bool overflows =
+      __builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes) ||
+      __builtin_mul_overflow(int64_t(from), file.file->view().etype_bytes(), &begin) ||
+      __builtin_add_overflow(begin, bytes, &end);
+  return overflows ? 0 : end;
+}
+
 }  // namespace
+
+bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together) {
+  const bool all = together == Together::yes;
+  if (!(all ? file.file->served() : file.file->serves_independent())) return false;
+  if (!file.file->view_is_limited()) return true;
+  const auto company = all ? engine::Company::together : engine::Company::alone;
+  if (file.file->keeps_to_view(end_bytes(a, file, pointer), company)) return true;
+  file.file->degraded("the file view's tiles overlap, and a write goes past the first");
+  return false;
+}
 
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
                    Together together) {

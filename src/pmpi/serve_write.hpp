@@ -34,17 +34,19 @@ void set_status(MPI_Status* status, int64_t bytes);
 // Raises what went wrong through the file's error handler, and returns it.
 int raise_served(MPI_File handle, const Served& served);
 
+// Whether the engine serves this write: the kind of call, and how far into the view it goes.
+// Collective when the call is.
+bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together);
+
 // The shape of a taken entry point: `serve(file)` when the engine serves it, `pass` when not.
 template <class Serve>
-int take_or_pass(MPI_File handle, int entry, const Words& as_given, Together together,
-                 Serve serve) noexcept {
+int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Pointer pointer,
+                 Together together, Serve serve) noexcept {
   return protect(kEntries[size_t(entry)].name.data(), [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    const OpenFilePtr file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
     const std::lock_guard lock(file->mutex);
-    const bool ours =
-        together == Together::yes ? file->file->served() : file->file->serves_independent();
-    if (!ours) return pass(entry, as_given);
+    if (!serves(a, *file, pointer, together)) return pass(entry, as_given);
     const int rc = serve(*file);
     job().tick();
     return rc;

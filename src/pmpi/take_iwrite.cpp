@@ -46,7 +46,7 @@ int completed(int64_t bytes, MPI_Request* request) {
 template <int entry, Pointer pointer>
 int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
-  return take_or_pass(a.handle, entry, as_given, Together::no, [&](OpenFile& file) {
+  return take_or_pass(a, entry, as_given, pointer, Together::no, [&](OpenFile& file) {
     Served served = serve_write(a, file, kind_of(facts), pointer, Together::no);
     const int made = completed(served.bytes, request);
     if (made != MPI_SUCCESS) served.error_class = MPI_ERR_NO_MEM;

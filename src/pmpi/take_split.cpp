@@ -12,7 +12,7 @@ namespace {
 template <int entry, Pointer pointer>
 int begin(const WriteArguments& a, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
-  return take_or_pass(a.handle, entry, as_given, Together::yes, [&](OpenFile& file) -> int {
+  return take_or_pass(a, entry, as_given, pointer, Together::yes, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
     if (file.split) return raise(a.handle, MPI_ERR_IO);
     file.split = serve_write(a, file, kind_of(facts), pointer, Together::yes);

@@ -19,6 +19,7 @@ namespace {
 struct View {
   layout::FileView view;
   bool is_empty = false;
+  int64_t served_bytes = engine::kWholeStream;
   std::string unserved_why;
 };
 
@@ -35,6 +36,14 @@ View unserved(std::string why) {
   return view;
 }
 
+// HDF5 and PnetCDF put resized types beside others into one structure, and by the standard's rule
+// for bounds (followed by Open MPI) its extent is then less than its span: a second tile would lie
+// across the first, but nobody ever writes one. So the tile is given its span as extent, and only
+// the first one is served.
+Result<layout::LoopTree> spread(const layout::LoopTree& tree) {
+  return layout::LoopTree::resized(tree, tree.lb(), tree.true_ub() - tree.true_lb());
+}
+
 // REQUIRES that the library took these arguments.
 View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                const char* datarep) {
@@ -47,6 +56,10 @@ View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetyp
   // No byte can be written through an empty filetype, so any view of the right etype will do.
   result.is_empty = tree->size() == 0 && etype_bytes > 0;
   if (result.is_empty) tree = layout::LoopTree::bytes(etype_bytes);
+  if (!result.is_empty && tree->is_monotone(1) && !tree->is_monotone(2)) {
+    result.served_bytes = tree->size();
+    if (tree = spread(*tree); !tree) return unserved(tree.error().message());
+  }
   auto view = layout::FileView::make(displacement, etype_bytes, *std::move(tree));
   if (!view) return unserved(view.error().message());
   result.view = *std::move(view);
@@ -72,7 +85,7 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
       file->pointer.set(0);
     else
       file->pointer.forget();
-    file->file->set_view(std::move(view.view), view.unserved_why);
+    file->file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
     return rc;
   });
 }

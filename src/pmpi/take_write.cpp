@@ -14,7 +14,7 @@ int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noe
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   constexpr auto together =
       facts.name.find("_all") != std::string_view::npos ? Together::yes : Together::no;
-  return take_or_pass(a.handle, entry, as_given, together, [&](OpenFile& file) {
+  return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
     const Served served = serve_write(a, file, kind_of(facts), pointer, together);
     set_status(status, served.bytes);
     return raise_served(a.handle, served);
