@@ -30,8 +30,8 @@ static penstock_function real[PENSTOCK_ENTRIES];  /* the library's */
 static penstock_function table[PENSTOCK_ENTRIES]; /* the engine's, or the library's */
 static _Thread_local int inside;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ONCE_INIT;
-static atomic_int ready;
-static void* library;                 /* NULL when none is known by name */
+static atomic_int ready, any_open;
+static void* library;                  /* NULL when none is known by name */
 static const char* library_name = "?"; /* its path */
 
 static const char* const names[PENSTOCK_ENTRIES] = {
@@ -145,7 +145,8 @@ static const char* why_unserved(const char* flavour, char* text, size_t size) {
 #endif
   if (has_large_counts == takes_large_counts) return NULL;
   if (strcmp(flavour, PENSTOCK_FLAVOUR) != 0) {
-    snprintf(text, size, "started with Penstock for " PENSTOCK_FLAVOUR ", so say --mpi %s", flavour);
+    snprintf(text, size, "started with Penstock for " PENSTOCK_FLAVOUR ", so say --mpi %s",
+             flavour);
     return text;
   }
   return has_large_counts ? "this MPI library has large-count functions, and the one that Penstock "
@@ -156,8 +157,9 @@ static const char* why_unserved(const char* flavour, char* text, size_t size) {
 
 /* ---- the engine ---- */
 
-/* The engine lies beside us. It has no MPI library among its needs, because libraries of one flavour
- * have many names; it finds the one in this process because that is made visible to all here. */
+/* The engine lies beside us. It has no MPI library among its needs, because libraries of one
+ * flavour have many names; it finds the one in this process because that is made visible to all
+ * here. */
 static penstock_engine_function open_engine(const char* flavour, char* path, size_t size) {
   const char* own = file_of((void*)&open_engine);
   const char* slash = own != NULL ? strrchr(own, '/') : NULL;
@@ -216,6 +218,37 @@ static forwarded needed(const penstock_function* from, int entry) {
   return (forwarded)from[entry];
 }
 
+/* ---- what writes past MPI-IO ---- */
+
+typedef const char* (*version_function)(void);
+
+static int look_for_pnetcdf(struct dl_phdr_info* info, size_t size, void* found) {
+  (void)size;
+  if (info->dlpi_name == NULL || strstr(info->dlpi_name, "pnetcdf") == NULL) return 0;
+  void* handle = opened(info->dlpi_name);
+  if (handle == NULL) return 0;
+  *(void**)found = dlsym(handle, "ncmpi_inq_libvers");
+  return *(void**)found != NULL;
+}
+
+/* PnetCDF has a driver of its own since 1.15, and uses it unless its hint says otherwise. Such a
+ * job gives us nothing to serve, so it is told of that hint: in its log there would be nothing. */
+static void tell_of_other_driver(void) {
+  version_function version = NULL;
+  int major = 0, minor = 0, patch = 0;
+  *(void**)&version = dlsym(RTLD_DEFAULT, "ncmpi_inq_libvers");
+  if (version == NULL) dl_iterate_phdr(&look_for_pnetcdf, (void*)&version);
+  if (version == NULL || is_switched_off() || is_set("PENSTOCK_QUIET") || !speaks()) return;
+  const char* said = version();
+  const char* number = said != NULL ? strpbrk(said, "0123456789") : NULL;
+  if (number == NULL || sscanf(number, "%d.%d.%d", &major, &minor, &patch) < 2) return;
+  if (major < 1 || (major == 1 && minor < 15)) return;
+  fprintf(stderr,
+          "penstock: this job opened no file with MPI-IO, and PnetCDF %d.%d.%d in it writes by a "
+          "driver of its own: set PNETCDF_HINTS=nc_driver=mpiio, and Penstock serves it\n",
+          major, minor, patch);
+}
+
 static int call(int entry, word a, word b, word c, word d, word e, word f) {
   if (inside != 0) {
     pthread_once(&library_once, &resolve_library);
@@ -224,6 +257,7 @@ static int call(int entry, word a, word b, word c, word d, word e, word f) {
   if (!atomic_load_explicit(&ready, memory_order_acquire)) {
     pthread_once(&engine_once, &resolve_engine);
   }
+  if (entry == PENSTOCK_ENTRY_open) atomic_store_explicit(&any_open, 1, memory_order_relaxed);
   inside = 1;
   const int rc = needed(table, entry)(a, b, c, d, e, f);
   inside = 0;
@@ -241,6 +275,7 @@ static int call(int entry, word a, word b, word c, word d, word e, word f) {
 /* A job that used no file has nothing to say, and loads no engine for it, unless every rank
  * is known to be preloaded: then the ranks meet here to merge their logs. */
 EXPORT int MPI_Finalize(void) {
+  if (atomic_load_explicit(&any_open, memory_order_relaxed) == 0) tell_of_other_driver();
   if (atomic_load_explicit(&ready, memory_order_acquire) || is_set("PENSTOCK_ALL_RANKS")) {
     return call(PENSTOCK_ENTRY_finalize, 0, 0, 0, 0, 0, 0);
   }
