@@ -21,6 +21,12 @@ exec "$@"
 """
 
 
+@pytest.fixture(autouse=True, scope="session")
+def files_that_only_their_owner_may_write() -> None:
+    """A tester's umask may say otherwise, and configuration files would be refused."""
+    os.umask(0o022)
+
+
 @pytest.fixture
 def native_dir(tmp_path: Path) -> Path:
     """A native directory with a stand-in for penstock-exec and empty shims."""

@@ -37,6 +37,7 @@ bool says(const std::string& text, const std::string& part) {
 class ConfigFile : public ::testing::Test {
  protected:
   void write(const std::string& text) { std::ofstream(path_) << text; }
+  void SetUp() override { ::umask(022); }
   void TearDown() override { ::remove(path_.c_str()); }
   std::string path_ = ::testing::TempDir() + "penstock-config-test-" +
                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
