@@ -45,4 +45,16 @@ done
   echo "wheel: no MPI library is here, so that nothing was run" >&2
   exit 1
 }
+
+# The Python side alone: it takes the native part that penstock-exec in PATH belongs to.
+cd ../../..
+"$work/builder/bin/pip" wheel --quiet --no-deps --wheel-dir "$work/alone" \
+  --config-settings=cmake.define.PENSTOCK_MPI=OFF . </dev/null
+native=$(echo "$work"/venv/lib/python3*/site-packages/penstock/_native)
+mv "$native" "$work/elsewhere"
+"$work/venv/bin/pip" install --quiet --no-deps --force-reinstall "$work"/alone/penstock-*.whl </dev/null
+[ ! -e "$native" ]
+cd "$work/empty"
+PATH=$work/elsewhere:$PATH penstock run --dry-run -- true | grep -F "$work/elsewhere/penstock-exec"
+
 echo "wheel: installs and runs outside the checkout, on $served MPI libraries"
