@@ -29,10 +29,12 @@ SKIPPED = 77
 
 @dataclass(frozen=True)
 class Penstock:
-    """How a program is started under Penstock. ``method`` as on the command line."""
+    """How a program is started under Penstock. ``method`` as on the command line. Without
+    ``log_dir`` the log goes where a user's goes who says nothing: into the job's directory."""
 
     method: str
     require: bool = True
+    log_dir: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -102,21 +104,27 @@ def launch(
     program: Sequence[str],
     *,
     penstock: Penstock | None = None,
+    before: Sequence[str] = (),
     wrap: Sequence[str] = (),
     mpi_options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
     timeout_s: float = 60,
 ) -> Outcome:
-    """Run ``program`` on ``ranks`` ranks. ``wrap`` comes between mpiexec and penstock-exec."""
+    """Run ``program`` on ``ranks`` ranks, in ``directory``. ``before`` comes before mpiexec, ``wrap``
+    between it and penstock-exec."""
     with tempfile.TemporaryDirectory(prefix="penstock-log-") as log_dir:
-        command = [*bench.mpi.mpiexec(ranks), *mpi_options, *wrap]
+        command = [*before, *bench.mpi.mpiexec(ranks), *mpi_options, *wrap]
         if penstock is not None:
             command += [str(bench.penstock_exec), "--method", penstock.method]
-            command += ["--log-dir", log_dir, *(["--require"] if penstock.require else []), "--"]
+            command += ["--log-dir", log_dir] if penstock.log_dir else []
+            command += [*(["--require"] if penstock.require else []), "--"]
         command += program
         env = _environment(penstock, bench.mpi.environment() | dict(environment or {}))
-        code, output, errors, seconds, hung = _watched(command, env, timeout_s)
-        logs = [json.loads(p.read_text()) for p in sorted(Path(log_dir).glob("*.json"))]
+        code, output, errors, seconds, hung = _watched(command, env, directory, timeout_s)
+        given = penstock is None or penstock.log_dir
+        place = Path(log_dir) if given else directory or Path()
+        logs = [json.loads(p.read_text()) for p in sorted(place.glob("penstock-*.json"))]
     return Outcome(code, output, errors, seconds, hung, logs)
 
 
@@ -132,7 +140,7 @@ def _environment(penstock: Penstock | None, extra: Mapping[str, str] | None) -> 
 
 
 def _watched(
-    command: Sequence[str], env: dict[str, str], timeout_s: float
+    command: Sequence[str], env: dict[str, str], directory: Path | None, timeout_s: float
 ) -> tuple[int, str, str, float, bool]:
     """Files instead of pipes: a rank that outlives its launcher must not keep us waiting."""
     start = time.monotonic()
@@ -140,6 +148,7 @@ def _watched(
         process = subprocess.Popen(
             command,
             env=env,
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
