@@ -33,6 +33,14 @@ def fails_alone(library: str, mpi: str, case: str, ranks: int) -> FailsAlone | N
     return None
 
 
+def left_out(library: str, mpi: str) -> str:
+    """Why nothing of this library can be judged on this MPI library; empty when it can."""
+    for row in _table("left_out"):
+        if row["library"] == library and mpi in row["mpis"]:
+            return str(row["reason"])
+    return ""
+
+
 def unforeseen(library: str, mpi: str, reasons: Iterable[str]) -> list[str]:
     """Those reasons for which nothing was meant to pass through."""
     meant = [

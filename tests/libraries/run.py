@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
-from expectations import fails_alone
+from expectations import fails_alone, left_out
 from matrix_record import Record, Recorder
 from mpis import MPIS, Mpi
 from programs import (
@@ -233,16 +233,24 @@ def wave_verdict(job: Job, file: Path, method: str | None) -> Verdict:
 # ---- which ----
 
 
-def rank_counts(library: Library, full: bool) -> tuple[int, ...]:
+def rank_counts(library: Library, full: bool, asked: str) -> tuple[int, ...]:
+    if asked:
+        return tuple(int(x) for x in asked.split(","))
     if not full:
         return (2,)
     return (1, 2, 3) if library.name == "mpi4py" else (1, 2, 3, 4)
 
 
-def run_library(bench: Bench, library: Library, full: bool, report: Report) -> None:
+def started(bench: Bench, library: Library) -> tuple[list[str], dict[str, str]]:
+    """A program's words and variables; raises MissingError where there is nothing to run."""
+    if reason := left_out(library.name, bench.mpi.name):
+        raise MissingError(reason)
+    return program(bench.build, library, bench.mpi), environment(bench.build, library, bench.mpi)
+
+
+def run_library(bench: Bench, library: Library, full: bool, asked: str, report: Report) -> None:
     try:
-        words = program(bench.build, library, bench.mpi)
-        variables = environment(bench.build, library, bench.mpi)
+        words, variables = started(bench, library)
     except MissingError as missing:
         job = Job(bench, library, 1, [], {})
         verdict = Verdict("all", "skipped", library=library.title)
@@ -250,7 +258,7 @@ def run_library(bench: Bench, library: Library, full: bool, report: Report) -> N
         return
     if library.name == "pnetcdf":
         run_own_driver(bench, 2, report)
-    for ranks in rank_counts(library, full):
+    for ranks in rank_counts(library, full, asked):
         job = Job(bench, library, ranks, words, variables)
         if library.name == "mpi4py":
             run_tests(job, report)
@@ -275,6 +283,7 @@ def why_not(mpi: Mpi) -> str:
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--library", default="", help="which, with commas between; all by default")
+    parser.add_argument("--ranks", default="", help="numbers of ranks, with commas between")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="on 2 ranks, one method (the default)")
     size.add_argument("--full", action="store_true", help="on 1, 2, 3 and 4 ranks, two methods")
@@ -287,7 +296,7 @@ def main() -> int:
     with Recorder(options.record) as recorder:
         report = Report(suite, recorder)
         for library in chosen(options.library):
-            run_library(bench, library, options.full, report)
+            run_library(bench, library, options.full, options.ranks, report)
     return suite.finish()
 
 
