@@ -293,7 +293,10 @@ def main() -> int:
     if reason := why_not(bench.mpi):
         suite.skip(options.mpi, reason)
         return suite.finish()
-    with Recorder(options.record) as recorder:
+    record = options.record
+    if record is not None and record.suffix == "":
+        record = record / f"libraries-{bench.mpi.name}.jsonl"
+    with Recorder(record) as recorder:
         report = Report(suite, recorder)
         for library in chosen(options.library):
             run_library(bench, library, options.full, options.ranks, report)
