@@ -111,8 +111,10 @@ def launch(
     directory: Path | None = None,
     timeout_s: float = 60,
 ) -> Outcome:
-    """Run ``program`` on ``ranks`` ranks, in ``directory``. ``before`` comes before mpiexec, ``wrap``
-    between it and penstock-exec."""
+    """Run ``program`` on ``ranks`` ranks, in ``directory``.
+
+    ``before`` comes before mpiexec, ``wrap`` between it and penstock-exec.
+    """
     with tempfile.TemporaryDirectory(prefix="penstock-log-") as log_dir:
         command = [*before, *bench.mpi.mpiexec(ranks), *mpi_options, *wrap]
         if penstock is not None:
