@@ -40,7 +40,7 @@ class Layers : public ::testing::Test {
   void TearDown() override { fs::remove_all(root_); }
 
   std::string write(const std::string& where, const std::string& text) {
-    const std::string path = root_ + "/" + where;
+    std::string path = root_ + "/" + where;
     fs::create_directories(fs::path(path).parent_path());
     std::ofstream(path) << text;
     return path;
@@ -372,7 +372,7 @@ TEST_F(Layers, WhoObservesTheJobObservesEveryFile) {
 TEST_F(Layers, AWrongTableIsNamedBeforeAnyFileIsOpened) {
   const auto refused = [&](const std::string& text) {
     const std::string path = write("home/runs/penstock.toml", text);
-    const std::string why = refusal();
+    std::string why = refusal();
     EXPECT_TRUE(says(why, path + ":")) << why;
     return why;
   };
