@@ -129,3 +129,4 @@ else
 fi
 if [ ! -x .venv/bin/python ] || [ ! -e .venv/stamp ]; then python=$(find_python); fi
 make_venv "${python:-.venv/bin/python}"
+if [ "$tier" = check ]; then scripts/get_mpis.sh; fi
