@@ -87,6 +87,7 @@ json head(const JobFacts& f, bool finished) {
           {"job_id", f.job_id},
           {"program", f.program},
           {"mpi_library", f.mpi_library},
+          {"build", f.build},
           {"host", f.host},
           {"ranks", f.ranks},
           {"written_by_rank", f.rank},

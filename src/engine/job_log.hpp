@@ -15,6 +15,7 @@ inline constexpr int kLogSchemaVersion = 1;
 
 struct JobFacts {
   std::string job_id, program, mpi_library, penstock_version, host;
+  std::string build;  // the flavour of this engine: mpich, openmpi, abi
   int ranks = 0, rank = 0;
   double start_unix_s = 0;
 };

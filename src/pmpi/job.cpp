@@ -112,6 +112,7 @@ void Job::ensure_log() {
   if (world_rank_ != 0) facts.job_id += ".rank" + std::to_string(world_rank_);
   facts.program = program_invocation_short_name;
   facts.mpi_library = mpi_library();
+  facts.build = PENSTOCK_FLAVOUR;
   facts.penstock_version = PENSTOCK_VERSION;
   facts.host = host_name();
   facts.ranks = world_size_;

@@ -50,7 +50,7 @@ def _print_job(out: Console, job: joblog.JobLog) -> None:
         f"[bold]{escape(job.program)}[/] on {job.ranks} ranks, job {escape(job.job_id)}{state}"
     )
     out.print(
-        f"  {start:%Y-%m-%d %H:%M:%S}, {seconds:.1f} s, {escape(job.mpi_library)}, "
+        f"  {start:%Y-%m-%d %H:%M:%S}, {seconds:.1f} s, {escape(job.mpi_library)}{_build(job)}, "
         f"{escape(job.host)}",
         highlight=False,
     )
@@ -61,6 +61,10 @@ def _print_job(out: Console, job: joblog.JobLog) -> None:
         f"{_count(totals.errors, 'error')}",
         highlight=False,
     )
+
+
+def _build(job: joblog.JobLog) -> str:
+    return f" (Penstock for {escape(job.build)})" if job.build else ""
 
 
 def _print_file(out: Console, file: joblog.File) -> None:
