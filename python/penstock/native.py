@@ -16,7 +16,7 @@ from pathlib import Path
 
 from penstock.errors import LaunchError
 
-FLAVOURS = ("mpich", "openmpi")
+FLAVOURS = ("mpich", "openmpi", "abi")
 
 # What `mpiexec --version` says, and which shim serves it. Intel MPI has MPICH's binary interface.
 SIGNS = {
@@ -80,7 +80,7 @@ def executable(where: Path) -> Path:
 
 
 def shim(where: Path, flavour: str) -> Path:
-    """The preload library for an MPI library's flavour: "mpich" or "openmpi"."""
+    """The preload library for an MPI library's flavour: "mpich", "openmpi" or "abi"."""
     path = _required(
         where / f"libpenstock-{flavour}.so", f"install {flavour}'s development files and make build"
     )
@@ -104,7 +104,7 @@ def detect_mpi() -> tuple[str, str]:
     if mpiexec is None:
         raise LaunchError(
             "no mpiexec or mpirun is in PATH, so the MPI library is not known: "
-            "give --mpi mpich or --mpi openmpi",
+            "give --mpi mpich, --mpi openmpi or --mpi abi",
             exit_code=127,
         )
     text = _version_text(mpiexec)
@@ -113,7 +113,7 @@ def detect_mpi() -> tuple[str, str]:
             if sign in line.lower():
                 return flavour, f"{mpiexec}: {line.strip()}"
     raise LaunchError(
-        f"{mpiexec} --version names no MPI that is known: give --mpi mpich or openmpi"
+        f"{mpiexec} --version names no MPI that is known: give --mpi mpich, openmpi or abi"
     )
 
 
