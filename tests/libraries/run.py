@@ -116,7 +116,7 @@ def judge(
     if known is not None and not known.cured:
         return problems, record_of(job, served, "expected_failure", known.reason)
     if served.word == "skipped" and alone.word == "skipped":
-        return problems, record_of(job, served, "skipped", served.reason or "skips itself")
+        return problems, record_of(job, served, "skipped", f"leaves itself out: {served.reason}")
     if served.word != "ok":
         problems.append(f"under Penstock: {served.reason or served.word}")
     problems += file_problems + served.log_problems(job.library.name, job.bench.mpi.name)
