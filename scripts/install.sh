@@ -74,14 +74,16 @@ print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], se
   rm -rf "$target/bin"  # their commands, which would start the build's environment
 }
 
-[ $# -ge 1 ] || stop "say where to: scripts/install.sh PREFIX (make install PREFIX=\$HOME/penstock)"
+[ -n "${1:-}" ] || stop "say where to: scripts/install.sh PREFIX (make install PREFIX=\$HOME/penstock)"
 case $1 in /*) prefix=$1 ;; *) stop "PREFIX must be an absolute path, got '$1'" ;; esac
 shift
 deps=${DEPS:-$([ -d third_party ] && echo bundled || echo system)}
-mkdir -p "$build" && : >"$log"
 mkdir -p "$prefix" 2>/dev/null && [ -w "$prefix" ] ||
   stop "PREFIX must be a directory that you may write to, got '$prefix'; one of your own will do:" \
     "  make install PREFIX=\$HOME/penstock"
+mkdir -p "$build" 2>/dev/null && { : >"$log"; } 2>/dev/null ||
+  stop "the sources must be in a directory that you may write to, got $PWD; copy them to one of your own," \
+    "or build elsewhere by hand (docs/install.md: cmake -B)"
 
 options=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib
   -DPENSTOCK_TESTS=OFF -DPENSTOCK_MPI=REQUIRED "-DPENSTOCK_DEPS=$deps")

@@ -122,3 +122,39 @@ def test_a_word_that_is_no_choice_is_answered_with_the_choices(tmp_path: Path) -
     code, said = configure(tmp_path / "build", "-DPENSTOCK_DEPS=vendored")
     assert code != 0
     assert "PENSTOCK_DEPS must be system or bundled, got vendored" in said
+
+
+@pytest.mark.parametrize(
+    ("prefix", "said"),
+    [
+        ("", "say where to: scripts/install.sh PREFIX (make install PREFIX=$HOME/penstock)"),
+        ("relative/x", "PREFIX must be an absolute path, got 'relative/x'"),
+        ("/proc/x", "PREFIX must be a directory that you may write to, got '/proc/x'"),
+    ],
+)
+def test_a_prefix_that_cannot_be_is_refused_before_anything_is_built(
+    prefix: str, said: str
+) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / "install.sh", prefix],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_a_python_that_will_not_do_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / "install.sh", tmp_path / "x"],
+        env={"PATH": "/usr/bin:/bin", "PYTHON": "/nowhere/python3"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "PYTHON must be Python 3.11 or newer" in done.stderr
+    assert "got /nowhere/python3" in done.stderr
