@@ -12,7 +12,7 @@ _penstock() {
   case $command:$previous in
     run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase observe off" -- "$current")); return ;;
     run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw) return ;;
-    env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi" -- "$current")); return ;;
+    env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
   esac
   case $command in
     "") words="run env config doctor list explain log completion --version --help" ;;

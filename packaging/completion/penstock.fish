@@ -29,7 +29,7 @@ complete -c penstock -n '__fish_seen_subcommand_from env' -l no-log -d 'Write no
 complete -c penstock -n '__fish_seen_subcommand_from env' -l log-dir -r -d 'Where the job log goes'
 complete -c penstock -n '__fish_seen_subcommand_from env' -l config -r -d 'A TOML file of settings; wins over variables and other files'
 complete -c penstock -n '__fish_seen_subcommand_from env' -l isolated -d 'Read no configuration file of the system, the user or the project'
-complete -c penstock -n '__fish_seen_subcommand_from env' -l mpi -r -f -a 'mpich openmpi' -d 'The program'"'"'s MPI library'
+complete -c penstock -n '__fish_seen_subcommand_from env' -l mpi -r -f -a 'mpich openmpi abi' -d 'The program'"'"'s MPI library'
 complete -c penstock -n '__fish_seen_subcommand_from env' -l dump-config -d 'Print every setting, its value and who set it, as TOML that --config reads back'
 complete -c penstock -n '__fish_seen_subcommand_from env' -l json -d 'The dump, for programs'
 complete -c penstock -n '__fish_seen_subcommand_from env' -l help -s h -d 'Show the options'

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock import native
 from penstock.cli import completion
 from support import Cli
 
@@ -37,7 +38,7 @@ def offered(*words: str) -> list[str]:
         (["penstock", "run", "--dum"], ["--dump-config"]),
         (["penstock", "run", "--method", "two"], ["two_phase"]),
         (["penstock", "run", "--quiet", "--meth"], ["--method"]),
-        (["penstock", "env", "--mpi", ""], ["mpich", "openmpi"]),
+        (["penstock", "env", "--mpi", ""], list(native.FLAVOURS)),
         (["penstock", "run", "--config", ""], []),  # the shell offers files
         (["penstock", "explain", "hea"], ["heat"]),
         (["penstock", "completion", "z"], ["zsh"]),
