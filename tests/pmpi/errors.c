@@ -105,12 +105,17 @@ static void no_file(void) {
   char byte = 0;
   CHECK(MPI_File_get_errhandler(MPI_FILE_NULL, &errhandler) == MPI_SUCCESS);
   CHECK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, "/nonexistent/file", MPI_MODE_RDWR, MPI_INFO_NULL, &fh) !=
+        MPI_SUCCESS);
+#ifndef MPI_ABI /* MPICH 5.0's library of the standard ABI crashes in these by itself */
+  fh = MPI_FILE_NULL;
   CHECK(MPI_File_get_size(fh, &size) != MPI_SUCCESS);
   CHECK(MPI_File_write_at(fh, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   CHECK(MPI_File_sync(fh) != MPI_SUCCESS);
   CHECK(MPI_File_close(&fh) != MPI_SUCCESS);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, "/nonexistent/file", MPI_MODE_RDWR, MPI_INFO_NULL, &fh) !=
-        MPI_SUCCESS);
+#else
+  (void)size, (void)byte;
+#endif
 }
 
 int main(int argc, char** argv) {
