@@ -93,7 +93,7 @@ class JobLog(_Model):
     job_id: str
     program: str
     mpi_library: str
-    build: str = ""
+    build: str
     host: str
     ranks: int
     start_unix_s: float
