@@ -21,7 +21,7 @@ check: ## every test of the quick tier
 	@$(PYTHON) scripts/check.py quick
 
 check-full: ## every test there is; picks up where it was stopped
-	@scripts/bootstrap.sh check
+	@scripts/bootstrap.sh full
 	@$(PYTHON) scripts/check.py full
 
 check-the-checks: ## faults sown into the engine: every one must turn a suite red

@@ -3,6 +3,7 @@
 #
 #   scripts/bootstrap.sh build    what `make build` and `make demo` need
 #   scripts/bootstrap.sh check    and what `make check` needs besides
+#   scripts/bootstrap.sh full     and what `make check-full` needs besides
 #
 # On Debian as root it installs what is missing. Otherwise it prints the command that would and stops:
 # nothing is installed behind anybody's back. A second run finds its stamps and returns at once.
@@ -11,8 +12,8 @@ cd "$(dirname "$0")/.."
 
 readonly tier=${1:-build}
 readonly stamps=build/.bootstrap
-case $tier in build | check) ;; *)
-  echo "bootstrap: the tier must be 'build' or 'check', got '$tier'" >&2
+case $tier in build | check | full) ;; *)
+  echo "bootstrap: the tier must be 'build', 'check' or 'full', got '$tier'" >&2
   exit 2
   ;;
 esac
@@ -28,11 +29,13 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 packages=(g++ gfortran cmake ninja-build make git ccache
   mpich libmpich-dev openmpi-bin libopenmpi-dev
-  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libexpected-dev liburing-dev
+  nlohmann-json3-dev libtomlplusplus-dev libexpected-dev
   libgtest-dev librapidcheck-dev python3 python3-dev python3-venv)
-if [ "$tier" = check ]; then
-  packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db)
+if [ "$tier" != build ]; then
+  packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db lmod
+    libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools)
 fi
+if [ "$tier" = full ]; then packages+=(g++-11 debootstrap libtool m4); fi
 
 missing_packages() {
   local installed
@@ -129,4 +132,5 @@ else
 fi
 if [ ! -x .venv/bin/python ] || [ ! -e .venv/stamp ]; then python=$(find_python); fi
 make_venv "${python:-.venv/bin/python}"
-if [ "$tier" = check ]; then scripts/get_mpis.sh; fi
+if [ "$tier" != build ]; then scripts/get_mpis.sh; fi
+if [ "$tier" = full ]; then scripts/get_libraries.sh; fi

@@ -82,7 +82,8 @@ def ctest_step(name: str, preset: str, *arguments: str, timeout_s: int = 1200) -
     """A run of ctest in a preset's build directory, with a JUnit report."""
     junit = OUT / f"{name.replace(' ', '-')}.xml"
     command = ["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--no-tests=error"]
-    command += ["--output-junit", str(junit), *arguments]
+    # Whole outputs, because suites name in them what they skip.
+    command += ["--output-junit", str(junit), "--test-output-size-passed", "1000000", *arguments]
     return Step(name, command, junit, timeout_s=timeout_s)
 
 
@@ -111,6 +112,7 @@ def quick_steps() -> list[Step]:
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         pytest_step("tutorial", "tests/tutorial"),
+        pytest_step("install", "tests/install"),
         Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400),
         ctest_step("layers under asan", "asan", "-j", JOBS, "-LE", "full"),
     ]
@@ -129,6 +131,9 @@ def full_steps() -> list[Step]:
         Step("check-the-checks", ["make", "check-the-checks"], timeout_s=7200),
         Step("fuzz", ["scripts/fuzz.sh", "1000000"], timeout_s=7200),
         Step("wheel", ["scripts/check_wheel.sh"], timeout_s=2400),
+        Step("installation", ["scripts/check_install.sh"], timeout_s=3600),
+        Step("compilers", ["scripts/check_compilers.sh"], timeout_s=3600),
+        Step("fresh Debian", ["scripts/check_fresh.sh"], timeout_s=7200),
         Step("demo", ["make", "demo"], timeout_s=900),
     ]
 

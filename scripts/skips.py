@@ -93,6 +93,13 @@ def spoken_reason(case: ElementTree.Element) -> str:
     return lines[0] if lines else ""
 
 
+def skips_inside(case: ElementTree.Element) -> list[Case]:
+    """What a suite that is one ctest case left out, by its lines ``SKIPPED CASE: WHY``."""
+    output = case.findtext("system-out") or ""
+    lines = re.findall(r"^SKIPPED (.+?): (.+)$", output, re.MULTILINE)
+    return [Case(f"{case.get('name', '')}: {name}", "skipped", why) for name, why in lines]
+
+
 def read_junit(path: Path) -> list[Case]:
     """The cases of a report; none when there is no whole report."""
     try:
@@ -103,4 +110,6 @@ def read_junit(path: Path) -> list[Case]:
     for case in root.iter("testcase"):
         state, reason = state_of(case)
         cases.append(Case(f"{case.get('classname', '')}.{case.get('name', '')}", state, reason))
+        if state == "passed":
+            cases += skips_inside(case)
     return cases

@@ -58,3 +58,16 @@ def test_a_line_without_a_reason_is_refused(tmp_path: Path) -> None:
 
 def test_the_committed_list_is_well_formed() -> None:
     skips.read_foreseen(Path(__file__).parents[1] / "expected-skips.txt")
+
+
+def test_what_a_suite_leaves_out_inside_is_a_skip_too(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuite><testcase name="libraries.mpich" classname="libraries.mpich" status="run">'
+        "<system-out>SKIPPED h5py all on 2: no mpi4py\nlibraries: 1 passed</system-out>"
+        "</testcase></testsuite>"
+    )
+    found = skips.read_junit(report)
+    assert [case.state for case in found] == ["passed", "skipped"]
+    assert found[1] == skips.Case("libraries.mpich: h5py all on 2", "skipped", "no mpi4py")
+    assert check.judge(STEP, True, found, []).failed == 1

@@ -107,10 +107,12 @@ def command(bench: Bench, batch: Batch, directory: str, library: str) -> list[st
 def run_alone(bench: Bench, suite: Suite, batch: Batch) -> None:
     case = f"alone {batch.name}"
     if len(exceptions(bench.mpi.family, batch)) == batch.options.get("cases"):
-        suite.skip(case, "oracle-exceptions.md lists every case: the naive oracle alone decides")
+        why = "oracle-exceptions.md lists every case: the naive oracle alone decides"
+        suite.skip(case, why, fails_alone=True)
         return
     if not batch.alone:
-        suite.skip(case, "MPICH 4.0 aborts on its own pair types: the naive oracle alone decides")
+        why = "MPICH 4.0 aborts on its own pair types: the naive oracle alone decides"
+        suite.skip(case, why, fails_alone=True)
         return
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
         program = command(bench, batch, directory, bench.mpi.family)
