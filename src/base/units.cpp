@@ -3,7 +3,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <limits>
 
 namespace penstock {
@@ -82,9 +81,12 @@ std::string human_size(int64_t bytes) {
     value /= 1024;
     ++unit;
   }
+  // Not snprintf, which obeys the program's locale and rounding mode.
   char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
+  char* end =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, unit == 0 ? 0 : 1)
+          .ptr;
+  return std::string(text, end) + " " + kUnits[unit];
 }
 
 }  // namespace penstock

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cfenv>
+
 namespace penstock {
 namespace {
 
@@ -66,6 +68,13 @@ TEST(Units, PeopleReadOneDecimal) {
   EXPECT_EQ(human_size(13325829734), "12.4 GiB");
   EXPECT_EQ(human_size((1 << 20) - 1), "1.0 MiB");
   EXPECT_EQ(human_size(INT64_MAX), "8.0 EiB");
+}
+
+TEST(Units, SizesAreTheSameWhateverTheRoundingMode) {
+  std::fesetround(FE_UPWARD);
+  const std::string text = human_size(8000);  // 7.8125 KiB
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(text, "7.8 KiB");
 }
 
 }  // namespace
