@@ -166,8 +166,11 @@ void Job::write_log(bool finished) {
   if (!config_.log) return;
   const auto written = log_->write(finished, snapshots());
   if (written || std::exchange(complained_, true)) return;
-  std::fprintf(stderr, "penstock: the job log cannot be written: %s\n",
-               written.error().message().c_str());
+  std::fprintf(
+      stderr,
+      "penstock: the job log cannot be written: %s; name another directory by --log-dir or "
+      "PENSTOCK_LOG_DIR, or say --no-log (PENSTOCK_LOG=0)\n",
+      written.error().message().c_str());
 }
 
 // Collective over MPI_COMM_WORLD. False when it failed: then every process keeps its own log.
