@@ -4,10 +4,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "exec_elf.h"
@@ -245,6 +247,9 @@ static const char* why_not(const char* path, const struct program_file* file) {
   if (stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0) {
     return "set-user-id programs take no preloaded library; it runs without Penstock";
   }
+  if (getxattr(path, "security.capability", NULL, 0) > 0) {
+    return "programs with file capabilities take no preloaded library; it runs without Penstock";
+  }
   if (file->is_elf && file->is_static) {
     return file->has_own_mpi
                ? "statically linked: no library can be put before its MPI; it runs without "
@@ -302,6 +307,28 @@ static enum mpi_flavour flavour_for(const struct program_file* file, const char*
   return flavour;
 }
 
+/* Hydra waits for ever when some ranks leave before MPI_Init and others do not, whatever the exit
+ * code, unless a signal ended them. */
+static void leave_the_job(void) {
+  if (getenv("PMI_FD") != NULL) raise(SIGTERM);
+  exit(2);
+}
+
+/* A rank without its engine would leave the others waiting in MPI_File_open, so it is not started:
+ * the launcher ends the job, and this says where the file is missing. */
+static void require_engine(const char* shim, const char* flavour) {
+  char engine[2 * PATH_MAX], host[256] = "this node";
+  snprintf(engine, sizeof engine, "%.*s/penstock-engine-%s.so", (int)(strrchr(shim, '/') - shim),
+           shim, flavour);
+  if (access(engine, R_OK) == 0) return;
+  gethostname(host, sizeof host - 1);
+  fprintf(stderr,
+          "penstock-exec: the engine %s cannot be read on %s (%s): install Penstock where every "
+          "node sees it, or say --method off\n",
+          engine, host, strerror(errno));
+  leave_the_job();
+}
+
 static void set_up(const char* path) {
   const struct program_file file = inspect_program(path);
   const char* reason = why_not(path, &file);
@@ -322,6 +349,7 @@ static void set_up(const char* path) {
         path, flavours[chosen].title, flavours[chosen].name);
     exit(2);
   }
+  require_engine(shim, flavours[chosen].name);
   preload(shim);
 }
 
