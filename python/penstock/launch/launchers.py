@@ -204,6 +204,11 @@ WRAPPERS = frozenset(
 )
 
 
+def names() -> list[str]:
+    """What the known launchers are called, to tell of a misspelt one."""
+    return sorted(_BY_NAME)
+
+
 def find(word: str) -> Launcher | None:
     """The launcher that a command's first word names, or None: ``mpiexec.mpich`` is mpiexec."""
     name = PurePath(word).name

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from penstock import _core
 from penstock.errors import LaunchError
+from penstock.launch import launchers
 from penstock.launch.launchers import WRAPPERS, Launcher, find
 
 _ELSEWHERE = (
@@ -200,5 +201,11 @@ def _missing(what: str, name: str) -> str:
         return f"{what} {name} is a directory"
     if "/" in name and path.exists():
         return f"{what} {name} may not be executed: chmod +x {name}"
-    where = "there is no such file" if "/" in name else "it is not in PATH"
-    return f"{what} {name} was not found: {where}"
+    if "/" in name:
+        return f"{what} {name} was not found: there is no such file"
+    if what == "launcher":
+        remedy = "; load the module of your MPI, or give the launcher's path"
+    else:
+        near = _core.nearest(name, launchers.names())
+        remedy = f"; did you mean {near}?" if near else f" (./{name} names one of this directory)"
+    return f"{what} {name} was not found: it is not in PATH{remedy}"
