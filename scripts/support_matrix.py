@@ -11,6 +11,7 @@ page is the one these records make. Python's standard library only.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -54,8 +55,23 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def mpi_title(records: Sequence[Record], name: str) -> str:
     versions = sorted({r.mpi_version for r in records if r.mpi == name and r.mpi_version})
     title = MPIS[name].title if name in MPIS else name
-    title = title.replace(" of the distribution", " (distribution)")
-    return f"{title} {versions[-1]}" if versions else title
+    title = title.replace(" of the distribution", ", distribution")
+    if not versions:
+        return title
+    brand, comma, kind = title.partition(",")  # "MPICH 5, standard ABI"
+    return f"{re.sub(r' [0-9]+$', '', brand)} {versions[-1]}{comma}{kind}"
+
+
+def name_and_version(library: str) -> tuple[str, str]:
+    """The name ends before the first word that begins with a digit: h5py, 3.7.0 on HDF5 1.10.8."""
+    match = re.fullmatch(r"(.*?)(?: ([0-9].*))?", library)
+    return (match[1], match[2] or "") if match else (library, "")
+
+
+def row_title(records: Sequence[Record]) -> str:
+    name = name_and_version(records[0].library)[0]
+    versions = sorted({v for r in records if (v := name_and_version(r.library)[1])})
+    return f"{' '.join(x for x in (name, ' or '.join(versions)) if x)} ({records[0].binding})"
 
 
 def cell(records: Sequence[Record]) -> str:
@@ -66,14 +82,16 @@ def cell(records: Sequence[Record]) -> str:
 
 
 def matrix(records: Sequence[Record]) -> list[str]:
-    """One row for an MPI library, one column for a library and binding."""
-    columns = sorted({(r.suite, r.library, r.binding) for r in records})
+    """One row for a library and binding, one column for an MPI library."""
     mpis = [x for x in MPIS if any(r.mpi == x for r in records)]
+    of_library: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        key = (name_and_version(record.library)[0], record.binding)
+        of_library.setdefault(key, []).append(record)
     rows = []
-    for column in columns:
-        of_column = [r for r in records if (r.suite, r.library, r.binding) == column]
-        cells = [cell([r for r in of_column if r.mpi == x]) for x in mpis]
-        rows.append([f"{column[1]} ({column[2]})", *cells])
+    for _, of_row in sorted(of_library.items()):
+        cells = [cell([r for r in of_row if r.mpi == x]) for x in mpis]
+        rows.append([row_title(of_row), *cells])
     return table(["", *(mpi_title(records, x) for x in mpis)], rows)
 
 

@@ -27,9 +27,16 @@ RECORDS = [
 def test_a_row_counts_every_outcome() -> None:
     text = support_matrix.page(RECORDS)
     assert "| HDF5 1.10.8 (C) | 2 ok, 1 passed | 1 alone |" in text
-    assert "MPICH (distribution) 4.0.2" in text
+    assert "| MPICH 4.0.2, distribution | Open MPI 4.0.2, distribution |" in text
     assert "| HDF5 1.10.8 | mpich | shared pointer | `ordered` |" in text
     assert "| HDF5 1.10.8 | openmpi | its own fault | `table` |" in text
+
+
+def test_versions_of_a_library_share_a_row_with_its_skips() -> None:
+    other = replace(GOOD, library="HDF5 2.0", mpi="mpich5")
+    skip = replace(GOOD, library="HDF5", mpi="impi", outcome="skipped", reason="not here")
+    text = support_matrix.page([GOOD, other, skip])
+    assert "| HDF5 1.10.8 or 2.0 (C) | 1 ok | 1 ok | 1 skipped |" in text
 
 
 def test_the_order_of_the_records_does_not_matter() -> None:

@@ -41,11 +41,21 @@ def left_out(library: str, mpi: str) -> str:
     return ""
 
 
-def unforeseen(library: str, mpi: str, reasons: Iterable[str]) -> list[str]:
-    """Those reasons for which nothing was meant to pass through."""
-    meant = [
-        row["why"]
+def _passes_through(library: str, mpi: str) -> list[dict[str, Any]]:
+    return [
+        row
         for row in _table("passes_through")
         if library in row["libraries"] and mpi in row.get("mpis", [mpi])
     ]
+
+
+def unforeseen(library: str, mpi: str, reasons: Iterable[str]) -> list[str]:
+    """Those of the job log's reasons for which nothing was meant to pass through."""
+    meant = [row["why"] for row in _passes_through(library, mpi)]
     return [why for why in reasons if not any(why.startswith(x) for x in meant)]
+
+
+def foreseen(library: str, mpi: str, reasons: Iterable[str]) -> list[str]:
+    """Why what the job log says is meant to be so, each once."""
+    rows = _passes_through(library, mpi)
+    return sorted({x["reason"] for why in reasons for x in rows if why.startswith(x["why"])})

@@ -247,7 +247,8 @@ int main(int argc, char** argv) {
       {NULL, NULL, NULL},
   };
   char number[32] = "?", version[64];
-  (void)sscanf(ncmpi_inq_libvers(), "%*[^0-9]%31[0-9.]", number);
+  const char* digits = strpbrk(ncmpi_inq_libvers(), "0123456789");
+  if (digits != NULL) (void)sscanf(digits, "%31[0-9.]", number);
   snprintf(version, sizeof version, "PnetCDF %s", number);
   return run_cases(argc, argv, cases, ".nc", version);
 }

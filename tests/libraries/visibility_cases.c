@@ -59,5 +59,5 @@ int main(int argc, char** argv) {
       {"independent_on_nfs", write_at_once, read_pieces},
       {NULL, NULL, NULL},
   };
-  return run_cases(argc, argv, cases, ".dat", "MPI-IO as HDF5 1.14 asks for it");
+  return run_cases(argc, argv, cases, ".dat", "HDF5's rule for NFS");
 }
