@@ -48,9 +48,13 @@ struct File::State {
   layout::FileView view;
   bool view_regular = true;
 
-  // Guards what independent writes of several threads share.
+  // A collective write waits for other ranks, and these may wait for an independent write of this
+  // one: so each kind has a lock of its own.
+  std::mutex together, by_itself;
+  // Guards what both note down; held for no longer than that.
   std::mutex mutex;
   FileNotes notes;
+  exec::Spent spent_together, spent_alone;
   bool others_wrote = false;
 
   std::string open_here();
@@ -229,18 +233,23 @@ exec::Pipeline::Policy File::State::policy() const {
 WriteResult File::write_all(const Write& write) {
   State& s = *state_;
   const double begin_s = now_s();
-  const std::lock_guard lock(s.mutex);
+  const std::lock_guard one_at_a_time(s.together);
   const exec::WriteRequest r = s.request(write);
-  return s.account(write, r.range.size(), s.pipeline->write_all(r, s.policy()), begin_s);
+  const exec::WriteOutcome outcome = s.pipeline->write_all(r, s.policy());
+  const std::lock_guard lock(s.mutex);
+  s.spent_together = s.pipeline->spent_together();
+  return s.account(write, r.range.size(), outcome, begin_s);
 }
 
 WriteResult File::write(const Write& write) {
   State& s = *state_;
   const double begin_s = now_s();
-  const std::lock_guard lock(s.mutex);
+  const std::lock_guard one_at_a_time(s.by_itself);
   const exec::WriteRequest r = s.request(write);
   exec::WriteOutcome outcome = s.pipeline->write_alone(r);
   outcome.algorithm = plan::find_algorithm("individual");
+  const std::lock_guard lock(s.mutex);
+  s.spent_alone = s.pipeline->spent_alone();
   return s.account(write, r.range.size(), outcome, begin_s);
 }
 
@@ -362,7 +371,8 @@ ErrorClass File::close(FileReport& report) {
   const Result<void> agreed = comm::agree(*s.comm, mine);
   if (!agreed) ++c.errors;
   c.close_ns += ns(now_s() - begin_s);
-  if (s.pipeline) s.notes.take(s.pipeline->times(), s.pipeline->traffic());
+  s.notes.take(s.spent_together.times + s.spent_alone.times,
+               s.spent_together.traffic + s.spent_alone.traffic);
   report = merge(*s.comm, s.notes, describe(s.info, s.file_system));
   report.closed = true;
   return agreed ? ErrorClass::none : agreed.error().error_class;
@@ -372,7 +382,8 @@ FileReport File::snapshot() const {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   FileNotes notes = s.notes;
-  if (s.pipeline) notes.take(s.pipeline->times(), s.pipeline->traffic());
+  notes.take(s.spent_together.times + s.spent_alone.times,
+             s.spent_together.traffic + s.spent_alone.traffic);
   return local_report(notes, describe(s.info, s.file_system));
 }
 

@@ -2,7 +2,9 @@
 // knows comm::Comm and not MPI's C signatures; src/pmpi translates. The MPI library keeps the
 // individual file pointer: the engine is told where to write.
 //
-// Collective calls must be made by every rank of the file's communicator.
+// Collective calls must be made by every rank of the file's communicator. Threads: independent
+// writes may be made while another thread is in a collective call, and do not wait for it; what
+// changes the view, closes or opens is called by one thread while no other uses the file.
 #pragma once
 
 #include <memory>

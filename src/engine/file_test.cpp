@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "comm/thread_comm.hpp"
 #include "io/faulty.hpp"
@@ -119,6 +122,44 @@ TEST(File, ChoosesByTheRuleWhoShuffles) {
                 (std::map<std::string, int64_t>{{"individual", 2}, {"two_phase", 2}}));
     }
   });
+}
+
+// Rank 1 enters the collective write only when rank 0, which is in it, has written by itself in
+// another thread: who holds one lock through both never ends.
+TEST(File, AnIndependentWriteDoesNotWaitForACollectiveOne) {
+  const io::TemporaryFile file;
+  std::atomic<bool> entering = false, written = false;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method = *parse_method("two_phase(writers=2, cycle=4KiB)");
+    info.config.verify = true;
+    auto f = open(comm, info);
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    const std::vector<char> data(5000, char('a' + comm.rank())), own(1000, 'z');
+    std::thread other;
+    if (comm.rank() == 0) {
+      other = std::thread([&] {
+        while (!entering) std::this_thread::yield();
+        EXPECT_EQ(f->write(write_of(own, 20000)).agreed, ErrorClass::none);
+        written = true;
+      });
+      entering = true;
+    } else {
+      while (!written) std::this_thread::yield();
+    }
+    EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 5000)).agreed, ErrorClass::none);
+    if (other.joinable()) other.join();
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.sum.engine_bytes, 11000);
+      EXPECT_EQ(report.verified_bytes, 11000);
+      EXPECT_GE(report.sum.file_writes, 3);
+    }
+  });
+  const std::vector<std::byte> bytes = file.contents();
+  ASSERT_EQ(bytes.size(), 21000u);
+  EXPECT_EQ(std::count(bytes.begin() + 20000, bytes.end(), std::byte('z')), 1000);
 }
 
 TEST(File, PassesThroughWhenRanksAreConfiguredDifferently) {

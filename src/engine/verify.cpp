@@ -41,6 +41,7 @@ int64_t pread_fully(int fd, std::span<std::byte> into, Off offset) {
 }  // namespace
 
 void Verifier::writing(Off offset, std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), size_t(kPieceBytes)));
     forget({offset, offset + int64_t(piece.size())});
@@ -53,7 +54,10 @@ void Verifier::writing(Off offset, std::span<const std::byte> bytes) {
   }
 }
 
-void Verifier::missed(Extent e) { forget(e); }
+void Verifier::missed(Extent e) {
+  const std::lock_guard lock(mutex_);
+  forget(e);
+}
 
 void Verifier::forget(Extent e) {
   auto it = pieces_.upper_bound(e.begin);

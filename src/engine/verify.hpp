@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ class Verifier final : public exec::WriteObserver {
   bool covers(Extent e) const;
   std::vector<Extent> read_back(const std::string& path, Verification& v) const;
 
+  std::mutex mutex_;  // writing and missed come from two threads
   std::map<Off, Piece> pieces_;
   int64_t unverified_bytes_ = 0;
 };

@@ -49,7 +49,7 @@ void run_rank(comm::Comm& comm, const Variant& v, const std::string& path, const
   WriteRequest request{&c.view,       c.range,        c.memory.data(),
                        c.memory_type, c.memory_count, ErrorClass::none};
   for (int again = 0; again < 2; ++again) {  // the second time peers know each other's trees
-    const int64_t described = pipeline.traffic().descriptions;
+    const int64_t described = pipeline.spent_together().traffic.descriptions;
     const WriteOutcome out = v.collective
                                  ? pipeline.write_all(request, {v.algorithm, v.parameters, nullptr})
                                  : pipeline.write_alone(request);
@@ -58,7 +58,7 @@ void run_rank(comm::Comm& comm, const Variant& v, const std::string& path, const
     if (out.agreed != ErrorClass::none) ++totals.errors;
     if (v.collective && out.algorithm != v.algorithm) ++totals.other_algorithm;
     if (again == 1) {
-      EXPECT_EQ(pipeline.traffic().descriptions, described);
+      EXPECT_EQ(pipeline.spent_together().traffic.descriptions, described);
     }
   }
   EXPECT_TRUE((*file)->close());

@@ -70,7 +70,7 @@ struct Pipeline::State {
         transfers(c.transfers()) {}
 
   WriteOutcome write_all(const WriteRequest& request, const Policy& policy);
-  WriteOutcome alone(const WriteRequest& request);
+  WriteOutcome alone(const WriteRequest& request, AlignedBuffer& buffer, Spent& spent);
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
@@ -97,10 +97,11 @@ struct Pipeline::State {
   ExchangePools pools;
   Peers peers;
   layout::Coverage coverage;
-  AlignedBuffer staging;
   WriteObserver* observer = nullptr;
-  PhaseTimes times;
-  Traffic traffic;
+  AlignedBuffer staging, staging_alone;
+  Spent together, by_itself;
+  PhaseTimes& times = together.times;
+  Traffic& traffic = together.traffic;
   Hash described_shape = 0;
   uint32_t described_bytes = 0;
 
@@ -124,7 +125,7 @@ WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Polic
   const plan::Algorithm& algorithm =
       policy.algorithm != nullptr ? *policy.algorithm : policy.decide(crowd, team, geometry);
   if (!algorithm.exchanges) {
-    WriteOutcome outcome = alone(request);
+    WriteOutcome outcome = alone(request, staging, together);
     if (Result<void> agreed =
             comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>());
         !agreed)
@@ -221,7 +222,7 @@ void Pipeline::State::fill_and_write(const CollectiveCall& call, int cycle, Slic
   run_cycle(call, cycle, slices, &page);
   if (page.lease != nullptr) return submit(cycle, *lease);
   const Error error = lease ? ready.error() : lease.error();
-  if (lease) file.submit(*lease, {}), (void)file.reap();
+  if (lease) file.submit(*lease, {});
   record_fault(cycle, where, {error, where.begin});
 }
 
@@ -305,7 +306,8 @@ int64_t Pipeline::State::common_granule(const CollectiveCall& call) const {
   return g;
 }
 
-WriteOutcome Pipeline::State::alone(const WriteRequest& request) {
+WriteOutcome Pipeline::State::alone(const WriteRequest& request, AlignedBuffer& buffer,
+                                    Spent& spent) {
   WriteOutcome outcome;
   if (request.argument_error != ErrorClass::none) {
     outcome.agreed = request.argument_error;
@@ -313,8 +315,8 @@ WriteOutcome Pipeline::State::alone(const WriteRequest& request) {
     return outcome;
   }
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
-  return exec::write_alone({file, staging, observer, times, traffic}, *request.view, request.range,
-                           data);
+  return exec::write_alone({file, buffer, observer, spent.times, spent.traffic}, *request.view,
+                           request.range, data);
 }
 
 // --- The public face ---
@@ -331,9 +333,11 @@ WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& poli
     abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
   }
 }
-WriteOutcome Pipeline::write_alone(const WriteRequest& request) { return state_->alone(request); }
+WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
+  return state_->alone(request, state_->staging_alone, state_->by_itself);
+}
 void Pipeline::set_observer(WriteObserver* observer) noexcept { state_->observer = observer; }
-const PhaseTimes& Pipeline::times() const noexcept { return state_->times; }
-const Traffic& Pipeline::traffic() const noexcept { return state_->traffic; }
+const Spent& Pipeline::spent_together() const noexcept { return state_->together; }
+const Spent& Pipeline::spent_alone() const noexcept { return state_->by_itself; }
 
 }  // namespace penstock::exec

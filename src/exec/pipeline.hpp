@@ -35,6 +35,11 @@ struct WriteRequest {
 
 struct PhaseTimes {  // seconds
   double plan_s = 0, pack_s = 0, exchange_s = 0, write_s = 0;
+
+  friend PhaseTimes operator+(const PhaseTimes& a, const PhaseTimes& b) {
+    return {a.plan_s + b.plan_s, a.pack_s + b.pack_s, a.exchange_s + b.exchange_s,
+            a.write_s + b.write_s};
+  }
 };
 
 struct WriteOutcome {
@@ -47,9 +52,20 @@ struct WriteOutcome {
 
 struct Traffic {  // counts do not depend on the machine: tests assert on them
   int64_t messages = 0, message_bytes = 0, writes = 0, cycles = 0, descriptions = 0;
+
+  friend Traffic operator+(const Traffic& a, const Traffic& b) {
+    return {a.messages + b.messages, a.message_bytes + b.message_bytes, a.writes + b.writes,
+            a.cycles + b.cycles, a.descriptions + b.descriptions};
+  }
 };
 
-// Told of all bytes that this rank writes: for --verify.
+// Totals of one way to write.
+struct Spent {
+  PhaseTimes times;
+  Traffic traffic;
+};
+
+// Told of all bytes that this rank writes, by two threads at once perhaps: for --verify.
 class WriteObserver {
  public:
   virtual ~WriteObserver() = default;
@@ -57,7 +73,8 @@ class WriteObserver {
   virtual void missed(Extent e) = 0;  // may not have entered the file after all
 };
 
-// What a file keeps between collective calls: warm buffers and the peers' views.
+// What a file keeps between collective calls: warm buffers and the peers' views. A thread may be in
+// write_all while another is in write_alone; never two in the same one.
 class Pipeline {
  public:
   // Which algorithm a collective call runs.
@@ -79,8 +96,8 @@ class Pipeline {
   WriteOutcome write_alone(const WriteRequest& request);
 
   void set_observer(WriteObserver* observer) noexcept;
-  const PhaseTimes& times() const noexcept;
-  const Traffic& traffic() const noexcept;
+  const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it
+  const Spent& spent_alone() const noexcept;     // by write_alone; likewise
 
  private:
   struct State;

@@ -6,9 +6,9 @@
 namespace penstock::io {
 
 Off FaultyFile::first_refused(Extent e) {
-  ++writes_;
+  const int number = ++writes_;
   if (plan_.write_errno == 0) return e.end;
-  if (writes_ == plan_.nth_write) return std::min(e.end - 1, e.begin + plan_.bytes_before_fault);
+  if (number == plan_.nth_write) return std::min(e.end - 1, e.begin + plan_.bytes_before_fault);
   return e.contains(plan_.at_offset) ? plan_.at_offset : e.end;
 }
 

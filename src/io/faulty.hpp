@@ -2,6 +2,7 @@
 // fails or a certain byte cannot be written, sync fails, close fails.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <limits>
 #include <memory>
@@ -49,7 +50,7 @@ class FaultyFile final : public MechanismFile {
 
   std::unique_ptr<MechanismFile> inner_;
   FaultPlan plan_;
-  int writes_ = 0;
+  std::atomic<int> writes_ = 0;
   bool closed_ = false;
   std::deque<Submission> submitted_;
 };

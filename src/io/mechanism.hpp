@@ -37,7 +37,8 @@ struct Fault {
 
 enum class SyncKind : uint8_t { data, full };  // fdatasync, fsync
 
-// An open file. Used by one thread at a time. Destroying it without close() discards errors, so
+// An open file. Used by one thread at a time, but that write() and sync() may be called while
+// another thread is in lease, submit or reap. Destroying it without close() discards errors, so
 // nobody does. After a fault the object stays usable: later submissions are tried anew.
 class MechanismFile {
  public:

@@ -154,7 +154,7 @@ void Job::tick() {
 std::vector<engine::FileReport> Job::snapshots() const {
   std::vector<engine::FileReport> reports;
   for (const OpenFilePtr& file : open_files().all()) {
-    const std::unique_lock lock(file->mutex, std::try_to_lock);
+    const std::unique_lock lock(file->together, std::try_to_lock);
     if (!lock || file->reported) continue;
     if (file->file->comm().rank() == 0) reports.push_back(file->file->snapshot());
   }
@@ -201,7 +201,7 @@ void Job::say_summary() const {
 // Nobody closes these collectively any more, so each rank reports its own part.
 void Job::take_open_files() {
   for (const OpenFilePtr& file : open_files().all()) {
-    const std::lock_guard lock(file->mutex);
+    const std::scoped_lock lock(file->together, file->alone);
     (void)file->file->flush();  // a failure is counted and noted by the file itself
     log_->add(file->file->snapshot());
     file->reported = true;

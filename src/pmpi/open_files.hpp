@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -36,14 +37,17 @@ struct Served {
 };
 
 struct OpenFile {
-  // One call at a time per file. Recursive: an error handler may call on its own file.
-  std::recursive_mutex mutex;
+  // One call at a time of each kind: collective calls wait for other ranks, which may wait for an
+  // independent call of another thread of this one. Who needs both takes `together` first.
+  // Recursive: an error handler may call on its own file.
+  std::recursive_mutex together;
+  std::recursive_mutex alone;  // guards the individual pointer too
   std::unique_ptr<engine::File> file;
   std::string path;
   bool writable = false;
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
-  bool wrote_outside = false;  // the library itself wrote since the last sync
+  std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;
   std::optional<Served> split;  // of a split collective write that was begun and not ended
 };

@@ -95,7 +95,10 @@ int pass_counted(int entry, const Words& words, OpenFile& file) {
   const int rc = call_real(entry, call.words());
   const double elapsed_s = now_s() - begin_s;
   if (is_write(facts)) file.wrote_outside = true;
-  if (moves_pointer(facts)) file.pointer.forget();
+  if (moves_pointer(facts)) {
+    const std::lock_guard lock(file.alone);
+    file.pointer.forget();
+  }
   file.file->passed_through(kind_passed(facts), rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
                             facts.name.data(), rc != MPI_SUCCESS);
   return rc;
@@ -127,11 +130,17 @@ engine::CallKind kind_of(const EntryFacts& facts) noexcept {
   return has("_at") ? CallKind::write_at : CallKind::write;
 }
 
+// Whether other ranks have to make this call too, so that it may wait for them.
+static bool is_collective(const EntryFacts& facts) noexcept {
+  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
+  return has("_all") || has("_ordered") || facts.treatment == Treatment::FLUSH;
+}
+
 int pass(int entry, const Words& words) {
   const EntryFacts& facts = kEntries[size_t(entry)];
   const OpenFilePtr file = open_files().find(from_word<MPI_File>(words[0]));
   if (file == nullptr) return call_real(entry, words);
-  const std::lock_guard lock(file->mutex);
+  const std::lock_guard lock(is_collective(facts) ? file->together : file->alone);
   stop_if_required(facts, *file);
   if (const ErrorClass flushed = file->file->flush(); flushed != ErrorClass::none) {
     return raise(from_word<MPI_File>(words[0]), mpi_class(flushed));

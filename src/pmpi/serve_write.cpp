@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <cstddef>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -84,8 +85,9 @@ void advance(const WriteArguments& a, OpenFile& file) {
 }
 
 // Where the write ends in the view's stream. Wrong arguments end nowhere: they are told off later.
-int64_t end_bytes(const WriteArguments& a, const OpenFile& file, Pointer pointer) {
+int64_t end_bytes(const WriteArguments& a, OpenFile& file, Pointer pointer) {
   if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return 0;
+  const std::lock_guard lock(file.alone);
   const MPI_Offset from = pointer == Pointer::given ? a.offset : position_of(a.handle, file);
   MPI_Count size = 0;
   PMPI_Type_size_x(a.type, &size);
@@ -112,6 +114,7 @@ bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together t
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
                    Together together) {
   if (pointer == Pointer::individual) {
+    const std::lock_guard lock(file.alone);
     a.offset = position_of(a.handle, file);
     // Before an error is raised, so that a handler finds the pointer where it will be.
     if (a.offset >= 0) advance(a, file);

@@ -24,7 +24,7 @@ struct WriteArguments {
 enum class Pointer : uint8_t { given, individual };
 enum class Together : uint8_t { no, yes };  // whether all ranks of the file are in this call
 
-// REQUIRES that the engine serves this kind of call on this file, and the file's mutex. The
+// REQUIRES that the engine serves this kind of call on this file, and the lock of its kind. The
 // individual pointer, where it is used, has moved when this returns, by what was asked for.
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
                    Together together);
@@ -45,7 +45,7 @@ int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Poin
   return protect(kEntries[size_t(entry)].name.data(), [&] {
     const OpenFilePtr file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
-    const std::lock_guard lock(file->mutex);
+    const std::lock_guard lock(together == Together::yes ? file->together : file->alone);
     if (!serves(a, *file, pointer, together)) return pass(entry, as_given);
     const int rc = serve(*file);
     job().tick();

@@ -107,7 +107,7 @@ int take_close(MPI_File* handle) {
   return protect("close", [&] {
     const OpenFilePtr file = handle != nullptr ? open_files().extract(*handle) : nullptr;
     if (file == nullptr) return PENSTOCK_REAL(close)(handle);
-    const std::lock_guard lock(file->mutex);
+    const std::scoped_lock lock(file->together, file->alone);
     return close_both(handle, *file);
   });
 }

@@ -27,7 +27,7 @@ int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* statu
   return protect(name, [&] {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
-    const std::lock_guard lock(file->mutex);
+    const std::lock_guard lock(file->together);
     if (!file->split) return real(handle, buffer, status);
     const Served served = *std::exchange(file->split, std::nullopt);
     set_status(status, served.bytes);

@@ -77,7 +77,7 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
     const int rc = PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return rc;
-    const std::lock_guard lock(file->mutex);
+    const std::scoped_lock lock(file->together, file->alone);
     View view = rc == MPI_SUCCESS ? make_view(displacement, etype, filetype, datarep)
                                   : unserved("MPI_File_set_view failed");
     file->view_is_empty = view.is_empty;
@@ -95,7 +95,7 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
     const OpenFilePtr file = open_files().find(handle);
     const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
     if (file == nullptr) return rc;
-    const std::lock_guard lock(file->mutex);
+    const std::lock_guard lock(file->alone);
     const auto before = file->pointer.known();
     file->pointer.forget();  // MPI_SEEK_END: the library knows where the end is
     if (rc == MPI_SUCCESS && whence == MPI_SEEK_SET) file->pointer.set(offset);
@@ -109,7 +109,7 @@ int take_get_position(MPI_File handle, MPI_Offset* offset) {
     const OpenFilePtr file = open_files().find(handle);
     const int rc = PENSTOCK_REAL(get_position)(handle, offset);
     if (rc != MPI_SUCCESS || file == nullptr) return rc;
-    const std::lock_guard lock(file->mutex);
+    const std::lock_guard lock(file->alone);
     if (const auto known = file->pointer.known()) *offset = *known;
     return rc;
   });
@@ -119,7 +119,7 @@ int take_set_atomicity(MPI_File handle, int flag) {
   return protect("set_atomicity", [&] {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
-    const std::lock_guard lock(file->mutex);
+    const std::scoped_lock lock(file->together, file->alone);
     const ErrorClass flushed = file->file->flush();
     const int rc = PENSTOCK_REAL(set_atomicity)(handle, flag);
     // What the library says now is the truth, whether its call succeeded or not.
@@ -153,7 +153,7 @@ int take_sync(MPI_File handle) {
   return protect("sync", [&] {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(sync)(handle);
-    const std::lock_guard lock(file->mutex);
+    const std::lock_guard lock(file->together);
     const int rc = sync_both(handle, *file);
     job().tick();
     return rc;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -104,6 +105,31 @@ void threads(World& w) {
   }
 }
 
+// Rank 0 is in a collective write; the others come only when a second thread of rank 0 has written
+// by itself through the same handle. Only under Penstock: ROMIO has one lock for all.
+void meanwhile(World& w) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("meanwhile"));
+  Report report(MPI_COMM_WORLD);
+  std::thread other;
+  int token = 0;
+  if (w.rank() == 0) {
+    other = std::thread([&] {
+      World mine{report, w.directory, w.bytes};
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      write_block(mine, file, w.ranks() * 1000, 500, false);
+      for (int r = 1; r < w.ranks(); ++r) MPI_Send(&token, 1, MPI_INT, r, 7, MPI_COMM_WORLD);
+    });
+  } else {
+    MPI_Recv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  write_block(w, file, w.rank() * 1000, 1000, true);
+  if (other.joinable()) other.join();
+  w.report.absorb(report);
+  w.report.expect_success(MPI_File_close(&file), "close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect_file(w, w.path("meanwhile"), w.ranks() * 1000 + 500);
+}
+
 void sub_communicators(World& w) {
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, w.rank() % 2, -w.rank(), &half);
@@ -182,6 +208,7 @@ constexpr struct {
                  {"late_ranks", late_ranks},
                  {"empty_rank", empty_rank},
                  {"threads", threads},
+                 {"meanwhile", meanwhile},
                  {"sub_communicators", sub_communicators},
                  {"opened_twice", opened_twice},
                  {"freed_early", freed_early},
@@ -194,7 +221,8 @@ int main(int argc, char** argv) {
   using namespace suite;
   const std::string name = argc > 1 ? argv[1] : "";
   int provided = 0;
-  const int wanted = name == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  const bool threaded = name == "threads" || name == "meanwhile";
+  const int wanted = threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, wanted, &provided);
   if (provided < wanted) {
     std::printf("skip: this MPI library gives no MPI_THREAD_MULTIPLE\n");

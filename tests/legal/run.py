@@ -50,6 +50,8 @@ PROGRAMS = [
     Program("empty_rank", 8),
     Program("empty_rank", 16),
     Program("threads", 2),
+    Program("meanwhile", 2),
+    Program("meanwhile", 3),
     Program("sub_communicators", 4),
     Program("opened_twice", 2),
     Program("freed_early", 3),
