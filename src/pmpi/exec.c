@@ -245,25 +245,25 @@ static const char* why_not(const char* path, const struct program_file* file) {
   static char text[512];
   struct stat st;
   if (stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0) {
-    return "set-user-id programs take no preloaded library; it runs without Penstock";
+    return "set-user-id programs take no preloaded library";
   }
   if (getxattr(path, "security.capability", NULL, 0) > 0) {
-    return "programs with file capabilities take no preloaded library; it runs without Penstock";
+    return "programs with file capabilities take no preloaded library";
   }
   if (file->is_elf && file->is_static) {
     return file->has_own_mpi
-               ? "statically linked: no library can be put before its MPI; it runs without "
-                 "Penstock. Link it with the shared MPI library (no -static)"
-               : "statically linked programs take no preloaded library; it runs without Penstock";
+               ? "statically linked: no library can be put before its MPI (link it with the shared "
+                 "MPI library, no -static)"
+               : "statically linked programs take no preloaded library";
   }
   if (file->has_own_mpi) {
-    return "its MPI library is linked statically, so its calls cannot be taken over; it runs "
-           "without Penstock. Link it with the shared MPI library";
+    return "its MPI library is linked statically, so its calls cannot be taken over (link it with "
+           "the shared MPI library)";
   }
   if (file->flavour == FLAVOUR_OTHER && asked_flavour == FLAVOUR_UNKNOWN) {
     snprintf(text, sizeof text,
              "needs %s, an MPI library that Penstock has no build for (it has MPICH from 4.0 and "
-             "Intel MPI, Open MPI 4 and 5, and the standard ABI); it runs without Penstock",
+             "Intel MPI, Open MPI 4 and 5, and the standard ABI)",
              file->library);
     return text;
   }
@@ -300,8 +300,8 @@ static enum mpi_flavour flavour_for(const struct program_file* file, const char*
   if (flavour == FLAVOUR_UNKNOWN) flavour = flavour_of_launcher();
   if (flavour == FLAVOUR_UNKNOWN) {
     die(2,
-        "which MPI? Neither the program nor the launcher tells: say --mpi mpich, --mpi openmpi or "
-        "--mpi abi",
+        "which MPI? Neither the program nor the launcher tells: start it by its MPI's mpiexec, or "
+        "say penstock-exec --mpi mpich (openmpi, abi)",
         path);
   }
   return flavour;
@@ -334,8 +334,10 @@ static void set_up(const char* path) {
   const char* reason = why_not(path, &file);
   if (reason != NULL) {
     const char* require = getenv("PENSTOCK_REQUIRE");
-    fprintf(stderr, "penstock-exec: %s: %s\n", path, reason);
-    if (require != NULL && strcmp(require, "1") == 0) exit(2);
+    const int stops = require != NULL && strcmp(require, "1") == 0;
+    fprintf(stderr, "penstock-exec: %s: %s; %s\n", path, reason,
+            stops ? "not started, since --require is given" : "it runs without Penstock");
+    if (stops) exit(2);
     return;
   }
   warn_of_launcher(&file, path);
@@ -371,6 +373,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   execvp(command[0], command);
-  die(errno == ENOENT ? 127 : 126, strerror(errno), command[0]);
+  die(errno == ENOENT ? 127 : 126,
+      errno == EACCES ? "may not be executed (chmod +x)" : strerror(errno), command[0]);
   return 126;
 }
