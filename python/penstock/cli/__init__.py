@@ -67,5 +67,6 @@ def main() -> None:
 
 
 def _fail(error: errors.PenstockError, exit_code: int) -> None:
-    typer.echo(f"penstock: {error}", err=True)
+    refused = error.strerror if isinstance(error, OSError) else None  # without "[Errno 2]"
+    typer.echo(f"penstock: {refused or error}", err=True)
     sys.exit(exit_code)
