@@ -290,7 +290,8 @@ static int is_off(void) {
   const char* method = getenv("PENSTOCK_METHOD");
   const char* disable = getenv("PENSTOCK_DISABLE");
   return (method != NULL && strcmp(method, "off") == 0) ||
-         (disable != NULL && *disable != '\0' && strcmp(disable, "0") != 0);
+         (disable != NULL && *disable != '\0' && strcmp(disable, "0") != 0 &&
+          strcmp(disable, "false") != 0);
 }
 
 /* What was asked for, else what the program needs, else what started it. */

@@ -39,9 +39,10 @@ static const char* const names[PENSTOCK_ENTRIES] = {
 #include "pmpi/entry_points.def"
     "PMPI_Finalize"};
 
+/* The words of the configuration; what is neither counts as set, and the engine complains of it. */
 static int is_set(const char* variable) {
   const char* value = getenv(variable);
-  return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
+  return value != NULL && *value != '\0' && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
 }
 
 static int is_switched_off(void) {
