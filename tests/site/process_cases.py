@@ -1,0 +1,210 @@
+"""What a process must look like afterwards: exactly as without Penstock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from place import RANKS, NotHereError, Options, Place, needs
+
+# What penstock-exec sets for the program, and nothing else (docs/safety.md).
+OWN_VARIABLES = {
+    "LD_PRELOAD",
+    "PENSTOCK_LOG_DIR",
+    "PENSTOCK_METHOD",
+    "PENSTOCK_OPTIONS",
+    "PENSTOCK_REQUIRE",
+}
+
+
+def lines_of(place: Place, how: str, suffix: str) -> list[str]:
+    """A rank's own record; its directory's name is that of the case in both runs."""
+    directory = place.directory_of(how)
+    lines = []
+    for rank in range(RANKS):
+        path = directory / f"out.{suffix}.{rank}"
+        text = path.read_text(errors="replace") if path.exists() else "nothing was written"
+        lines += [f"rank {rank} {x}" for x in text.replace(str(directory), "DIR").splitlines()]
+    return sorted(lines)
+
+
+def compare(place: Place, what: str, options: Options) -> None:
+    place.must_be_content(place.alone(what, "@/out", options=options), "alone")
+    place.must_serve(place.served(what, "@/out", options=options))
+
+
+def state_is_left_alone(place: Place) -> None:
+    """Signals, locale, limits, umask and the like, between and after MPI-IO calls."""
+    compare_state(place, Options(environment={"LC_ALL": "C.UTF-8"}))
+
+
+def compare_state(place: Place, options: Options) -> None:
+    compare(place, "state", options)
+    state = {how: lines_of(place, how, "state") for how in ("alone", "served")}
+    names = {
+        how: {x.split(" variable ")[1] for x in lines if " variable " in x and x.count(" ") == 3}
+        for how, lines in state.items()
+    }
+    more = names["served"] - names["alone"] - OWN_VARIABLES
+    place.must(not more, f"variables that nobody documents: {sorted(more)}")
+    place.must(not names["alone"] - names["served"], "variables are taken from the program")
+    rest = {how: [x for x in lines if " variable " not in x] for how, lines in state.items()}
+    place.must(len(rest["alone"]) > 100, f"only {len(rest['alone'])} lines were compared")
+    place.must_be_same("states", rest["alone"], rest["served"])
+
+
+def decimal_comma(place: Place) -> None:
+    """A locale whose decimal sign is a comma stays, and gets into no number of the log."""
+    needs("localedef")
+    locales = place.directory / "locales"
+    locales.mkdir()
+    command = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(locales / "de_DE.UTF-8")]
+    made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if not (locales / "de_DE.UTF-8").is_dir():
+        raise NotHereError(f"localedef: {made.stderr.splitlines()[:1]}")
+    variables = {"LOCPATH": str(locales), "LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de"}
+    compare_state(place, Options(environment=variables))
+    served = lines_of(place, "served", "state")
+    place.must(any("0.5 is 0,5" in x for x in served), "the locale was not in force")
+    said = place.last.errors if place.last is not None else ""
+    place.must("penstock: 7.8 KiB by engine" in said, f"a number obeys the locale: {said!r}")
+
+
+def children_get_no_descriptor(place: Place) -> None:
+    """By fork and exec, system, popen and posix_spawn, while the file is open."""
+    compare(place, "children", Options())
+    alone, served = (lines_of(place, how, "children") for how in ("alone", "served"))
+    place.must_be_same("descriptors of children", alone, served)
+
+
+def descriptors_are_given_back(place: Place) -> None:
+    compare(place, "state", Options())
+    closed = {
+        how: [x for x in lines_of(place, how, "state") if " descriptor " in x]
+        for how in ("alone", "served")
+    }
+    place.must_be_same("descriptors after the close", closed["alone"], closed["served"])
+
+
+def forked_children_end_quietly(place: Place) -> None:
+    """A child that ends by _exit or exit writes no log, says nothing, and spoils no file."""
+    alone = place.alone("forks", "@/out")
+    served = place.served("forks", "@/out")
+    place.must_be_content(alone, "alone")
+    place.must_serve(served)
+    said = [x for x in served.errors.splitlines() if x.startswith("penstock:")]
+    place.must(len(said) == 1, f"one closing line, not {len(said)}: {said}")
+    place.must(len(served.logs) == 1, f"one log, not {len(served.logs)}")
+
+
+def another_preload_stays(place: Place) -> None:
+    """A tool's own library is loaded too, behind Penstock's."""
+    source, library = place.directory / "tool.c", place.directory / "tool.so"
+    source.write_text(
+        "#include <stdio.h>\n#include <stdlib.h>\n"
+        "__attribute__((constructor)) static void hello(void) {\n"
+        '  if (getenv("TOOL_HELLO")) fprintf(stderr, "tool is here\\n");\n}\n'
+    )
+    command = ["cc", "-shared", "-fPIC", str(source), "-o", str(library)]
+    subprocess.run(command, check=True, timeout=60)
+    wrap = ["env", f"LD_PRELOAD={library}", "TOOL_HELLO=1"]
+    out = place.served("write", "@/out", options=Options(wrap=wrap))
+    place.must_serve(out)
+    here = out.errors.count("tool is here")
+    place.must(here >= RANKS, f"the tool's library is loaded in {here} processes, not {RANKS}")
+
+
+def closed_standard_streams(place: Place) -> None:
+    """Descriptors 0 to 2 may then be the program's files: no message goes there."""
+    wrap = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
+    options = Options(wrap=wrap)
+    alone = place.alone("state", "@/out", options=options)
+    served = place.served("state", "@/out", options=options)
+    place.must(not served.hung, "hangs")
+    place.must(alone.code == served.code, f"exit code {served.code}, alone {alone.code}")
+    data = {how: (place.directory_of(how) / "out") for how in ("alone", "served")}
+    for how, path in data.items():
+        have = path.read_bytes() if path.exists() else b""
+        want = bytes(i % 251 for i in range(4000 * RANKS))
+        place.must(have == want, f"{how}: the file has {len(have)} bytes, or wrong ones")
+    strangers = [x.name for x in place.directory_of("served").iterdir()]
+    place.must(len(strangers) == 1 + RANKS, f"files are left: {strangers}")
+    place.must(bool(served.logs), "no job log")
+
+
+def few_descriptors(place: Place) -> None:
+    """With K descriptors free a job ends as it does alone, for each K."""
+    for free in range(4):
+        options = Options(require=False)
+        word, file = f"few-{free}", f"@/out{free}"
+        alone = place.alone(word, file, options=options)
+        served = place.served(word, file, options=options)
+        place.must(not served.hung, f"{word}: hangs")
+        told = [
+            sorted(x for x in out.output.splitlines() if x.startswith("few"))
+            for out in (alone, served)
+        ]
+        place.must(bool(told[0]) or alone.code != 0, f"{word}: alone says nothing, and exits by 0")
+        place.must_be_same(word, *told)
+        place.must(alone.code == served.code, f"{word}: {served.code}, alone {alone.code}")
+
+
+def a_killed_rank_ends_the_job(place: Place) -> None:
+    """The launcher ends the job as ever; the log stays readable and says running."""
+    alone, served = (start("killed", "@/out") for start in (place.alone, place.served))
+    place.must(not served.hung and not alone.hung, "hangs")
+    place.must(served.code != 0, "exit code 0")
+    place.must(served.code == alone.code, f"exit code {served.code}, alone {alone.code}")
+    states = [log["state"] for log in served.logs]
+    place.must(states == ["running"], f"states of the logs: {states}")
+
+
+def secure_execution(place: Place) -> None:
+    """The loader drops preloads of programs that gain privileges: penstock-exec says so."""
+    if os.geteuid() != 0:
+        raise NotHereError("only root can give privileges to a program")
+    for name, arrange, said in (
+        ("setuid", ["chmod", "4755"], "set-user-id programs take no preloaded library"),
+        (
+            "capable",
+            [needs("setcap"), "cap_net_raw+ep"],
+            "programs with file capabilities take no preloaded library",
+        ),
+    ):
+        copy = place.directory / name
+        shutil.copy(place.site.program, copy)
+        done = subprocess.run([*arrange, str(copy)], capture_output=True, check=False, timeout=20)
+        if done.returncode != 0:
+            raise NotHereError(f"{' '.join(arrange)} is not possible here")
+        must_run_unserved(place, copy, said)
+
+
+def must_run_unserved(place: Place, program: Path, said: str) -> None:
+    command = [needs("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"]
+    command += [str(place.site.bench.penstock_exec), "--method", "two_phase"]
+    env = {"PATH": os.environ["PATH"]} | place.site.bench.mpi.environment()
+    for options, code in (([], 0), (["--require"], 2)):
+        words = [*command, *options, str(program), "descriptors"]
+        done = subprocess.run(
+            words, env=env, capture_output=True, text=True, timeout=30, check=False
+        )
+        what = f"{program.name} {options}"
+        place.must(done.returncode == code, f"{what}: exit code {done.returncode}, not {code}")
+        place.must(done.stderr.count(said) == 1, f"{what}: says {done.stderr!r}")
+        place.must(program.name in done.stderr, f"{what}: the program is not named")
+
+
+PROCESS_CASES = (
+    state_is_left_alone,
+    decimal_comma,
+    children_get_no_descriptor,
+    descriptors_are_given_back,
+    forked_children_end_quietly,
+    another_preload_stays,
+    closed_standard_streams,
+    few_descriptors,
+    a_killed_rank_ends_the_job,
+    secure_execution,
+)
