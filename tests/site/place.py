@@ -56,6 +56,7 @@ class Site:
     program: Path
     root: Path  # a directory that everybody may enter
     only: str = ""
+    spoiler: Path | None = None  # is preloaded into served jobs
 
     @contextmanager
     def place(self, case: str) -> Iterator[Place]:
@@ -65,18 +66,24 @@ class Site:
 
 
 @contextmanager
-def site(build: Path, mpi: Mpi, suite: Suite, only: str) -> Iterator[Site]:
-    """Copies what runs, and compiles the program."""
+def site(build: Path, mpi: Mpi, suite: Suite, only: str, *, spoiled: bool) -> Iterator[Site]:
+    """Copies what runs, and compiles the program; ``spoiled``: and spoiler.c."""
     with tempfile.TemporaryDirectory(prefix="penstock-site-") as directory:
         root = Path(directory)
         root.chmod(0o755)
         shutil.copytree(build / "native", root / "build" / "native")
-        program = root / "site"
-        command = [compiler(mpi), *WARNINGS, str(HERE / "site.c"), "-lm", "-o", str(program)]
-        made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-        if made.returncode != 0:
-            raise RuntimeError(f"{' '.join(command)}\n{made.stderr}")
-        yield Site(Bench(root / "build", mpi), suite, program, root, only)
+        program, spoiler = root / "site", root / "spoiler.so" if spoiled else None
+        build_program([compiler(mpi), str(HERE / "site.c"), "-lm", "-o", str(program)])
+        if spoiler is not None:
+            build_program(["cc", "-shared", "-fPIC", str(HERE / "spoiler.c"), "-o", str(spoiler)])
+        yield Site(Bench(root / "build", mpi), suite, program, root, only, spoiler)
+
+
+def build_program(command: list[str]) -> None:
+    command = [command[0], *WARNINGS, *command[1:]]
+    made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if made.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{made.stderr}")
 
 
 @dataclass
@@ -96,8 +103,10 @@ class Place:
 
     def start(self, how: str, words: Sequence[str], options: Options) -> Outcome:
         directory = self.directory_of(how)
-        penstock = None
+        penstock, wrap = None, [*options.wrap]
         if how != "alone":
+            spoiler = self.site.spoiler
+            wrap += ["env", f"LD_PRELOAD={spoiler}"] if spoiler is not None else []
             penstock = Penstock(TWO_PHASE, require=options.require, log_dir=options.log_dir)
         out = launch(
             self.site.bench,
@@ -105,7 +114,7 @@ class Place:
             [str(self.site.program), *(w.replace("@", str(directory)) for w in words)],
             penstock=penstock,
             before=options.before,
-            wrap=options.wrap,
+            wrap=wrap,
             environment=dict(options.environment),
             directory=directory,
             timeout_s=60,
