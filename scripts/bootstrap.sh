@@ -33,9 +33,9 @@ packages=(g++ gfortran cmake ninja-build make git ccache
   libgtest-dev librapidcheck-dev python3 python3-dev python3-venv)
 if [ "$tier" != build ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db lmod
-    libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools)
+    libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools python3-mpi4py python3-h5py-mpi)
 fi
-if [ "$tier" = full ]; then packages+=(g++-11 debootstrap libtool m4); fi
+if [ "$tier" = full ]; then packages+=(g++-11 debootstrap libtool autoconf automake m4); fi
 
 missing_packages() {
   local installed
