@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from skips import Case, Foreseen, read_foreseen, read_junit
+from skips import Case, Foreseen, read_foreseen, read_junit, read_suite
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "check"
@@ -35,11 +35,12 @@ JOBS = str(os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class Step:
-    """One command. Without a JUnit report it counts as one test."""
+    """One command. Without a report it counts as one test."""
 
     name: str
     command: list[str]
     junit: Path | None = None
+    is_suite: bool = False  # it prints its cases as tests/lib/run_mpi.py's Suite does
     needs: Path | None = None  # a path without which the step cannot be
     timeout_s: int = 1200
 
@@ -87,6 +88,12 @@ def ctest_step(name: str, preset: str, *arguments: str, timeout_s: int = 1200) -
     return Step(name, command, junit, timeout_s=timeout_s)
 
 
+def suite_step(name: str, script: str, *arguments: str) -> Step:
+    """A runner of ours that is no ctest case."""
+    command = [PYTHON, script, "--build", "build/release", *arguments]
+    return Step(name, command, is_suite=True)
+
+
 def source_steps() -> list[Step]:
     """What is read and not run."""
     sources = tracked("*.cpp", "*.hpp", "*.c", "*.h")
@@ -113,6 +120,9 @@ def quick_steps() -> list[Step]:
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         pytest_step("tutorial", "tests/tutorial"),
         pytest_step("install", "tests/install"),
+        suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
+        suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
+        suite_step("messages", "tests/messages/run.py", "--check"),
         Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400),
         ctest_step("layers under asan", "asan", "-j", JOBS, "-LE", "full"),
     ]
@@ -191,7 +201,11 @@ def run_step(step: Step, foreseen: list[Foreseen]) -> Outcome:
         return Outcome(failed=1, complaints=[f"{step.command[0]} is not there"])
     if step.needs is not None and not step.needs.exists():
         return Outcome(failed=1, complaints=[f"{step.needs.relative_to(ROOT)} is not there"])
-    if step.junit is None:
+    if step.is_suite:
+        good, seconds = run_command(step, log)
+        cases = read_suite(log.read_text(errors="replace"))
+        good = good and bool(cases)
+    elif step.junit is None:
         good, seconds = run_command(step, log)
         cases = [Case(step.name, "passed" if good else "failed")]
     else:

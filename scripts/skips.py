@@ -93,6 +93,23 @@ def spoken_reason(case: ElementTree.Element) -> str:
     return lines[0] if lines else ""
 
 
+def read_suite(output: str) -> list[Case]:
+    """The cases of a suite that prints its failures, its skips and the counts; none without counts.
+
+    Of what passed the output tells only how many.
+    """
+    counts = re.findall(r"^(.+): (\d+) passed, (\d+) failed, \d+ skipped", output, re.MULTILINE)
+    if not counts:
+        return []
+    name, passed, failed = counts[-1][0], int(counts[-1][1]), int(counts[-1][2])
+    cases = [Case(f"{name}.{i}", "passed") for i in range(passed)]
+    broken = re.findall(r"^FAILED (.+)$", output, re.MULTILINE)
+    broken += ["without a name"] * (failed - len(broken))
+    cases += [Case(f"{name}: {case}", "failed") for case in broken]
+    skips = re.findall(r"^SKIPPED (.+?): (.+)$", output, re.MULTILINE)
+    return cases + [Case(f"{name}: {case}", "skipped", why) for case, why in skips]
+
+
 def skips_inside(case: ElementTree.Element) -> list[Case]:
     """What a suite that is one ctest case left out, by its lines ``SKIPPED CASE: WHY``."""
     output = case.findtext("system-out") or ""

@@ -71,3 +71,12 @@ def test_what_a_suite_leaves_out_inside_is_a_skip_too(tmp_path: Path) -> None:
     assert [case.state for case in found] == ["passed", "skipped"]
     assert found[1] == skips.Case("libraries.mpich: h5py all on 2", "skipped", "no mpi4py")
     assert check.judge(STEP, True, found, []).failed == 1
+
+
+def test_a_suite_is_read_from_what_it_prints() -> None:
+    found = skips.read_suite(
+        "FAILED b\n  why\nSKIPPED c: no tmpfs\nsite mpich: 2 passed, 1 failed, 1 skipped, 3 s\n"
+    )
+    assert [case.state for case in found] == ["passed", "passed", "failed", "skipped"]
+    assert found[3] == skips.Case("site mpich: c", "skipped", "no tmpfs")
+    assert skips.read_suite("Traceback ...") == []
