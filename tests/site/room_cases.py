@@ -46,8 +46,7 @@ def full_temporary_directory(place: Place) -> None:
     )
     wrap = ["env", f"TMPDIR={full}", f"TMP={full}", f"TEMP={full}"]
     options = Options(before=with_mounts(script), wrap=wrap)
-    place.must_be_content(place.alone("write", "@/out", options=options), "alone")
-    place.must_serve(place.served("write", "@/out", options=options))
+    compare(place, "write", options, "a full TMPDIR")
 
 
 def full_shared_memory(place: Place) -> None:
@@ -61,10 +60,13 @@ def tiny_shared_memory(place: Place) -> None:
 
 
 def compare_mounted(place: Place, script: str, what: str) -> None:
-    options = Options(before=with_mounts(script))
-    alone = place.alone(what, "@/out", options=options)
-    if program_problems(alone):
-        raise FailsAloneError(f"{place.site.bench.mpi.title} fails alone: {script}")
+    compare(place, what, Options(before=with_mounts(script)), script)
+
+
+def compare(place: Place, what: str, options: Options, why: str) -> None:
+    """It must be served wherever it works alone."""
+    if program_problems(place.alone(what, "@/out", options=options)):
+        raise FailsAloneError(f"{place.site.bench.mpi.title} fails alone: {why}")
     place.must_serve(place.served(what, "@/out", options=options))
 
 
@@ -109,10 +111,10 @@ def under_a_memory_limit(place: Place) -> None:
         place.must(f'"bytes": {2 * WRITTEN_BYTES}' in out.output, "not all was written")
 
 
-def without_home_and_path(place: Place) -> None:
+def without_home_and_user(place: Place) -> None:
     """Batch systems start programs with next to no environment."""
-    out = place.served("write", "@/out", options=Options(wrap=["env", "-u", "HOME", "-u", "USER"]))
-    place.must_serve(out)
+    options = Options(wrap=["env", "-u", "HOME", "-u", "USER"])
+    compare(place, "write", options, "no HOME and no USER")
 
 
 def a_log_directory_that_cannot_be_made(place: Place) -> None:
@@ -159,7 +161,7 @@ ROOM_CASES = (
     full_shared_memory,
     tiny_shared_memory,
     under_a_memory_limit,
-    without_home_and_path,
+    without_home_and_user,
     a_log_directory_that_cannot_be_made,
     no_segment_is_left,
     a_program_that_is_not_mpi,
