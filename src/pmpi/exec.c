@@ -309,7 +309,8 @@ static enum mpi_flavour flavour_for(const struct program_file* file, const char*
 }
 
 /* Hydra waits for ever when some ranks leave before MPI_Init and others do not, whatever the exit
- * code, unless a signal ended them; and then it drops what it has not passed on yet of our words. */
+ * code, unless a signal ended them; and then it drops what it has not passed on yet of our words.
+ */
 static void leave_the_job(void) {
   if (getenv("PMI_FD") != NULL) {
     usleep(500 * 1000);
