@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from matrix_record import Record, Recorder
 from mpis import MPIS
 
 
@@ -76,6 +77,36 @@ def check(args: argparse.Namespace, log: dict, written: int, passing: int) -> No
         sys.exit(f"(engine, passed through) is {(engine, passed)}, not {expected}")
 
 
+BINDINGS = {"MPIF": "Fortran, mpif.h", "MPI": "Fortran, use mpi", "F08": "Fortran, use mpi_f08"}
+
+
+def record(args: argparse.Namespace, log: dict) -> None:
+    """A line for the support matrix, in the directory that PENSTOCK_TEST_RECORDS names."""
+    records = os.environ.get("PENSTOCK_TEST_RECORDS")
+    if not records:
+        return
+    program = Path(args.program[0]).name.removeprefix("pmpi_").rpartition("_")[0]
+    case = " ".join([program, *args.program[1:]])
+    binding = BINDINGS.get(program.removeprefix("fortran_"), "C")
+    totals = log["totals"]
+    passed_through = totals["passthrough_bytes"]
+    with Recorder(Path(records) / f"pmpi-{args.mpi}-{case}-{args.ranks}.jsonl") as recorder:
+        recorder.add(
+            Record(
+                suite="conformance",
+                mpi=args.mpi,
+                binding=binding,
+                library="MPI-IO",
+                case=case,
+                ranks=args.ranks,
+                outcome="passed_through" if passed_through else "passed",
+                engine_bytes=totals["engine_bytes"],
+                passthrough_bytes=passed_through,
+                reason="; ".join(sorted(totals["degraded"])) if passed_through else "",
+            )
+        )
+
+
 def main() -> None:
     args = parse()
     with tempfile.TemporaryDirectory(prefix="penstock-pmpi-") as name:
@@ -88,7 +119,9 @@ def main() -> None:
         if (passing is not None) != args.passthrough:
             sys.exit("the program has to say what passes through, and only then")
         of_library = int(passing.group(1)) if passing is not None else 0
-        check(args, read_log(directory), int(said.group(1)), of_library)
+        log = read_log(directory)
+        check(args, log, int(said.group(1)), of_library)
+        record(args, log)
 
 
 if __name__ == "__main__":
