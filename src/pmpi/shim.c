@@ -72,6 +72,21 @@ static void pass_all_through(const char* why, const char* detail) {
   memcpy(table, real, sizeof table);
 }
 
+/* Where every rank was started with Penstock, the others may have an engine, and it would wait in
+ * MPI_File_open for this rank's for ever. */
+static void refuse_engine(const char* why, const char* detail) {
+  if (!is_set("PENSTOCK_ALL_RANKS")) {
+    pass_all_through(why, detail);
+    return;
+  }
+  fprintf(
+      stderr,
+      "penstock: %s (%s): ending the job, because other ranks would wait for this one; mend the "
+      "installation on this node, or run with --method off\n",
+      why, detail);
+  _Exit(1);
+}
+
 /* ---- which MPI library, and of which flavour ---- */
 
 /* dlopen of a loaded library only: nothing is loaded by this. */
@@ -180,7 +195,7 @@ static void start_engine(const char* flavour) {
   const penstock_engine_function engine = open_engine(flavour, path, sizeof path);
   if (engine == NULL) {
     const char* error = dlerror();
-    pass_all_through("the engine cannot be loaded", error != NULL ? error : path);
+    refuse_engine("the engine cannot be loaded", error != NULL ? error : path);
     return;
   }
   const int answer = engine(&shim, table);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,29 @@ def run_ending(bench: Bench, suite: Suite, how: str) -> None:
     suite.check(f"ends by {how}", problems, served)
 
 
+def run_broken_engine(bench: Bench, suite: Suite) -> None:
+    """Rank 1 has an engine that cannot be loaded: the job ends and says why, and nobody hangs."""
+    with tempfile.TemporaryDirectory(prefix="penstock-legal-") as directory:
+        broken = Path(directory) / "native"
+        shutil.copytree(bench.build / "native", broken)
+        for engine in broken.glob("penstock-engine-*.so"):
+            engine.write_text("no library\n")
+        choose = Path(directory) / "choose.sh"
+        choose.write_text(
+            f"#!/bin/sh\nwhere={bench.build}/native\n"
+            f'case "$PMI_RANK$OMPI_COMM_WORLD_RANK" in 1*) where={broken} ;; esac\n'
+            'exec "$where/penstock-exec" --all-ranks --no-log "$@"\n'
+        )
+        choose.chmod(0o755)
+        program = [str(bench.program("legal")), "opened_twice", f"--dir={directory}"]
+        out = launch(bench, 2, program, wrap=[str(choose)], timeout_s=30)
+    said = out.errors + out.output
+    problems = ["hangs"] if out.hung else []
+    problems += ["exit code 0"] if out.code == 0 else []
+    problems += [] if "cannot be loaded" in said and "--method off" in said else ["no remedy"]
+    suite.check("an engine that cannot be loaded on one rank", problems, out)
+
+
 def run_without_mpi(bench: Bench, suite: Suite) -> None:
     """Programs that are not MPI programs run as ever: output, exit code, signal, no log."""
     wrapper = [str(bench.penstock_exec), "--mpi", bench.flavour]
@@ -142,6 +166,8 @@ def main() -> int:
         for how in ("abort", "exit", "kill", "segv"):
             if options.only in how:
                 run_ending(bench, suite, how)
+        if options.only in "broken engine":
+            run_broken_engine(bench, suite)
         if options.only in "without":
             run_without_mpi(bench, suite)
     return suite.finish()
