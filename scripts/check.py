@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -39,6 +39,7 @@ class Step:
 
     name: str
     command: list[str]
+    _: KW_ONLY
     junit: Path | None = None
     is_suite: bool = False  # it prints its cases as tests/lib/run_mpi.py's Suite does
     needs: Path | None = None  # a path without which the step cannot be
@@ -76,7 +77,7 @@ def pytest_step(name: str, *arguments: str) -> Step:
     """A run of pytest with a JUnit report."""
     junit = OUT / f"{name.replace(' ', '-')}.xml"
     command = [PYTHON, "-m", "pytest", "-q", f"--junitxml={junit}", *arguments]
-    return Step(name, command, junit, ROOT / arguments[0])
+    return Step(name, command, junit=junit, needs=ROOT / arguments[0])
 
 
 def ctest_step(name: str, preset: str, *arguments: str, timeout_s: int = 1200) -> Step:
@@ -85,7 +86,7 @@ def ctest_step(name: str, preset: str, *arguments: str, timeout_s: int = 1200) -
     command = ["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--no-tests=error"]
     # Whole outputs, because suites name in them what they skip.
     command += ["--output-junit", str(junit), "--test-output-size-passed", "1000000", *arguments]
-    return Step(name, command, junit, timeout_s=timeout_s)
+    return Step(name, command, junit=junit, timeout_s=timeout_s)
 
 
 def suite_step(name: str, script: str, *arguments: str) -> Step:
