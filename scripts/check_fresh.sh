@@ -54,6 +54,9 @@ make_base() {
 # What this machine says about reaching the network holds inside too.
 hand_in_network() {
   cp -L /etc/resolv.conf "$rootfs/etc/resolv.conf"
+  # What Debian's installer writes and debootstrap does not: without it, every MPI program asks the
+  # network for "localhost" and waits for seconds.
+  printf '127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n' "$(hostname)" >"$rootfs/etc/hosts"
   [ ! -e /etc/pip.conf ] || cp -L /etc/pip.conf "$rootfs/etc/pip.conf"
   env | grep -E '^(PIP_[A-Z_]*|[a-zA-Z]+_proxy|[A-Z]+_PROXY)=' | grep -vE '^PIP_(FIND_LINKS|CERT)=' |
     sed "s/'/'\\\\''/g; s/=\(.*\)/='\1'/; s/^/export /" >"$rootfs/etc/profile.d/network.sh" || true
