@@ -88,6 +88,12 @@ bool moves_pointer(const EntryFacts& facts) noexcept {
   return transfers && !has("_at") && !has("_shared") && !has("_ordered");
 }
 
+// Whether other ranks have to make this call too, so that it may wait for them.
+bool is_collective(const EntryFacts& facts) noexcept {
+  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
+  return has("_all") || has("_ordered") || facts.treatment == Treatment::FLUSH;
+}
+
 int pass_counted(int entry, const Words& words, OpenFile& file) {
   const EntryFacts& facts = kEntries[size_t(entry)];
   const Counted call(facts, words);
@@ -128,12 +134,6 @@ engine::CallKind kind_of(const EntryFacts& facts) noexcept {
   if (has("_at_all")) return CallKind::write_at_all;
   if (has("_all") || has("_ordered")) return CallKind::write_all;
   return has("_at") ? CallKind::write_at : CallKind::write;
-}
-
-// Whether other ranks have to make this call too, so that it may wait for them.
-static bool is_collective(const EntryFacts& facts) noexcept {
-  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
-  return has("_all") || has("_ordered") || facts.treatment == Treatment::FLUSH;
 }
 
 int pass(int entry, const Words& words) {

@@ -105,6 +105,10 @@ bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together t
   const bool all = together == Together::yes;
   if (!(all ? file.file->served() : file.file->serves_independent())) return false;
   if (!file.file->view_is_limited()) return true;
+  if (together == Together::unsynchronised) {
+    file.file->degraded("the file view's tiles overlap, and ranks may not ask each other here");
+    return false;
+  }
   const auto company = all ? engine::Company::together : engine::Company::alone;
   if (file.file->keeps_to_view(end_bytes(a, file, pointer), company)) return true;
   file.file->degraded("the file view's tiles overlap, and a write goes past the first");
@@ -129,7 +133,7 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
       together == Together::yes ? file.file->write_all(write) : file.file->write(write);
   if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
   // Alone, as the library says it; together, as every rank says it.
-  const bool own_words = together == Together::no && wrong != MPI_SUCCESS;
+  const bool own_words = together != Together::yes && wrong != MPI_SUCCESS;
   return {own_words ? wrong : mpi_class(result.agreed), result.bytes};
 }
 

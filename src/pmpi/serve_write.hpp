@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <mutex>
 #include <string_view>
 
 #include "pmpi/errors.hpp"
@@ -22,7 +23,9 @@ struct WriteArguments {
 };
 
 enum class Pointer : uint8_t { given, individual };
-enum class Together : uint8_t { no, yes };  // whether all ranks of the file are in this call
+// Whether all ranks of the file are in this call. `unsynchronised`: they are, but none may wait for
+// another, so they have to decide alike without asking.
+enum class Together : uint8_t { no, yes, unsynchronised };
 
 // REQUIRES that the engine serves this kind of call on this file, and the lock of its kind. The
 // individual pointer, where it is used, has moved when this returns, by what was asked for.
@@ -45,8 +48,11 @@ int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Poin
   return protect(kEntries[size_t(entry)].name.data(), [&] {
     const OpenFilePtr file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
-    const std::lock_guard lock(together == Together::yes ? file->together : file->alone);
-    if (!serves(a, *file, pointer, together)) return pass(entry, as_given);
+    std::unique_lock lock(together == Together::yes ? file->together : file->alone);
+    if (!serves(a, *file, pointer, together)) {
+      lock.unlock();  // pass() takes the lock of its kind of call, which may be the other one
+      return pass(entry, as_given);
+    }
     const int rc = serve(*file);
     job().tick();
     return rc;

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "pmpi/serve_write.hpp"
 #include "pmpi/taken.hpp"
@@ -46,8 +47,10 @@ int completed(int64_t bytes, MPI_Request* request) {
 template <int entry, Pointer pointer>
 int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
-  return take_or_pass(a, entry, as_given, pointer, Together::no, [&](OpenFile& file) {
-    Served served = serve_write(a, file, kind_of(facts), pointer, Together::no);
+  constexpr auto together =
+      facts.name.find("_all") != std::string_view::npos ? Together::unsynchronised : Together::no;
+  return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
+    Served served = serve_write(a, file, kind_of(facts), pointer, together);
     const int made = completed(served.bytes, request);
     if (made != MPI_SUCCESS) served.error_class = MPI_ERR_NO_MEM;
     return raise_served(a.handle, served);

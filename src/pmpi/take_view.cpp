@@ -63,9 +63,6 @@ View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetyp
   auto view = layout::FileView::make(displacement, etype_bytes, *std::move(tree));
   if (!view) return unserved(view.error().message());
   result.view = *std::move(view);
-  if (!result.view.is_monotone()) {
-    result.unserved_why = "offsets of the file view decrease or overlap";
-  }
   return result;
 }
 
@@ -135,14 +132,16 @@ namespace {
 // The library syncs too when it wrote on some rank: then it may hold what our sync cannot see.
 int sync_both(MPI_File handle, OpenFile& file) {
   const ErrorClass ours = file.file->sync();
-  int64_t outside = file.wrote_outside || !file.file->served() ? 1 : 0;
+  // Taken down before the library syncs: what another thread writes meanwhile is not covered by it.
+  const bool wrote = file.wrote_outside.exchange(false);
+  int64_t outside = wrote || !file.file->served() ? 1 : 0;
   int rc = MPI_SUCCESS;
   if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
     const double begin_s = now_s();
     rc = PENSTOCK_REAL(sync)(handle);
     file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync",
                               rc != MPI_SUCCESS);
-    if (rc == MPI_SUCCESS) file.wrote_outside = false;
+    if (rc != MPI_SUCCESS && wrote) file.wrote_outside = true;
   }
   return ours == ErrorClass::none ? rc : raise(handle, mpi_class(ours));
 }

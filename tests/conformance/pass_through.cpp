@@ -103,14 +103,34 @@ void sequential(World& w) {
   finish(w, file, w.ranks() * kBytes);
 }
 
+// Ranks that must not wait for each other cannot agree on how far each goes, so all pass it on.
+void overlapping_tiles(World& w) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("passed"));
+  MPI_Datatype whole, tile;
+  MPI_Type_contiguous(kBytes, MPI_BYTE, &whole);
+  MPI_Type_create_resized(whole, 0, kBytes / 10, &tile);
+  MPI_Type_commit(&tile);
+  w.report.expect_success(
+      MPI_File_set_view(file, w.rank() * kBytes, MPI_BYTE, tile, "native", MPI_INFO_NULL), "view");
+  const std::vector<uint8_t> d = data(w.rank() * kBytes, kBytes);
+  MPI_Request request;
+  MPI_Status status;
+  const int code = MPI_File_iwrite_at_all(file, 0, d.data(), kBytes, MPI_BYTE, &request);
+  MPI_Wait(&request, &status);
+  wrote(w, code, "iwrite_at_all", status);
+  MPI_Type_free(&whole);
+  MPI_Type_free(&tile);
+  finish(w, file, w.ranks() * kBytes);
+}
+
 using Program = void (*)(World&);
 constexpr struct {
   const char* name;
   Program run;
 } kPrograms[] = {{"shared_pointer", shared_pointer}, {"ordered", ordered},
                  {"atomic_mode", atomic_mode},       {"shared_nonblocking", shared_nonblocking},
-                 {"ordered_split", ordered_split},   {"external32", external32},
-                 {"sequential", sequential}};
+                 {"ordered_split", ordered_split},   {"overlapping_tiles", overlapping_tiles},
+                 {"external32", external32},         {"sequential", sequential}};
 
 }  // namespace
 }  // namespace suite
