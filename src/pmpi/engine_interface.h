@@ -17,7 +17,7 @@ enum penstock_entry {
 typedef void (*penstock_function)(void); /* cast to the true type before every call */
 
 /* Grows with the table, so that a shim and an engine of different builds never meet. */
-#define PENSTOCK_ENGINE_ABI (0x10000 + PENSTOCK_ENTRIES)
+#define PENSTOCK_ENGINE_ABI (0x20000 + PENSTOCK_ENTRIES)
 
 struct penstock_shim {
   int abi;
@@ -25,6 +25,9 @@ struct penstock_shim {
   /* This thread's re-entry guard: while not 0, calls go straight to the library. The engine sets it
    * to 0 around the program's own callbacks. */
   int* (*inside)(void);
+  /* Whether this process says what is said once per job: the launcher calls it rank 0. Known before
+   * MPI has started. */
+  int speaks;
 };
 
 enum penstock_answer {

@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "comm/mpi_comm.hpp"
+#include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
 namespace {
@@ -45,13 +46,6 @@ std::string job_id(double start_unix_s) {
   const std::string start = std::to_string(int64_t(start_unix_s));
   if (auto id = variable("PMIX_NAMESPACE"); !id.empty()) return id + "-" + start;
   return start + "-" + std::to_string(getpid());
-}
-
-// One message per job. Asked of the environment, since MPI may not have started.
-bool speaks_for_the_job() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const std::string rank = variable(name); !rank.empty()) return rank == "0";
-  return true;
 }
 
 std::string working_directory() {
@@ -86,7 +80,7 @@ void Job::configure() {
   start_unix_s_ = unix_s();
   start_directory_ = working_directory();
   auto config = engine::load_config(engine::this_process());
-  const bool speaks = speaks_for_the_job();
+  const bool speaks = shim->speaks != 0;
   if (config) {
     config_ = *std::move(config);
     for (const std::string& notice : config_.notices)

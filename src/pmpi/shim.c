@@ -190,7 +190,7 @@ static int* guard(void) { return &inside; }
 
 static void start_engine(const char* flavour) {
   static struct penstock_shim shim;
-  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &guard};
+  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &guard, speaks()};
   char path[4096] = "?";
   const penstock_engine_function engine = open_engine(flavour, path, sizeof path);
   if (engine == NULL) {
