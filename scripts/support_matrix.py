@@ -26,7 +26,7 @@ PAGE = ROOT / "docs" / "support-matrix.md"
 HEAD = """\
 # Support matrix
 
-Made by `scripts/support_matrix.py` from what the test suites recorded; nothing here is written by
+Made by `scripts/record_support.sh` from what the test suites recorded; nothing here is written by
 hand. A case is one program, or one test of a library's own, at one number of ranks with one method.
 
 - *ok*: the case holds, the file is what the MPI library makes alone, and Penstock wrote every byte.
