@@ -1,4 +1,4 @@
-# What Penstock is compiled with: a compiler and a C library new enough, and three header-only
+# What Penstock is compiled with: a compiler and a C library new enough, and four header-only
 # libraries. PENSTOCK_DEPS says where those come from:
 #   system    the distribution's or the site's packages, by find_path (CMAKE_PREFIX_PATH)
 #   bundled   third_party/ of an archive that `make dist` made: no network, no -dev packages
@@ -12,7 +12,8 @@ set(PENSTOCK_THIRD_PARTY_DIR ${PROJECT_SOURCE_DIR}/third_party)
 set(PENSTOCK_HEADER_LIBRARIES
   "tomlplusplus|toml++/toml.h|3.3.0|toml++/impl/version.h|TOML_LIB_|libtomlplusplus-dev"
   "nlohmann-json|nlohmann/json.hpp|3.11.0|nlohmann/detail/abi_macros.hpp|NLOHMANN_JSON_VERSION_|nlohmann-json3-dev"
-  "expected|tl/expected.hpp|1.0.0|tl/expected.hpp|TL_EXPECTED_VERSION_|libexpected-dev")
+  "expected|tl/expected.hpp|1.0.0|tl/expected.hpp|TL_EXPECTED_VERSION_|libexpected-dev"
+  "cli11|CLI/CLI.hpp|2.1.0|CLI/Version.hpp|CLI11_VERSION_|libcli11-dev")
 
 function(penstock_check_compiler)
   set(oldest_GNU 11)

@@ -23,7 +23,8 @@ stop() {
 readonly libraries=(
   "tomlplusplus|libtomlplusplus-dev|toml++"
   "nlohmann-json|nlohmann-json3-dev|nlohmann"
-  "expected|libexpected-dev|tl")
+  "expected|libexpected-dev|tl"
+  "cli11|libcli11-dev|CLI")
 
 take_library() {
   local name package headers installed

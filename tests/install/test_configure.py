@@ -65,6 +65,7 @@ def test_an_old_kernel_is_a_warning_that_names_it(tmp_path: Path) -> None:
         ("tomlplusplus", "libtomlplusplus-dev"),
         ("nlohmann-json", "nlohmann-json3-dev"),
         ("expected", "libexpected-dev"),
+        ("cli11", "libcli11-dev"),
     ],
 )
 def test_a_missing_library_is_named_with_three_remedies(
