@@ -46,7 +46,7 @@ isolated() {
     for name in toml++ nlohmann tl CLI gtest rapidcheck; do
       [ ! -d /usr/include/$name ] || mount -t tmpfs -o ro tmpfs /usr/include/$name
     done
-    ! ls /usr/include/toml++/toml.h /usr/include/tl/expected.hpp /usr/include/nlohmann/json.hpp 2>/dev/null
+    ! ls /usr/include/toml++/toml.h /usr/include/tl/expected.hpp /usr/include/nlohmann/json.hpp /usr/include/CLI/CLI.hpp 2>/dev/null
     ! (exec 3<>/dev/tcp/1.1.1.1/53) 2>/dev/null
     "$@"' isolated "$@"
 }
@@ -62,7 +62,7 @@ check_offline() {
   PYTHON=$python PYTHON_DEPS=no isolated "$work/tree/scripts/install.sh" "$work/offline"
   # Every header that was read of these libraries lies in the archive's own third_party/.
   local headers
-  headers=$(ninja -C "$work/tree/build/install/cmake" -t deps | grep -oE '\S*/(toml\+\+|nlohmann|tl)/\S+' | sort -u)
+  headers=$(ninja -C "$work/tree/build/install/cmake" -t deps | grep -oE '\S*/(toml\+\+|nlohmann|tl|CLI)/\S+' | sort -u)
   [ -n "$headers" ] && ! grep -v '/third_party/' <<<"$headers"
 }
 

@@ -5,19 +5,27 @@ from pathlib import Path
 
 PACKAGES = Path(__file__).resolve().parent / "@PENSTOCK_LIBRARY_TO_PYTHON@"
 
+
+def start() -> None:
+    """Runs the command; a command imports what only it needs when it begins (`bench`: numpy)."""
+    from penstock.__main__ import main
+
+    main()
+
+
 sys.path.insert(0, str(PACKAGES.resolve()))
 sys.argv[0] = "penstock"
 try:
-    from penstock.__main__ import main
+    start()
 except ModuleNotFoundError as missing:
     sys.exit(
         f"penstock: the Python package {missing.name!r} is not there for {sys.executable}. "
         f"Install what the command line needs beside it:\n"
-        f"  {sys.executable} -m pip install --target {PACKAGES.resolve()} typer rich pydantic\n"
+        f"  {sys.executable} -m pip install --target {PACKAGES.resolve()} typer rich pydantic"
+        " numpy scipy polars\n"
         "penstock-exec works without it."
     )
 except ImportError as error:
     sys.exit(
         f"penstock: it does not load in {sys.executable} (Python {sys.version.split()[0]}): {error}"
     )
-sys.exit(main())

@@ -88,7 +88,8 @@ def test_a_missing_library_is_named_with_three_remedies(
 def others(missing: str) -> list[str]:
     """Says where the other libraries are, so that the one is the first that is missed."""
     every = [
-        f"PENSTOCK_{name}_INCLUDE_DIR" for name in ("TOMLPLUSPLUS", "NLOHMANN_JSON", "EXPECTED")
+        f"PENSTOCK_{name}_INCLUDE_DIR"
+        for name in ("TOMLPLUSPLUS", "NLOHMANN_JSON", "EXPECTED", "CLI11")
     ]
     return [f"-D{name}=/usr/include" for name in every if name != missing]
 

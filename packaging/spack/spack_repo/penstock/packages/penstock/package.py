@@ -29,6 +29,7 @@ class Penstock(CMakePackage, PythonExtension):
     depends_on("tomlplusplus@3.3:", type="build")
     depends_on("nlohmann-json@3.11:", type="build")
     depends_on("tl-expected", type="build")
+    depends_on("cli11@2.1:", type="build")
 
     with when("+python"):
         extends("python")
@@ -37,6 +38,9 @@ class Penstock(CMakePackage, PythonExtension):
         depends_on("py-typer@0.20:", type="run")
         depends_on("py-rich@13.7:", type="run")
         depends_on("py-pydantic@2.7:", type="run")
+        depends_on("py-numpy@1.26:", type="run")
+        depends_on("py-scipy@1.11:", type="run")
+        depends_on("py-polars@1.0:", type="run")
 
     conflicts("%gcc@:10", msg="C++20 needs GCC 11 or newer")
     conflicts("%clang@:13", msg="C++20 needs Clang 14 or newer")
