@@ -1,0 +1,1 @@
+"""Measuring: samples, sessions and sweeps, and the statistics that say what they show."""

@@ -1,0 +1,370 @@
+"""Statistics for noisy I/O: intervals, when to stop measuring, and which of two is faster.
+
+Pure functions of samples. What each verdict means, how often it is wrong and why the ratio's
+interval is made as it is: docs/statistics.md; ``python -m penstock.bench.honesty`` shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Verdict = Literal["faster", "slower", "same", "unclear"]
+Decision = Literal["go on", "converged", "not converged"]
+Kind = Literal["rate", "time"]
+
+CONFIDENCE = 0.95
+MARGIN = 0.03
+PRECISION = 0.05
+OUTLIER_MADS = 14.8  # ten standard deviations of a normal distribution
+LEAST_TO_COMPARE = 5  # with 4 and 4, one straggler decides what Mann-Whitney can say
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """``[low, high]``; ``confidence`` is what it really covers, not what was asked for."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times A's rate B's is: above 1, B is better."""
+
+    ratio: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a set of samples says; nothing is dropped from it but by the trimmed mean.
+
+    ``low`` and ``high`` are the median's interval, which covers with ``confidence``; ``spread`` is
+    (max - min) / median; ``outliers`` are the places of samples further than 14.8 MAD from the
+    median.
+    """
+
+    n: int
+    median: float
+    low: float
+    high: float
+    confidence: float
+    trimmed_mean: float
+    spread: float
+    mad: float
+    outliers: tuple[int, ...]
+
+    @property
+    def half_width(self) -> float:
+        """Half of the median's interval, as a fraction of the median."""
+        return (self.high - self.low) / (2.0 * self.median) if self.median else math.inf
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """B against A: a verdict on B, the ratio of B's rate to A's, and the evidence.
+
+    ``p`` is of the Mann-Whitney test, corrected by Holm where several were compared at once;
+    ``why`` is the verdict in a sentence.
+    """
+
+    verdict: Verdict
+    ratio: float
+    low: float
+    high: float
+    p: float
+    n_a: int
+    n_b: int
+    margin: float
+    why: str
+
+
+def _samples(x: ArrayLike, name: str = "x") -> Floats:
+    values = np.asarray(x, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"{name} must be a list of at least one sample, got {values.shape}")
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"{name} must be finite numbers: leave failed samples out")
+    return values
+
+
+def _rates(x: ArrayLike, name: str, of: Kind) -> Floats:
+    """Samples as rates, so that more is always better; a time's rate is its inverse."""
+    values = _samples(x, name)
+    if np.any(values <= 0.0):
+        raise ValueError(f"{name} must be positive, got {values.min():g}: leave failed samples out")
+    return values if of == "rate" else 1.0 / values
+
+
+def _order(n: int, confidence: float) -> tuple[int, float]:
+    """The largest k for which [x_k, x_(n+1-k)] covers the median; and how often it does."""
+    tail = 0.0  # P(Binomial(n, 1/2) < k)
+    k = 0
+    while k < (n + 1) // 2:
+        wider = tail + math.comb(n, k) / 2.0**n
+        if k > 0 and wider > (1.0 - confidence) / 2.0:
+            break
+        tail, k = wider, k + 1
+    k = max(k, 1)
+    return k, max(0.0, 1.0 - 2.0 * tail)
+
+
+def median_interval(x: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """The median's interval from order statistics: exact whatever the distribution.
+
+    Parameters
+    ----------
+    x : array_like
+        Independent samples, at least one.
+    confidence : float
+        What the interval should cover at least. Fewer than 6 samples cannot reach 95 %: then the
+        interval is their range, and says what it covers.
+
+    Returns
+    -------
+    Interval
+        n=6: [x1, x6]; n=10: [x2, x9]; n=20: [x6, x15].
+    """
+    values = np.sort(_samples(x))
+    k, covered = _order(values.size, confidence)
+    return Interval(float(values[k - 1]), float(values[-k]), covered)
+
+
+def _trimmed_means(rows: Floats, cut: float) -> Floats:
+    """The trimmed mean of each row."""
+    n = rows.shape[-1]
+    g = int(cut * n)
+    means: Floats = np.sort(rows, axis=-1)[..., g : n - g].mean(axis=-1)
+    return means
+
+
+def trimmed_mean(x: ArrayLike, cut: float = 0.1) -> float:
+    """The mean without the lowest and the highest ``cut`` of the samples (benson-2003)."""
+    if not 0.0 <= cut < 0.5:
+        raise ValueError(f"cut must be at least 0 and less than 0.5, got {cut:g}")
+    return float(_trimmed_means(_samples(x), cut))
+
+
+def summarise(x: ArrayLike, confidence: float = CONFIDENCE) -> Summary:
+    """Median with its interval, trimmed mean, spread, MAD and outliers of samples."""
+    values = _samples(x)
+    median = float(np.median(values))
+    away = np.abs(values - median)
+    mad = float(np.median(away))
+    interval = median_interval(values, confidence)
+    return Summary(
+        n=int(values.size),
+        median=median,
+        low=interval.low,
+        high=interval.high,
+        confidence=interval.confidence,
+        trimmed_mean=trimmed_mean(values),
+        spread=float(np.ptp(values)) / median if median else math.inf,
+        mad=mad,
+        outliers=tuple(int(i) for i in np.flatnonzero(away > OUTLIER_MADS * mad)),
+    )
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When enough was measured: on precision, never on significance.
+
+    It is looked at ``checks``, ``minimum`` and ``maximum`` samples only, since a rule that looks
+    after every sample stops at a lucky one. Precise enough is when half of the median's interval
+    is at most ``precision`` of the median.
+    """
+
+    minimum: int = 10
+    maximum: int = 30
+    checks: tuple[int, ...] = (10, 15, 20, 30)
+    precision: float = PRECISION
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.minimum <= self.maximum:
+            raise ValueError(
+                f"minimum must be at least 1 and at most maximum ({self.maximum}), "
+                f"got {self.minimum}"
+            )
+        if not self.precision > 0.0:
+            raise ValueError(f"precision must be more than 0, got {self.precision:g}")
+
+    def precise(self, x: ArrayLike) -> bool:
+        """Whether the median's interval is narrow enough, and an interval at all (6 samples)."""
+        s = summarise(x)
+        return s.confidence >= CONFIDENCE and s.half_width <= self.precision
+
+    def decide(self, x: ArrayLike, *, out_of_time: bool = False) -> Decision:
+        """Go on, or stop and say whether it converged.
+
+        Parameters
+        ----------
+        x : array_like
+            The good samples so far.
+        out_of_time : bool
+            No further sample can be afforded: stop, whatever their number.
+        """
+        n = np.size(x)
+        if not (out_of_time or n >= self.maximum or n == self.minimum or n in self.checks):
+            return "go on"
+        if n >= self.minimum and self.precise(x):
+            return "converged"
+        return "not converged" if out_of_time or n >= self.maximum else "go on"
+
+
+def ratio_interval(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    of: Kind = "rate",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Ratio:
+    """B's rate over A's, by the ratio of their 10 % trimmed means and its bootstrap interval.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Independent positive samples; times are turned into rates, so that above 1 B is better.
+    of : {"rate", "time"}
+        What the samples are.
+    resamples, seed : int
+        Of the percentile bootstrap: the same samples and seed give the same interval.
+    """
+    rates_a, rates_b = _rates(a, "a", of), _rates(b, "b", of)
+    draws = np.random.default_rng(seed)
+    means_a = _resampled_means(rates_a, resamples, draws)
+    means_b = _resampled_means(rates_b, resamples, draws)
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(means_b / means_a, [tail, 1.0 - tail])
+    ratio = trimmed_mean(rates_b) / trimmed_mean(rates_a)
+    return Ratio(ratio, float(low), float(high), confidence)
+
+
+def _resampled_means(values: Floats, resamples: int, draws: np.random.Generator) -> Floats:
+    chosen = draws.integers(0, values.size, size=(resamples, values.size))
+    return _trimmed_means(values[chosen], 0.1)
+
+
+def paired_ratio_interval(
+    a: ArrayLike, b: ArrayLike, *, of: Kind = "rate", confidence: float = CONFIDENCE
+) -> Ratio:
+    """The median of the pairs' ratios of B's rate to A's, with its order-statistic interval.
+
+    For samples of the same blocks, ``a[i]`` beside ``b[i]``: what disturbed a whole block cancels.
+    """
+    rates_a, rates_b = _rates(a, "a", of), _rates(b, "b", of)
+    if rates_a.size != rates_b.size:
+        raise ValueError(
+            f"a and b must be pairs, got {rates_a.size} and {rates_b.size} samples: "
+            "keep the blocks that have both"
+        )
+    ratios = rates_b / rates_a
+    interval = median_interval(ratios, confidence)
+    return Ratio(float(np.median(ratios)), interval.low, interval.high, interval.confidence)
+
+
+def compare(
+    a: ArrayLike,
+    b: ArrayLike,
+    margin: float = MARGIN,
+    *,
+    of: Kind = "rate",
+    seed: int = 0,
+) -> Comparison:
+    """Whether B is faster than A, slower, the same within the margin, or none of these is shown.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Positive samples of two ways of doing the same work, interleaved in time.
+    margin : float
+        What does not matter: 0.03 is 3 %. On the slow side it ends at 1 / (1 + margin), so that
+        B against A and A against B say the same.
+    of : {"rate", "time"}
+        What the samples are; the ratio is always one of rates, and above 1 means B is better.
+
+    Returns
+    -------
+    Comparison
+        "faster" and "slower" need both the bootstrap interval and Mann-Whitney to exclude
+        equality at 95 %, and a ratio beyond the margin; "same" needs the whole interval inside
+        the margin; everything else, and fewer than 5 samples a side, is "unclear".
+    """
+    return compare_many([(a, b)], margin, of=of, seed=seed)[0]
+
+
+def compare_many(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+    margin: float = MARGIN,
+    *,
+    of: Kind = "rate",
+    seed: int = 0,
+) -> list[Comparison]:
+    """Compare several pairs at once: as ``compare``, with Holm's correction of their p values."""
+    if not margin >= 0.0:
+        raise ValueError(f"margin must be at least 0, got {margin:g}: 0.03 is 3 %")
+    compared = [_evidence(a, b, margin, of, seed) for a, b in pairs]
+    corrected = holm([c.p for c in compared])
+    return [_judged(replace(c, p=p)) for c, p in zip(compared, corrected, strict=True)]
+
+
+def _evidence(a: ArrayLike, b: ArrayLike, margin: float, of: Kind, seed: int) -> Comparison:
+    rates_a, rates_b = _rates(a, "a", of), _rates(b, "b", of)
+    r = ratio_interval(rates_a, rates_b, seed=seed)
+    p = mann_whitney(rates_a, rates_b)
+    sizes = (int(rates_a.size), int(rates_b.size))
+    return Comparison("unclear", r.ratio, r.low, r.high, p, *sizes, margin, "")
+
+
+def mann_whitney(a: ArrayLike, b: ArrayLike) -> float:
+    """The two-sided p of the Mann-Whitney test; 1 where all samples are equal."""
+    from scipy import stats  # a second to import: only when used
+
+    values_a, values_b = _samples(a, "a"), _samples(b, "b")
+    if np.ptp(np.concatenate([values_a, values_b])) == 0.0:
+        return 1.0
+    return float(stats.mannwhitneyu(values_a, values_b).pvalue)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """P values corrected for their number (Holm 1979), in the order given."""
+    corrected = [1.0] * len(p)
+    largest = 0.0
+    for place, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        largest = max(largest, min(1.0, (len(p) - place) * p[i]))
+        corrected[i] = largest
+    return corrected
+
+
+def _judged(c: Comparison) -> Comparison:
+    verdict, why = _verdict(c)
+    return replace(c, verdict=verdict, why=why)
+
+
+def _verdict(c: Comparison) -> tuple[Verdict, str]:
+    if min(c.n_a, c.n_b) < LEAST_TO_COMPARE:
+        few = f"{c.n_a} and {c.n_b} samples are too few: {LEAST_TO_COMPARE} of each are needed"
+        return "unclear", few
+    inside = f"the margin of {100 * c.margin:g} %"
+    if 1.0 / (1.0 + c.margin) <= c.low and c.high <= 1.0 + c.margin:
+        return "same", f"the whole interval is inside {inside}"
+    if c.low <= 1.0 <= c.high:
+        return "unclear", f"the interval includes 1 and reaches beyond {inside}"
+    if c.p >= 1.0 - CONFIDENCE:
+        return "unclear", f"the interval excludes 1, but Mann-Whitney does not (p = {c.p:.2g})"
+    if 1.0 / (1.0 + c.margin) <= c.ratio <= 1.0 + c.margin:
+        return "unclear", f"there is a difference, and it may or may not exceed {inside}"
+    faster = c.ratio > 1.0
+    return "faster" if faster else "slower", f"equality is excluded (p = {c.p:.2g})"
