@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""The scripts of this folder keep their promises: a disk, cluster or node is what it says it is.
+
+A script that cannot do its work on this machine says why with exit code 77, which is a skip here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
+from run_mpi import SKIPPED, Suite
+
+HERE = Path(__file__).resolve().parent
+MIB = 1 << 20
+RATE = 40 * MIB
+
+
+class NotHereError(Exception):
+    """This machine cannot; the text says why."""
+
+
+def script(name: str, verb: str, directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script of this folder; one that cannot here ends the case as a skip."""
+    command = [str(HERE / name), verb, str(directory), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode == SKIPPED:
+        raise NotHereError(done.stderr.strip())
+    return done
+
+
+def must(done: subprocess.CompletedProcess[str], *, code: int = 0, says: str = "") -> list[str]:
+    """What is wrong with how a command ended."""
+    problems = [] if done.returncode == code else [f"{done.args} ended with {done.returncode}"]
+    output = done.stdout + done.stderr
+    if says not in output:
+        problems.append(f"{done.args} does not say {says!r}")
+    return [f"{problem}: {output.strip()}" for problem in problems]
+
+
+# ---- slowdisk.sh ----
+
+
+def seconds_to_write(directory: Path, mib: int, *how: str) -> float:
+    begin = time.monotonic()
+    dd = ["dd", "if=/dev/zero", f"of={directory}/mnt/file", "bs=1M", f"count={mib}", *how]
+    done = script("slowdisk.sh", "run", directory, "--", *dd)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return time.monotonic() - begin
+
+
+def rate_problems(what: str, bytes_per_s: float, limit: float) -> list[str]:
+    """A limit is kept from above; from below within what starting dd takes."""
+    if 0.75 * limit <= bytes_per_s <= 1.1 * limit:
+        return []
+    return [f"{what}: {bytes_per_s / MIB:.1f} MiB/s where the limit is {limit / MIB:.1f}"]
+
+
+def limit_holds(directory: Path) -> list[str]:
+    """Direct writes and write-back alike; another limit holds at once."""
+    problems = must(script("slowdisk.sh", "start", directory, "--rate", str(RATE)))
+    direct = seconds_to_write(directory, 80, "oflag=direct")
+    problems += rate_problems("direct", 80 * MIB / direct, RATE)
+    written_back = seconds_to_write(directory, 80, "conv=fdatasync")
+    problems += rate_problems("write-back", 80 * MIB / written_back, RATE)
+    problems += must(
+        script("slowdisk.sh", "set", directory, "--rate", "20MiB"), says="20971520 B/s"
+    )
+    slower = seconds_to_write(directory, 40, "conv=fdatasync")
+    return problems + rate_problems("after set", 40 * MIB / slower, 20 * MIB)
+
+
+def calls_are_limited(directory: Path) -> list[str]:
+    """100 calls a second, of 4 KiB: 100 of them take a second, whatever the rate."""
+    problems = must(script("slowdisk.sh", "start", directory, "--rate", "0", "--iops", "100"))
+    begin = time.monotonic()
+    dd = ["dd", "if=/dev/zero", f"of={directory}/mnt/file", "bs=4k", "count=200", "oflag=direct"]
+    problems += must(script("slowdisk.sh", "run", directory, "--", *dd))
+    seconds = time.monotonic() - begin
+    return problems + ([] if seconds >= 1.5 else [f"200 calls took {seconds:.2f} s"])
+
+
+def nothing_is_left(directory: Path) -> list[str]:
+    """No mount, no loop device, no limit and no file; a second stop does no harm."""
+    script("slowdisk.sh", "start", directory)
+    told = script("slowdisk.sh", "status", directory).stdout
+    loop = re.search(r"/dev/loop\d+", told)
+    problems = must(script("slowdisk.sh", "stop", directory))
+    problems += must(script("slowdisk.sh", "stop", directory))
+    problems += [f"{left} is left" for left in directory.rglob("*")]
+    if loop is None:
+        return [*problems, f"status names no loop device: {told}"]
+    backing = Path(f"/sys/block/{Path(loop.group()).name}/loop/backing_file")
+    if backing.exists() and str(directory) in backing.read_text():
+        problems.append(f"{loop.group()} is left")
+    return problems
+
+
+def wrong_words_are_refused(directory: Path) -> list[str]:
+    """The message names the option, the value and what may stand there."""
+    cases = [
+        (["--rate", "fast"], "--rate must be bytes, as 40MiB, 40MB or 41943040, got 'fast'"),
+        (["--iops", "-1"], "--iops must be a whole number, 0 for no limit, got '-1'"),
+        (["--fs", "fat"], "--fs must be ext4, xfs or btrfs, got 'fat'"),
+        (["--speed", "1"], "no option is called '--speed'"),
+        (["--rate"], "--rate needs a value"),
+    ]
+    problems = []
+    for words, says in cases:
+        problems += must(script("slowdisk.sh", "start", directory, *words), code=2, says=says)
+    problems += [f"{left} is left" for left in directory.rglob("*")]
+    script("slowdisk.sh", "start", directory)
+    again = script("slowdisk.sh", "start", directory)
+    return problems + must(again, code=1, says="there is a disk in")
+
+
+# ---- slurm.sh and nodes.sh ----
+
+HELLO = """
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  int rank, size, together;
+  char host[64];
+  MPI_Comm node;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &together);
+  gethostname(host, sizeof host);
+  printf("rank %d of %d on %s with %d\\n", rank, size, host, together);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def hello(directory: Path) -> Path:
+    """A program of MPICH that tells where its ranks are."""
+    compiler = shutil.which("mpicc.mpich")
+    if compiler is None:
+        raise NotHereError(f"no mpicc.mpich: {MPIS['mpich'].remedy()}")
+    program = directory / "hello"
+    command = [compiler, "-x", "c", "-", "-o", str(program)]
+    subprocess.run(command, input=HELLO, text=True, check=True, timeout=60)
+    return program
+
+
+def ranks_told(output: str) -> list[str]:
+    return sorted(line for line in output.splitlines() if line.startswith("rank "))
+
+
+def slurm_starts_ranks(directory: Path) -> list[str]:
+    """Four ranks of one job on two nodes; each node's are told to run there."""
+    program = hello(directory)
+    problems = must(script("slurm.sh", "start", directory / "slurm", "2"), says="2 nodes are up")
+    command = ["srun", "--mpi=pmi2", "-N2", "-n4", "--label", str(program)]
+    done = in_slurm(directory / "slurm", command)
+    problems += must(done)
+    ranks = [line.split(": ", 1)[1] for line in done.stdout.splitlines()]
+    if len(ranks) != 4 or not all("of 4" in rank for rank in ranks):
+        problems.append(f"not four ranks of one job: {done.stdout}")
+    where = in_slurm(
+        directory / "slurm", ["srun", "-N2", "-n2", "sh", "-c", "echo $SLURMD_NODENAME"]
+    )
+    if sorted(where.stdout.split()) != ["n1", "n2"]:
+        problems.append(f"not on both nodes: {where.stdout}")
+    return problems
+
+
+def in_slurm(directory: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"SLURM_CONF": str(directory / "slurm.conf")}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+def slurm_leaves_nothing(directory: Path) -> list[str]:
+    """With a job that runs: its processes end, and the daemons do."""
+    slurm = directory / "slurm"
+    script("slurm.sh", "start", slurm, "1")
+    mark = f"{time.time_ns()}"
+    batch = in_slurm(slurm, ["sbatch", "-o", "/dev/null", f"--wrap=sleep 1000 # {mark}"])
+    in_slurm(
+        slurm,
+        ["sh", "-c", "for i in $(seq 50); do squeue -h -t R | grep . && break; sleep 0.1; done"],
+    )
+    pids = [int(file.read_text()) for file in [*slurm.glob("*.pid"), slurm / "munge" / "pid"]]
+    problems = must(batch) + must(script("slurm.sh", "stop", slurm))
+    problems += [f"process {pid} still lives" for pid in pids if lives(pid)]
+    return problems + [f"{left} is left" for left in slurm.iterdir() if left.name != "log"]
+
+
+def lives(pid: int) -> bool:
+    with suppress(OSError):
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    return False
+
+
+def nodes_are_apart(directory: Path) -> list[str]:
+    """Ranks of two nodes have two host names and share no memory; nothing is left afterwards."""
+    program = hello(directory)
+    problems = must(script("nodes.sh", "start", directory, "2"))
+    done = script("nodes.sh", "run", directory, "4", str(program))
+    problems += must(done)
+    expected = [f"rank {rank} of 4 on node{rank % 2 + 1} with 2" for rank in range(4)]
+    if ranks_told(done.stdout) != expected:
+        problems.append(f"ranks are not where they should be: {done.stdout}{done.stderr}")
+    problems += must(script("nodes.sh", "run", directory, "2", "false"), code=1)
+    problems += must(script("nodes.sh", "stop", directory))
+    return problems + ([f"{directory}/nodes is left"] if (directory / "nodes").exists() else [])
+
+
+CASES: dict[Callable[[Path], list[str]], str] = {
+    limit_holds: "slowdisk.sh",
+    calls_are_limited: "slowdisk.sh",
+    nothing_is_left: "slowdisk.sh",
+    wrong_words_are_refused: "slowdisk.sh",
+    slurm_starts_ranks: "slurm.sh",
+    slurm_leaves_nothing: "slurm.sh",
+    nodes_are_apart: "nodes.sh",
+}
+
+
+def run_case(suite: Suite, case: Callable[[Path], list[str]]) -> None:
+    name = case.__name__
+    with tempfile.TemporaryDirectory(prefix="penstock-fs-") as directory:
+        place = Path(directory)
+        place.chmod(0o755)
+        try:
+            suite.check(name, case(place))
+        except NotHereError as missing:
+            suite.skip(name, str(missing))
+        finally:
+            for made in (place, place / "slurm"):
+                with suppress(NotHereError):
+                    script(CASES[case], "stop", made)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, help="not used; every suite takes it")
+    parser.add_argument("--only", default="", help="run only cases whose name contains this")
+    options = parser.parse_args()
+    suite = Suite("fs scripts")
+    for case in CASES:
+        if options.only in case.__name__:
+            run_case(suite, case)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
