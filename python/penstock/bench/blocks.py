@@ -1,0 +1,136 @@
+"""What a session runs next: a pure function of the plan, the seed and the samples so far.
+
+Block 0 holds the warm-ups. Each later block holds every measurement that is still wanted once, and
+one canary: one of them again, so that whatever differs between the two is noise. The order within a
+block is drawn from the seed and the block's number. Since nothing else decides, a session that was
+killed and one that was not take the same samples.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from penstock.bench.sample import Key, RateKind, Sample
+from penstock.bench.statistics import Decision, Stopping
+
+FAILURES_TO_DROP = 2
+Pair = tuple[str, str]  # cell, variant
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One sample to be taken."""
+
+    cell: str
+    variant: str
+    block: int
+    place: int
+    canary: bool = False
+
+    @property
+    def key(self) -> Key:
+        """As `Sample.key`."""
+        return (self.cell, self.variant, self.block, self.canary)
+
+    @property
+    def warm_up(self) -> bool:
+        """Whether it is run only to warm up, and kept but not counted."""
+        return self.block == 0
+
+
+@dataclass
+class Progress:
+    """What the samples of the blocks before some block say of one variant of a cell."""
+
+    rates: list[float] = field(default_factory=list)
+    attempts: int = 0
+    failures_in_a_row: int = 0
+    last_failure: str = ""
+
+    @property
+    def dropped(self) -> bool:
+        """Whether it failed so often in a row that it is not tried again."""
+        return self.failures_in_a_row >= FAILURES_TO_DROP
+
+    def add(self, sample: Sample, rate: RateKind) -> None:
+        """Count a sample."""
+        if sample.failed is not None:
+            self.failures_in_a_row += 1
+            self.last_failure = sample.failed
+        else:
+            self.failures_in_a_row = 0
+        if sample.canary or sample.warm_up:
+            return
+        self.attempts += 1
+        value = sample.rate(rate)
+        if value is not None:
+            self.rates.append(value)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pairs to measure, and what decides when each cell has been measured enough."""
+
+    pairs: tuple[Pair, ...]
+    stopping: Stopping
+    seed: int
+    rate: RateKind = "application"
+
+    def block(self, number: int, samples: Iterable[Sample]) -> list[Turn]:
+        """The turns of a block; none when everything has been measured.
+
+        Only the samples of the blocks before ``number`` are looked at, so that a block that was
+        begun stays as it was drawn.
+        """
+        wanted = self.wanted(s for s in samples if s.block < number)
+        if not wanted:
+            return []
+        draw = random.Random(f"{self.seed}/{number}")  # noqa: S311 - an order, not a secret
+        turns = [(pair, False) for pair in wanted]
+        if number > 0:
+            turns.append((draw.choice(wanted), True))
+        draw.shuffle(turns)
+        return [
+            Turn(cell, variant, number, place, canary)
+            for place, ((cell, variant), canary) in enumerate(turns)
+        ]
+
+    def wanted(self, samples: Iterable[Sample]) -> list[Pair]:
+        """Of the cells that are not done, the variants that were not dropped."""
+        progress = self.progress(samples)
+        done = {cell for cell, _ in self.pairs if self._cell_done(cell, progress)}
+        return [p for p in self.pairs if p[0] not in done and not progress[p].dropped]
+
+    def progress(self, samples: Iterable[Sample]) -> dict[Pair, Progress]:
+        """What the samples say of every pair."""
+        found = {pair: Progress() for pair in self.pairs}
+        for sample in samples:
+            if (sample.cell, sample.variant) in found:
+                found[sample.cell, sample.variant].add(sample, self.rate)
+        return found
+
+    def _cell_done(self, cell: str, progress: dict[Pair, Progress]) -> bool:
+        """All variants are done together, so that their samples stay pairs of one block."""
+        active = [p for pair, p in progress.items() if pair[0] == cell and not p.dropped]
+        return all(decision(self.stopping, one) != "go on" for one in active)
+
+
+def decision(stopping: Stopping, progress: Progress) -> Decision:
+    """What the rule says of a variant by its samples at the last number at which it looks.
+
+    A variant that fails now and then is tried no more often than the rule's maximum.
+    """
+    n = len(progress.rates)
+    if progress.attempts >= stopping.maximum and n < stopping.maximum:
+        return stopping.decide(progress.rates, out_of_time=True) if n else "not converged"
+    looks = sorted({stopping.minimum, *stopping.checks, stopping.maximum})
+    reached = [look for look in looks if look <= n]
+    return stopping.decide(progress.rates[: reached[-1]]) if reached else "go on"
+
+
+def pending(turns: Sequence[Turn], samples: Iterable[Sample]) -> list[Turn]:
+    """The turns that have no sample yet."""
+    taken = {s.key for s in samples}
+    return [turn for turn in turns if turn.key not in taken]

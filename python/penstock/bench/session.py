@@ -1,0 +1,362 @@
+"""Takes the samples of a plan: in random interleaved blocks, resumable, each on a rested machine.
+
+What runs next is decided in blocks.py from the samples alone, so the same session run again goes on
+where it was stopped, by Ctrl-C, a kill or a power cut, and loses at most the sample in flight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from penstock import __version__
+from penstock.bench import provenance as provenances
+from penstock.bench.blocks import Pair, Plan, Progress, Turn, decision, pending
+from penstock.bench.execute import MARK, ProgramResult, end_leftovers, execute
+from penstock.bench.noise import MachineReading
+from penstock.bench.sample import Event, Header, Provenance, RateKind, Sample, Settled
+from penstock.bench.settle import Scratch, Settle
+from penstock.bench.statistics import Decision, Stopping
+from penstock.bench.store import Store
+from penstock.errors import ArgumentError
+
+TIMEOUT_S = 300.0
+Reason = Literal["complete", "budget", "interrupted"]
+
+
+def _expects_nothing(_: ProgramResult) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One variant of a cell: the command that takes a sample of it.
+
+    ``env`` is added to the environment of the session, without its PENSTOCK_* variables.
+    ``expect`` looks at a run that went well and says why it does not count, or None.
+    ``parameters`` is kept in the plan, to tell what the variant is.
+    """
+
+    cell: str
+    variant: str
+    command: list[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    expect: Callable[[ProgramResult], str | None] = _expects_nothing
+    timeout_s: float = TIMEOUT_S
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_plan(self) -> dict[str, Any]:
+        """What a resumed session must have in common with the first."""
+        return {
+            "cell": self.cell,
+            "variant": self.variant,
+            "command": list(self.command),
+            "env": dict(self.env),
+            "parameters": dict(self.parameters),
+        }
+
+
+class Observer:
+    """Told of what a session does; this one does nothing with it."""
+
+    def begins(self, session: Session) -> None:
+        """The session has its results file and begins, or goes on."""
+
+    def sample_begins(self, turn: Turn, of: int) -> None:
+        """A sample is about to be taken: one of ``of`` in its block."""
+
+    def sample_ends(self, sample: Sample) -> None:
+        """It was taken and stored."""
+
+    def event(self, event: Event) -> None:
+        """Something that a person should know, and that was stored."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a session ended: everything measured, out of time, or interrupted."""
+
+    reason: Reason
+    decisions: dict[Pair, Decision]
+    dropped: dict[Pair, str]
+
+
+class Session:
+    """Samples of measurements, until each cell is known precisely enough.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Their (cell, variant) must differ.
+    stopping : Stopping
+        When a cell has been measured enough.
+    store : Store
+        Where samples go, and which are there already.
+    seed : int
+        Draws the order. A resumed session goes on with the seed of the results.
+    directory : Path
+        The session's scratch directory: must not be there, or be one that a session left.
+        Emptied before each sample, removed at the end. The measurements' data belong in it.
+    settle : Settle
+        Brings the machine to rest before each sample.
+    observer : Observer
+        Told of what happens.
+    rate : {"application", "actual"}
+        Which rate must be precise.
+    budget_s : float, optional
+        Seconds of samples and waits, over all runs of the session, after which none is begun.
+    name : str
+        What the results call themselves.
+    collect : callable
+        Makes the provenance of a directory.
+
+    Raises
+    ------
+    ArgumentError
+        If the results file holds another plan, or the scratch directory somebody's files.
+    """
+
+    def __init__(
+        self,
+        measurements: Sequence[Measurement],
+        stopping: Stopping,
+        store: Store,
+        seed: int,
+        directory: Path,
+        settle: Settle | None = None,
+        observer: Observer | None = None,
+        *,
+        rate: RateKind = "application",
+        budget_s: float | None = None,
+        name: str = "bench",
+        collect: Callable[[Path], Provenance] = provenances.collect,
+    ) -> None:
+        self.measurements = {(m.cell, m.variant): m for m in measurements}
+        if len(self.measurements) != len(measurements):
+            raise ArgumentError("two measurements have the same cell and variant: rename one")
+        if not measurements:
+            raise ArgumentError("there is nothing to measure: the plan holds no measurement")
+        self.plan = Plan(tuple(self.measurements), stopping, seed, rate)
+        self.store = store
+        self.scratch = Scratch(directory)
+        self.budget_s = budget_s
+        self.name = name
+        self._settle = settle or Settle()
+        self._observer = observer or Observer()
+        self._collect = collect
+        self._provenance_id = ""
+        self._mark = hashlib.sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
+        self._said_dropped: set[Pair] = set()
+
+    def run(self) -> Ending:
+        """Take the samples that are missing.
+
+        Returns
+        -------
+        Ending
+            Why it ended. After ``interrupted`` and ``budget`` the same session can go on.
+
+        Raises
+        ------
+        WriteError
+            If a sample cannot be stored; those before it are.
+        """
+        self._begin()
+        try:
+            with _terminations_interrupt():
+                reason = self._blocks()
+        except KeyboardInterrupt:
+            self._say("interrupted", "stopped by Ctrl-C or a termination signal")
+            reason = "interrupted"
+        finally:
+            self.scratch.remove()
+        return self._ending(reason)
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of all samples so far, waits included."""
+        return sum(s.wall_s + (s.settled.waited_s if s.settled else 0) for s in self.store.samples)
+
+    @property
+    def block(self) -> int:
+        """The block that the next sample is of, as far as the samples tell."""
+        return max((s.block for s in self.store.samples), default=0)
+
+    def progress(self) -> dict[Pair, Progress]:
+        """What the samples so far say of every pair."""
+        return self.plan.progress(self.store.samples)
+
+    def _blocks(self) -> Reason:
+        number = 0
+        while turns := self.plan.block(number, self.store.samples):
+            for turn in pending(turns, self.store.samples):
+                if self.budget_s is not None and self.spent_s >= self.budget_s:
+                    self._say("budget", f"the budget of {self.budget_s:g} s is used up")
+                    return "budget"
+                self._observer.sample_begins(turn, len(turns))
+                self._observer.sample_ends(self._take(turn))
+            number += 1
+            self._say_dropped()
+        return "complete"
+
+    def _take(self, turn: Turn) -> Sample:
+        measurement = self.measurements[turn.cell, turn.variant]
+        self.scratch.empty()
+        settled = self._settle(self.scratch.path)
+        if settled.exceeded:
+            self._say_unsettled(settled)
+        started = _now()
+        before = MachineReading.read()
+        ran = execute(measurement.command, self._environment(measurement), measurement.timeout_s)
+        after = MachineReading.read()
+        sample = Sample(
+            **vars(turn),
+            warm_up=turn.warm_up,
+            started=started,
+            wall_s=ran.wall_s,
+            provenance=self._provenance_id,
+            command=list(measurement.command),
+            settled=settled,
+            machine_before=before.model_dump(),
+            machine_after=after.model_dump(),
+            result=ran.result,
+            failed=ran.failed or measurement.expect(ran),
+        )
+        self.store.append(sample)
+        return sample
+
+    def _environment(self, measurement: Measurement) -> dict[str, str]:
+        """Nothing that a user set for other runs may change these."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("PENSTOCK_")}
+        preload = [p for p in kept.pop("LD_PRELOAD", "").split(":") if p and "libpenstock" not in p]
+        if preload:
+            kept["LD_PRELOAD"] = ":".join(preload)
+        return {**kept, **measurement.env, MARK: self._mark}
+
+    def _begin(self) -> None:
+        plan = {
+            "measurements": [m.as_plan() for m in self.measurements.values()],
+            "rate": self.plan.rate,
+            "stopping": vars(self.plan.stopping),
+            "budget_s": self.budget_s,
+        }
+        if self.store.header is None:
+            self.scratch.make()
+            self.store.append(
+                Header(
+                    penstock=__version__,
+                    created=_now(),
+                    name=self.name,
+                    seed=self.plan.seed,
+                    plan=plan,
+                )
+            )
+        else:
+            self._resume(self.store.header, plan)
+        self._record_provenance()
+        self._observer.begins(self)
+
+    def _resume(self, header: Header, plan: dict[str, Any]) -> None:
+        if why := _difference(header, plan, self.plan.seed):
+            raise ArgumentError(
+                f"{self.store.path} holds the results of another plan: {why}. Give another --out, "
+                "or the options of the first run"
+            )
+        ended = end_leftovers(self._mark)
+        self.scratch.make()
+        text = f"goes on after {len(self.store.samples)} samples"
+        if ended:
+            text += f"; {ended} processes of the earlier run were still there and were ended"
+        for notice in self.store.results.notices:
+            text += f"; {notice}"
+        self._say("resumed", text)
+
+    def _record_provenance(self) -> None:
+        now = self._collect(self.scratch.path)
+        known = self.store.results.provenances
+        last = list(known.values())[-1] if known else None
+        if last is not None and last.id != now.id:
+            self._say("provenance", f"changed since the last run: {provenances.changes(last, now)}")
+        if now.id not in known:
+            self.store.append(now)
+        self._provenance_id = now.id
+
+    def _say(self, what: str, text: str) -> None:
+        event = Event(at=_now(), what=what, text=text)
+        self.store.append(event)
+        self._observer.event(event)
+
+    def _say_unsettled(self, settled: Settled) -> None:
+        self._say(
+            "unsettled",
+            f"after {settled.waited_s:.1f} s {settled.dirty_bytes} bytes were still waiting for "
+            "write-back: something else writes on this machine",
+        )
+
+    def _say_dropped(self) -> None:
+        for pair, progress in self.progress().items():
+            if progress.dropped and pair not in self._said_dropped:
+                self._said_dropped.add(pair)
+                self._say(
+                    "dropped",
+                    f"{pair[1]} of {pair[0]} failed {progress.failures_in_a_row} times in a row "
+                    f"and is not tried again: {progress.last_failure}",
+                )
+
+    def _ending(self, reason: Reason) -> Ending:
+        progress = self.progress()
+        decisions: dict[Pair, Decision] = {}
+        for pair, one in progress.items():
+            said = decision(self.plan.stopping, one)
+            decisions[pair] = "not converged" if said == "go on" else said
+        dropped = {pair: one.last_failure for pair, one in progress.items() if one.dropped}
+        return Ending(reason, decisions, dropped)
+
+
+def _difference(header: Header, plan: dict[str, Any], seed: int) -> str:
+    """What the plan of the results and this one do not share; empty if a session may go on."""
+    if header.seed != seed:
+        return f"its seed is {header.seed}, not {seed}"
+    if header.plan.get("rate") != plan["rate"]:
+        return f"its rate is {header.plan.get('rate')}, not {plan['rate']}"
+    before = {(m["cell"], m["variant"]): m for m in header.plan.get("measurements", [])}
+    now = {(m["cell"], m["variant"]): m for m in plan["measurements"]}
+    for pair in [*before, *now]:
+        if pair not in now:
+            return f"{pair[1]} of {pair[0]} is no longer in the plan"
+        if pair not in before:
+            return f"{pair[1]} of {pair[0]} is new in the plan"
+        if before[pair] != now[pair]:
+            return f"the command of {pair[1]} of {pair[0]} differs"
+    return ""
+
+
+@contextmanager
+def _terminations_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a session as Ctrl-C does; a batch system sends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")

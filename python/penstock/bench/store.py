@@ -1,0 +1,267 @@
+"""``samples.jsonl``: appended to, one write and fsync per line, so that a kill costs one line.
+
+One process writes a file at a time (flock). A torn last line is cut off when the file is opened for
+writing and passed over when it is read, and said both times. A line that cannot be written whole is
+taken back, so that what was there before stays readable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from pydantic import ValidationError
+
+from penstock.bench.sample import (
+    RECORD,
+    SCHEMA,
+    Event,
+    Header,
+    Provenance,
+    Sample,
+    as_line,
+)
+from penstock.errors import ArgumentError, WriteError
+
+AnyRecord = Header | Provenance | Sample | Event
+NAME = "samples.jsonl"
+
+
+@dataclass
+class Results:
+    """The records of one file, or of all ``samples*.jsonl`` of a directory."""
+
+    paths: list[Path] = field(default_factory=list)
+    headers: list[Header] = field(default_factory=list)
+    provenances: dict[str, Provenance] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    def add(self, record: AnyRecord) -> None:
+        """Sort a record in."""
+        if isinstance(record, Sample):
+            self.samples.append(record)
+        elif isinstance(record, Header):
+            self.headers.append(record)
+        elif isinstance(record, Provenance):
+            self.provenances[record.id] = record
+        else:
+            self.events.append(record)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The samples files that a results directory or file stands for.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none.
+    """
+    if path.is_dir():
+        found = sorted(path.glob("samples*.jsonl"))
+        if not found:
+            raise ArgumentError(
+                f"{path} holds no results (samples*.jsonl): give the directory that penstock bench "
+                "--out wrote"
+            )
+        return found
+    if not path.exists():
+        raise ArgumentError(f"there are no results at {path}: penstock bench DIR --out {path}")
+    return [path]
+
+
+def load(path: Path) -> Results:
+    """Read a results file, or all ``samples*.jsonl`` of a results directory.
+
+    Raises
+    ------
+    ArgumentError
+        If there is nothing, a line cannot be read, or another version wrote it.
+    """
+    results = Results()
+    for one in files_of(path):
+        results.paths.append(one)
+        read_into(results, one)
+    return results
+
+
+def read_into(results: Results, path: Path) -> int:
+    """Read one file; how many of its bytes are whole lines."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    whole, _, torn = text.rpartition(b"\n")
+    if torn:
+        results.notices.append(
+            f"{path.name} ends within a line, as a kill or a full disk leaves it: "
+            f"its last {len(torn)} bytes are passed over"
+        )
+    if not whole:
+        return 0
+    for number, line in enumerate(whole.split(b"\n"), start=1):
+        record = _parse(line, path, number)
+        if (number == 1) != isinstance(record, Header):
+            raise ArgumentError(
+                f"{path} is not a results file of penstock bench: line {number} must "
+                f"{'' if number == 1 else 'not '}be a header"
+            )
+        results.add(record)
+    return len(whole) + 1
+
+
+def _parse(line: bytes, path: Path, number: int) -> AnyRecord:
+    where = f"{path}, line {number}"
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        raise ArgumentError(
+            f"{where} is not JSON ({error}); move the line away to read the others"
+        ) from error
+    _check_version(values, path)
+    try:
+        return RECORD.validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ArgumentError(
+            f"{where} is not a record of {SCHEMA}: {key}: {first['msg']}"
+        ) from error
+
+
+def _check_version(values: object, path: Path) -> None:
+    if not isinstance(values, dict) or "record" not in values:
+        raise ArgumentError(f"{path} is not a results file of penstock bench: it has no records")
+    if values["record"] == "header" and values.get("schema") != SCHEMA:
+        wrote = values.get("penstock", "unknown")
+        raise ArgumentError(
+            f"{path} has schema {values.get('schema')!r} (penstock {wrote} wrote it), and this "
+            f"penstock reads {SCHEMA!r}: use the penstock that wrote it, or measure anew with "
+            "another --out"
+        )
+
+
+class Store:
+    """The results file of one session, open for appending.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a results directory (made if its parent is there), where it is samples.jsonl.
+
+    Raises
+    ------
+    ArgumentError
+        If another process is writing it, or what is there is not of this version.
+    WriteError
+        If it cannot be made or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path if path.suffix == ".jsonl" else path / NAME
+        try:
+            self.path.parent.mkdir(exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+            self._descriptor = os.open(self.path, flags, 0o644)
+        except OSError as error:
+            raise _refused("cannot be made", self.path, error) from error
+        try:
+            self._lock()
+            self.results = Results([self.path])
+            whole_bytes = read_into(self.results, self.path)
+            if os.fstat(self._descriptor).st_size > whole_bytes:
+                os.ftruncate(self._descriptor, whole_bytes)
+            _sync_directory(self.path.parent)
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ArgumentError(
+                f"{self.path} is being written by another penstock bench: wait for its end, or "
+                "give another --out"
+            ) from error
+        except OSError as error:
+            raise _refused("cannot be locked", self.path, error) from error
+
+    @property
+    def header(self) -> Header | None:
+        """The header; None as long as nothing was written."""
+        return self.results.headers[0] if self.results.headers else None
+
+    @property
+    def samples(self) -> list[Sample]:
+        """All samples in the order in which they were taken."""
+        return self.results.samples
+
+    def append(self, record: AnyRecord) -> None:
+        """Write a record's line and have it on the device when this returns.
+
+        Raises
+        ------
+        WriteError
+            If that fails; the file is as it was before.
+        """
+        line = as_line(record).encode()
+        before_bytes = os.fstat(self._descriptor).st_size
+        try:
+            _write_whole(self._descriptor, line)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, before_bytes)
+            raise _refused("cannot be written", self.path, error) from error
+        self.results.add(record)
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _write_whole(descriptor: int, line: bytes) -> None:
+    """One write: a second one would let another reader see the line half written."""
+    if os.write(descriptor, line) != len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _sync_directory(directory: Path) -> None:
+    """A power cut must not take the file's name; some file systems cannot sync a directory."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refused(what: str, path: Path, error: OSError) -> WriteError:
+    number = error.errno or errno.EIO
+    remedy = "give another --out"
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        remedy = "every earlier sample is kept; make room and run the same command again"
+    elif number == errno.ENOENT:
+        remedy = f"make {path.parent.parent} first, or give another --out"
+    return WriteError(number, f"{path} {what}: {os.strerror(number)}; {remedy}")

@@ -1,0 +1,53 @@
+"""What the tests of sessions share: a stand-in for a measuring program, and a machine at rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.session import Measurement, Observer, Session
+from penstock.bench.settle import Settle
+from penstock.bench.statistics import Stopping
+from penstock.bench.store import Store
+
+FAKE = Path(__file__).resolve().parent / "fake_program.py"
+
+
+@pytest.fixture
+def fake() -> Callable[..., list[str]]:
+    """The command line of the stand-in."""
+
+    def command(*words: str) -> list[str]:
+        # -I: no site of the tester slows the hundreds of starts
+        return [sys.executable, "-IS", str(FAKE), *words]
+
+    return command
+
+
+@pytest.fixture
+def measurement(fake: Callable[..., list[str]]) -> Callable[..., Measurement]:
+    def make(cell: str, variant: str, *words: str, **more: object) -> Measurement:
+        return Measurement(cell, variant, fake(*words), **more)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Callable[..., Session]:
+    """A session of few blocks in an empty directory, on a machine that is always at rest."""
+
+    def make(measurements: list[Measurement], **more: object) -> Session:
+        given: dict[str, object] = {
+            "stopping": Stopping(minimum=2, maximum=2, checks=(2,)),
+            "seed": 7,
+            "directory": tmp_path / "scratch",
+            "settle": Settle(waiting=lambda: 0),
+            "observer": Observer(),
+        } | more
+        store = given.pop("store", None) or Store(tmp_path / "results")
+        return Session(measurements, store=store, **given)  # type: ignore[arg-type]
+
+    return make

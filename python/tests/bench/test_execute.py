@@ -1,0 +1,80 @@
+"""Running a program: what counts, what does not, and that nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from penstock.bench.execute import MARK, ProgramResult, end_leftovers, execute
+
+Fake = Callable[..., list[str]]
+
+
+def run(command: list[str], timeout_s: float = 30.0) -> ProgramResult:
+    return execute(command, dict(os.environ), timeout_s)
+
+
+def test_a_good_run_has_a_result(fake: Fake) -> None:
+    done = run(fake("--rate", "5e8"))
+    assert done.failed is None
+    assert done.result is not None
+    assert done.result.application.bytes_per_s == 5e8
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--exit", "1", "--silent"), "exit code 1"),
+        (("--exit", "1", "--error", "disk full"), "write of worker 1 failed: MPI_ERR_NO_SPACE"),
+        (("--error", "disk full"), "disk full"),
+        (("--wrong-bytes", "3"), "3 bytes of the file are wrong"),
+        (("--exit", "-11"), "SIGSEGV"),
+        (("--silent",), "printed no result"),
+        (("--schema", "penstock.measure/2"), "penstock.measure/2"),
+    ],
+)
+def test_a_bad_run_says_why(fake: Fake, words: tuple[str, ...], why: str) -> None:
+    assert why in str(run(fake(*words)).failed)
+
+
+def test_what_cannot_be_started_is_named() -> None:
+    done = run(["/nowhere/program"])
+    assert done.failed == "/nowhere/program cannot be started: No such file or directory"
+
+
+def test_a_program_that_hangs_is_ended(fake: Fake) -> None:
+    begin_s = time.monotonic()
+    done = run(fake("--sleep", "60"), timeout_s=0.3)
+    assert "timed out after 0.3 s" in str(done.failed)
+    assert time.monotonic() - begin_s < 20
+
+
+def test_children_of_a_program_that_hangs_are_ended_too() -> None:
+    mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    child = "import time; time.sleep(60)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    # In a session of its own, where the signal to the group does not reach it.
+    code = code.replace("])", "], start_new_session=True)")
+    execute([sys.executable, "-c", code], dict(os.environ) | {MARK: mark}, 1.0)
+    assert end_leftovers(mark) == 0
+
+
+def test_leftovers_of_a_killed_sweep_are_ended() -> None:
+    mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], env=dict(os.environ) | {MARK: mark}
+    )
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        time.sleep(0.3)
+        assert end_leftovers(mark) == 1
+        assert child.wait(10) == -9
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()

@@ -1,0 +1,269 @@
+"""Sessions: what is taken, what is stored, and going on where one was stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.sample import Event, Provenance, Sample
+from penstock.bench.session import Measurement, Observer, Session
+from penstock.bench.settle import Settle
+from penstock.bench.statistics import Stopping
+from penstock.bench.store import Store, load
+from penstock.errors import ArgumentError, WriteError
+
+Make = Callable[..., Measurement]
+MakeSession = Callable[..., Session]
+
+
+def keys(samples: list[Sample]) -> list[tuple[object, ...]]:
+    return sorted(s.key for s in samples)
+
+
+def events(directory: Path) -> dict[str, str]:
+    return {e.what: e.text for e in load(directory).events}
+
+
+def test_every_measurement_is_warmed_up_and_sampled(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    ending = session([measurement("c", v) for v in "xy"]).run()
+    samples = load(tmp_path / "results").samples
+    assert ending.reason == "complete"
+    assert Counter((s.variant, s.counts) for s in samples if not s.canary and not s.warm_up) == {
+        ("x", True): 2,
+        ("y", True): 2,
+    }
+    assert sum(s.warm_up for s in samples) == 2
+    assert sum(s.canary for s in samples) == 2
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_a_sample_knows_all_about_itself(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    session([measurement("c", "x", "--rate", "5e8")]).run()
+    results = load(tmp_path / "results")
+    sample = next(s for s in results.samples if s.counts)
+    assert sample.rate("application") == 5e8
+    assert sample.provenance in results.provenances
+    assert sample.settled is not None
+    assert sample.machine_before is not None
+    assert sample.machine_before["dirty_bytes"] >= 0
+    assert sample.command[-2:] == ["--rate", "5e8"]
+    assert results.headers[0].seed == 7
+
+
+def test_files_are_gone_before_the_next_sample(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    seen: list[list[str]] = []
+
+    class Looks(Observer):
+        def sample_ends(self, _: Sample) -> None:
+            seen.append(sorted(p.name for p in (tmp_path / "scratch").iterdir()))
+
+    files = [str(tmp_path / "scratch" / name) for name in ("one", "two")]
+    session([measurement("c", f[-3:], "--file", f) for f in files], observer=Looks()).run()
+    assert all(len(names) == 2 for names in seen)  # the marker, and one file
+
+
+@pytest.mark.parametrize("stop_after", range(1, 9))
+def test_a_session_that_was_stopped_takes_the_same_samples(
+    measurement: Make, session: MakeSession, tmp_path: Path, stop_after: int
+) -> None:
+    class Stops(Observer):
+        taken = 0
+
+        def sample_ends(self, _: Sample) -> None:
+            self.taken += 1
+            if self.taken == stop_after:
+                raise KeyboardInterrupt
+
+    planned = [measurement("c", v) for v in "xy"]
+    first = session(planned, observer=Stops())
+    assert first.run().reason == "interrupted"
+    first.store.close()
+    resumed = session(planned)
+    assert resumed.run().reason == "complete"
+    resumed.store.close()
+    whole = session(planned, store=Store(tmp_path / "undisturbed"))
+    whole.run()
+    assert keys(load(tmp_path / "results").samples) == keys(load(tmp_path / "undisturbed").samples)
+    assert {"interrupted", "resumed"} <= set(events(tmp_path / "results"))
+
+
+def test_a_termination_signal_ends_the_sample_and_is_recorded(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+    begin_s = time.monotonic()
+    assert session([measurement("c", "x", "--sleep", "60")]).run().reason == "interrupted"
+    assert time.monotonic() - begin_s < 20
+    assert events(tmp_path / "results")["interrupted"]
+    assert not load(tmp_path / "results").samples
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_finished_session_run_again_takes_nothing(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    first = session([measurement("c", "x")])
+    first.run()
+    before = keys(load(tmp_path / "results").samples)
+    first.store.close()
+    session([measurement("c", "x")]).run()
+    assert keys(load(tmp_path / "results").samples) == before
+
+
+def test_a_failed_sample_is_kept_with_its_reason(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    planned = [measurement("c", "good"), measurement("c", "bad", "--wrong-bytes", "9")]
+    ending = session(planned).run()
+    samples = load(tmp_path / "results").samples
+    bad = [s for s in samples if s.variant == "bad"]
+    assert all("9 bytes of the file are wrong" in str(s.failed) for s in bad)
+    assert ending.dropped == {("c", "bad"): bad[-1].failed}
+    assert "failed 2 times in a row" in events(tmp_path / "results")["dropped"]
+    assert sum(s.counts for s in samples if s.variant == "good") == 2
+
+
+def test_expectations_judge_a_run_that_went_well(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    planned = [measurement("c", "x", expect=lambda _: "the engine wrote nothing")]
+    session(planned).run()
+    assert {s.failed for s in load(tmp_path / "results").samples} == {"the engine wrote nothing"}
+
+
+def test_a_budget_ends_it_and_more_of_it_goes_on(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    planned = [measurement("c", v, "--sleep", "0.1") for v in "xy"]
+    first = session(planned, budget_s=0.25)
+    assert first.run().reason == "budget"
+    assert first.run().decisions["c", "x"] == "not converged"
+    first.store.close()
+    assert 1 <= len(load(tmp_path / "results").samples) < 8
+    assert session(planned, budget_s=100.0).run().reason == "complete"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"seed": 8}, "its seed is 7, not 8"),
+        ({"rate": "actual"}, "its rate is application"),
+    ],
+)
+def test_another_plan_is_refused(
+    measurement: Make, session: MakeSession, change: dict[str, object], why: str
+) -> None:
+    first = session([measurement("c", "x")])
+    first.run()
+    first.store.close()
+    with pytest.raises(ArgumentError, match=why):
+        session([measurement("c", "x")], **change).run()
+
+
+def test_other_measurements_are_refused(measurement: Make, session: MakeSession) -> None:
+    first = session([measurement("c", "x")])
+    first.run()
+    for planned, why in (
+        ([measurement("c", "x"), measurement("c", "y")], "y of c is new"),
+        ([measurement("c", "y")], "x of c is no longer"),
+        ([measurement("c", "x", "--rate", "1")], "the command of x of c differs"),
+    ):
+        with pytest.raises(ArgumentError, match=why):
+            session(planned, store=first.store).run()
+
+
+def test_a_changed_machine_is_said_and_recorded(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    def kernel(version: str) -> Callable[[Path], Provenance]:
+        return lambda _: Provenance(id=version, kernel=version)
+
+    told: list[Event] = []
+
+    class Listens(Observer):
+        def event(self, event: Event) -> None:
+            told.append(event)
+
+    first = session([measurement("c", "x")], collect=kernel("6.1"), budget_s=0.01)
+    first.run()
+    first.store.close()
+    session([measurement("c", "x")], collect=kernel("6.18"), observer=Listens()).run()
+    assert "kernel 6.1 -> 6.18" in next(e.text for e in told if e.what == "provenance")
+    assert {s.provenance for s in load(tmp_path / "results").samples} == {"6.1", "6.18"}
+
+
+def test_results_on_a_full_disk_lose_nothing(
+    measurement: Make, session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = session([measurement("c", "x")])
+    append, taken = Store.append, []
+
+    def full(self: Store, record: object) -> None:
+        if isinstance(record, Sample) and len(taken) == 2:
+            raise WriteError(28, "the results' disk is full")
+        taken.append(record) if isinstance(record, Sample) else None
+        append(self, record)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Store, "append", full)
+    with pytest.raises(WriteError, match="disk is full"):
+        made.run()
+    monkeypatch.undo()
+    made.store.close()
+    assert len(load(tmp_path / "results").samples) == 2
+    assert not (tmp_path / "scratch").exists()
+    assert session([measurement("c", "x")]).run().reason == "complete"
+
+
+def test_an_unsettled_machine_is_said(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    readings = iter([0, 0])
+    settle = Settle(limit_s=0.01, tolerance_bytes=1, waiting=lambda: next(readings, 10**9))
+    session([measurement("c", "x")], settle=settle).run()
+    assert "something else writes" in events(tmp_path / "results")["unsettled"]
+
+
+def test_a_users_settings_do_not_reach_the_measured_program(
+    session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_METHOD", "off")
+    monkeypatch.setenv("LD_PRELOAD", "/x/libpenstock-mpich.so")
+    made = session([Measurement("c", "x", ["true"], {"PENSTOCK_QUIET": "1"})])
+    environment = made._environment(made.measurements["c", "x"])
+    assert environment["PENSTOCK_QUIET"] == "1"
+    assert "PENSTOCK_METHOD" not in environment
+    assert "LD_PRELOAD" not in environment
+
+
+def test_equal_names_are_refused(measurement: Make, session: MakeSession) -> None:
+    with pytest.raises(ArgumentError, match="same cell and variant"):
+        session([measurement("c", "x"), measurement("c", "x")])
+
+
+def test_an_empty_plan_is_refused(session: MakeSession) -> None:
+    with pytest.raises(ArgumentError, match="nothing to measure"):
+        session([])
+
+
+def test_stopping_can_be_looser_when_it_goes_on(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    first = session([measurement("c", "x")])
+    first.run()
+    first.store.close()
+    more = Stopping(minimum=3, maximum=3, checks=(3,))
+    session([measurement("c", "x")], stopping=more).run()
+    assert sum(s.counts for s in load(tmp_path / "results").samples) == 3

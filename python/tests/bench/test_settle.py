@@ -1,0 +1,75 @@
+"""Coming to rest before a sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.settle import Scratch, Settle, waiting_bytes
+from penstock.errors import ArgumentError
+
+
+def test_waiting_bytes_are_dirty_and_on_their_way(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text(
+        "MemTotal: 1000 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\nNFS_Unstable: 1 kB\n"
+    )
+    assert waiting_bytes(meminfo) == 6 * 1024
+
+
+def test_a_machine_at_rest_is_not_waited_for(tmp_path: Path) -> None:
+    settled = Settle(waiting=lambda: 5)(tmp_path)
+    assert settled.dirty_bytes == 5
+    assert not settled.exceeded
+
+
+def test_it_waits_until_the_baseline_is_back(tmp_path: Path) -> None:
+    readings = iter([0, 0, 100, 100, 60, 30, 10])
+    settle = Settle(tolerance_bytes=10, waiting=lambda: next(readings))
+    settle(tmp_path)
+    settled = settle(tmp_path)
+    assert settled.dirty_bytes == 10
+    assert settled.waited_s > 0
+
+
+def test_the_wait_has_a_limit_which_is_told(tmp_path: Path) -> None:
+    value = [0]
+    settle = Settle(limit_s=0.05, tolerance_bytes=10, waiting=lambda: value[0])
+    settle(tmp_path)
+    value[0] = 1000
+    assert settle(tmp_path).exceeded
+    # Somebody else writes all the time: the baseline rose, and the next is not waited for.
+    assert not settle(tmp_path).exceeded
+    value[0] = 0
+    settle(tmp_path)
+    assert settle.baseline_bytes == 0
+
+
+def test_scratch_is_emptied_and_removed(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    scratch.make()
+    (scratch.path / "file").write_bytes(b"x")
+    (scratch.path / "logs").mkdir()
+    (scratch.path / "logs" / "one").touch()
+    scratch.empty()
+    assert [p.name for p in scratch.path.iterdir()] == [".penstock-scratch"]
+    scratch.remove()
+    assert not scratch.path.exists()
+
+
+def test_scratch_of_a_killed_session_is_taken_over(tmp_path: Path) -> None:
+    Scratch(tmp_path / "scratch").make()
+    (tmp_path / "scratch" / "file").touch()
+    Scratch(tmp_path / "scratch").make()
+
+
+def test_somebody_elses_directory_is_never_emptied(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "thesis.tex").write_text("years of work")
+    scratch = Scratch(theirs)
+    with pytest.raises(ArgumentError, match="was not made by penstock bench"):
+        scratch.make()
+    scratch.remove()
+    assert (theirs / "thesis.tex").exists()

@@ -1,0 +1,170 @@
+"""Results files: whole lines, one writer, clear words about what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.bench import store as stores
+from penstock.bench.sample import Event, Header
+from penstock.bench.store import Store, load
+from penstock.errors import ArgumentError, WriteError
+
+HEADER = Header(penstock="0.1.0", created="2026", name="t", seed=1, plan={})
+
+
+def event(text: str) -> Event:
+    return Event(at="2026", what="test", text=text)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A results directory with a header and two events."""
+    with Store(tmp_path / "results") as store:
+        store.append(HEADER)
+        store.append(event("one"))
+        store.append(event("two"))
+    return tmp_path / "results"
+
+
+def test_what_was_appended_is_read(results: Path) -> None:
+    assert [e.text for e in load(results).events] == ["one", "two"]
+    assert load(results / "samples.jsonl").headers[0].name == "t"
+
+
+def test_a_torn_last_line_is_dropped_and_said(results: Path) -> None:
+    path = results / "samples.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"record":"event","at":"20')
+    read = load(results)
+    assert len(read.events) == 2
+    assert "ends within a line" in read.notices[0]
+
+
+def test_a_writer_cuts_a_torn_line_off(results: Path) -> None:
+    path = results / "samples.jsonl"
+    path.write_bytes(path.read_bytes()[:-5])
+    with Store(results) as store:
+        assert "ends within a line" in store.results.notices[0]
+        store.append(event("three"))
+    assert [e.text for e in load(results).events] == ["one", "three"]
+
+
+def test_every_cut_of_a_file_can_be_read_and_continued(results: Path) -> None:
+    path = results / "samples.jsonl"
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with Store(results) as store:
+            if store.header is None:
+                store.append(HEADER)
+            store.append(event("last"))
+        assert load(results).events[-1].text == "last"
+
+
+def test_a_second_writer_is_refused(results: Path) -> None:
+    with Store(results), pytest.raises(ArgumentError, match="being written by another"):
+        Store(results)
+
+
+def test_the_lock_ends_with_its_holder(results: Path) -> None:
+    code = (
+        "import sys, os, pathlib; sys.path.insert(0, sys.argv[2]);"
+        "from penstock.bench.store import Store; s = Store(pathlib.Path(sys.argv[1]));"
+        "os.kill(os.getpid(), 9)"
+    )
+    python = Path(stores.__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", code, results, python], check=False, timeout=60)
+    Store(results).close()
+
+
+def test_another_version_is_refused_with_the_remedy(results: Path) -> None:
+    path = results / "samples.jsonl"
+    path.write_text(path.read_text().replace("penstock.bench/1", "penstock.bench/9"))
+    with pytest.raises(ArgumentError, match=r"penstock\.bench/9.*use the penstock that wrote it"):
+        load(results)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello\n", "line 1 is not JSON"),
+        ("{}\n", "not a results file"),
+        ('{"record":"event","at":"1","what":"x","text":"y"}\n', "line 1 must be a header"),
+        ('{"record":"sample"}\n', "sample.cell"),
+    ],
+)
+def test_what_is_no_results_file_is_named(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text(text)
+    with pytest.raises(ArgumentError, match=words):
+        load(path)
+
+
+def test_a_spoilt_line_within_is_named(results: Path) -> None:
+    path = results / "samples.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], "spoilt", lines[2]]) + "\n")
+    with pytest.raises(ArgumentError, match="line 2 is not JSON"):
+        load(results)
+
+
+def test_missing_results_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="holds no results"):
+        load(tmp_path)
+    with pytest.raises(ArgumentError, match="there are no results at"):
+        load(tmp_path / "nowhere")
+
+
+def test_all_parts_of_a_directory_are_read(results: Path) -> None:
+    with Store(results / "samples.2.jsonl") as store:
+        store.append(HEADER)
+        store.append(event("part"))
+    assert sorted(e.text for e in load(results).events) == ["one", "part", "two"]
+
+
+@pytest.fixture
+def file_size_limit() -> Iterator[None]:
+    """No room: writes past 700 bytes fail, as on a full disk (short write, then an error)."""
+    import resource
+    import signal
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.usefixtures("file_size_limit")
+def test_a_line_that_does_not_fit_takes_no_other_with_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append(HEADER)
+    store.append(event("kept"))
+    with pytest.raises(WriteError, match="every earlier sample is kept"):
+        store.append(event("x" * 1000))
+    store.append(event("after room was made"))
+    store.close()
+    read = load(tmp_path)
+    assert [e.text for e in read.events] == ["kept", "after room was made"]
+    assert not read.notices
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match=r"make .* first"):
+        Store(tmp_path / "missing" / "results")
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(WriteError, match="cannot be made"):
+            Store(tmp_path / "results")
+
+
+def test_a_line_is_json_on_its_own(results: Path) -> None:
+    for line in (results / "samples.jsonl").read_text().splitlines():
+        assert "record" in json.loads(line)
