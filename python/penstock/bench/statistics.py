@@ -24,7 +24,8 @@ MARGIN = 0.03
 PRECISION = 0.05
 OUTLIER_MADS = 14.8  # ten standard deviations of a normal distribution
 LEAST_TO_COMPARE = 5  # with 4 and 4, one straggler decides what Mann-Whitney can say
-RESAMPLES = 2000
+RESAMPLES = 1000
+_PAIRS_AT_ONCE = 2**17  # 1 MiB: stays in a cache
 
 
 @dataclass(frozen=True)
@@ -141,19 +142,13 @@ def median_interval(x: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     return Interval(float(values[k - 1]), float(values[-k]), covered)
 
 
-def _trimmed_means(rows: Floats, cut: float) -> Floats:
-    """The trimmed mean of each row."""
-    n = rows.shape[-1]
-    g = int(cut * n)
-    means: Floats = np.sort(rows, axis=-1)[..., g : n - g].mean(axis=-1)
-    return means
-
-
 def trimmed_mean(x: ArrayLike, cut: float = 0.1) -> float:
     """The mean without the lowest and the highest ``cut`` of the samples (benson-2003)."""
     if not 0.0 <= cut < 0.5:
         raise ValueError(f"cut must be at least 0 and less than 0.5, got {cut:g}")
-    return float(_trimmed_means(_samples(x), cut))
+    values = np.sort(_samples(x))
+    left_out = int(cut * values.size)
+    return float(values[left_out : values.size - left_out].mean())
 
 
 def summarise(x: ArrayLike, confidence: float = CONFIDENCE) -> Summary:
@@ -231,7 +226,11 @@ def ratio_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Ratio:
-    """B's rate over A's, by the ratio of their 10 % trimmed means and its bootstrap interval.
+    """How many times A's rate B's is, with its bootstrap interval.
+
+    The ratio is the median over all pairs of one sample of A and one of B (Hodges and Lehmann's
+    estimate, on logarithms): half of the time B does at least so much better. It is what
+    Mann-Whitney tests, and it needs fewer samples than the ratio of the medians.
 
     Parameters
     ----------
@@ -242,19 +241,32 @@ def ratio_interval(
     resamples, seed : int
         Of the percentile bootstrap: the same samples and seed give the same interval.
     """
-    rates_a, rates_b = _rates(a, "a", of), _rates(b, "b", of)
+    logs_a, logs_b = np.log(_rates(a, "a", of)), np.log(_rates(b, "b", of))
+    shift = _shifts(logs_a[np.newaxis], logs_b[np.newaxis])[0]
     draws = np.random.default_rng(seed)
-    means_a = _resampled_means(rates_a, resamples, draws)
-    means_b = _resampled_means(rates_b, resamples, draws)
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(means_b / means_a, [tail, 1.0 - tail])
-    ratio = trimmed_mean(rates_b) / trimmed_mean(rates_a)
-    return Ratio(ratio, float(low), float(high), confidence)
+    drawn = _resampled_shifts(logs_a, logs_b, resamples, draws)
+    low, high = np.exp(np.quantile(drawn, [tail, 1.0 - tail]))
+    return Ratio(float(np.exp(shift)), float(low), float(high), confidence)
 
 
-def _resampled_means(values: Floats, resamples: int, draws: np.random.Generator) -> Floats:
-    chosen = draws.integers(0, values.size, size=(resamples, values.size))
-    return _trimmed_means(values[chosen], 0.1)
+def _shifts(rows_a: Floats, rows_b: Floats) -> Floats:
+    """For each row: the median of all differences of a sample of B and one of A."""
+    differences = (rows_b[:, :, np.newaxis] - rows_a[:, np.newaxis, :]).reshape(len(rows_a), -1)
+    n = differences.shape[1]
+    differences.partition(n // 2, axis=-1)  # with one place a quarter of np.median's time
+    upper = differences[:, n // 2]
+    lower = upper if n % 2 else differences[:, : n // 2].max(axis=-1)
+    shifts: Floats = (lower + upper) / 2.0
+    return shifts
+
+
+def _resampled_shifts(a: Floats, b: Floats, resamples: int, draws: np.random.Generator) -> Floats:
+    chosen_a = draws.integers(0, a.size, size=(resamples, a.size))
+    chosen_b = draws.integers(0, b.size, size=(resamples, b.size))
+    step = max(1, _PAIRS_AT_ONCE // (a.size * b.size))
+    parts = [slice(i, i + step) for i in range(0, resamples, step)]
+    return np.concatenate([_shifts(a[chosen_a[part]], b[chosen_b[part]]) for part in parts])
 
 
 def paired_ratio_interval(
