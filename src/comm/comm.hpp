@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/node_lock.hpp"
 
 namespace penstock::comm {
 
@@ -40,6 +41,8 @@ class Transfers {
   virtual Result<void> finish() = 0;
 };
 
+struct NodeComm;
+
 class Comm {
  public:
   virtual ~Comm() = default;
@@ -58,9 +61,24 @@ class Comm {
   // Collective. Concatenates everybody's bytes on `root`, in rank order; empty elsewhere.
   virtual Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) = 0;
 
+  // Collective. A new lock of the ranks of this rank's node, or the same class of error on all.
+  virtual Result<std::shared_ptr<NodeLock>> node_lock() = 0;
+  // Collective. The ranks of this rank's node, in their order here. The new communicator may
+  // outlive this one.
+  virtual Result<NodeComm> split_by_node() = 0;
+
   // Not collective. Must not outlive the communicator.
   virtual std::unique_ptr<Transfers> transfers() = 0;
 };
+
+struct NodeComm {
+  std::unique_ptr<Comm> comm;
+  int node = 0;  // 0 .. nodes() - 1, in the order of the nodes' lowest ranks
+};
+
+// The same ranks without owning them, for who takes a communicator for itself. `comm` must outlive
+// it.
+std::unique_ptr<Comm> borrow(Comm& comm);
 
 // Collective. The same class on every rank: the worst of all. The rank that failed keeps its own
 // error when it is the worst; others get one that says a peer failed. Never skipped, never early.

@@ -11,22 +11,12 @@
 #include <string>
 #include <utility>
 
+#include "comm/mpi_node.hpp"
 #include "comm/mpi_transfers.hpp"
 #include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
 namespace {
-
-// `rc` is what the call that started `request` returned.
-Result<void> wait(const char* operation, int rc, MPI_Request request, Cores cores) {
-  Backoff backoff(cores);
-  for (int done = 0; rc == MPI_SUCCESS;) {
-    rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (rc == MPI_SUCCESS && done != 0) return {};
-    if (rc == MPI_SUCCESS) backoff.pause();
-  }
-  return mpi_error(operation, rc);
-}
 
 Result<int> int_count(const char* operation, size_t n) {
   if (n <= size_t(INT_MAX)) return int(n);
@@ -74,6 +64,19 @@ class MpiComm final : public Comm {
   }
 
   Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override;
+
+  Result<std::shared_ptr<NodeLock>> node_lock() override {
+    return make_mpi_node_lock(comm_, *this, cores());
+  }
+
+  Result<NodeComm> split_by_node() override {
+    auto part = split_mpi_by_node(comm_, *this, cores());
+    if (!part) return tl::unexpected(std::move(part).error());
+    Result<std::unique_ptr<Comm>> comm = make_mpi_comm(part->comm);
+    PMPI_Comm_free(&part->comm);
+    if (!comm) return tl::unexpected(std::move(comm).error());
+    return NodeComm{*std::move(comm), part->node};
+  }
 
   std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_, cores()); }
 

@@ -51,4 +51,15 @@ inline tl::unexpected<Error> mpi_error(const char* operation, int rc) {
   return fail(ErrorClass::communication, operation, std::string(text, size_t(length)));
 }
 
+// Waits for a request that a call with the result `rc` started.
+inline Result<void> wait(const char* operation, int rc, MPI_Request request, Cores cores) {
+  Backoff backoff(cores);
+  for (int done = 0; rc == MPI_SUCCESS;) {
+    rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (rc == MPI_SUCCESS && done != 0) return {};
+    if (rc == MPI_SUCCESS) backoff.pause();
+  }
+  return mpi_error(operation, rc);
+}
+
 }  // namespace penstock::comm

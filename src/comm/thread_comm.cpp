@@ -169,7 +169,8 @@ class ThreadTransfers final : public Transfers {
 
 class ThreadComm final : public Comm {
  public:
-  ThreadComm(Team& team, int rank, int nodes) : team_(team), rank_(rank), nodes_(nodes) {}
+  ThreadComm(std::shared_ptr<Team> team, int rank, int nodes)
+      : owned_(std::move(team)), team_(*owned_), rank_(rank), nodes_(nodes) {}
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return int(team_.board.size()); }
@@ -207,11 +208,41 @@ class ThreadComm final : public Comm {
     return all;
   }
 
+  Result<std::shared_ptr<NodeLock>> node_lock() override {
+    return from_first_of_node<NodeLock>([](int) { return make_thread_lock(); });
+  }
+
+  Result<NodeComm> split_by_node() override {
+    auto team = from_first_of_node<Team>([](int ranks) { return std::make_shared<Team>(ranks); });
+    return NodeComm{std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1),
+                    node()};
+  }
+
   std::unique_ptr<Transfers> transfers() override {
     return std::make_unique<ThreadTransfers>(team_, rank_);
   }
 
  private:
+  // Ranks lie on the pretended nodes in consecutive blocks.
+  int node() const noexcept { return int(int64_t{rank_} * nodes_ / size()); }
+  int first_of_node(int node) const noexcept {
+    return int((int64_t{node} * size() + nodes_ - 1) / nodes_);
+  }
+  int first_of_node() const noexcept { return first_of_node(node()); }
+
+  // make(ranks of the node) on the node's first rank; all of the node get what it made.
+  template <class T, class Make>
+  std::shared_ptr<T> from_first_of_node(Make&& make) {
+    std::shared_ptr<T> made;
+    const int first = first_of_node();
+    if (rank_ == first) made = make(first_of_node(node() + 1) - first);
+    together(std::as_bytes(std::span(&made, 1)), [&] {
+      if (rank_ == first) return;
+      made = *reinterpret_cast<const std::shared_ptr<T>*>(team_.board[size_t(first)].data());
+    });
+    return made;
+  }
+
   // Shows `mine` to all, lets everyone read the board, and returns when all have read it.
   template <class Read>
   void together(std::span<const std::byte> mine, Read&& read) {
@@ -236,6 +267,7 @@ class ThreadComm final : public Comm {
     return {};
   }
 
+  std::shared_ptr<Team> owned_;
   Team& team_;
   int rank_;
   int nodes_;
@@ -243,15 +275,19 @@ class ThreadComm final : public Comm {
 
 }  // namespace
 
+std::vector<std::unique_ptr<Comm>> make_thread_team(int ranks, const ThreadTeamOptions& options) {
+  const auto team = std::make_shared<Team>(ranks);
+  std::vector<std::unique_ptr<Comm>> comms;
+  for (int rank = 0; rank < ranks; ++rank)
+    comms.push_back(std::make_unique<ThreadComm>(team, rank, options.nodes));
+  return comms;
+}
+
 void run_thread_team(int ranks, const std::function<void(Comm&)>& body,
                      const ThreadTeamOptions& options) {
-  Team team(ranks);
+  const std::vector<std::unique_ptr<Comm>> team = make_thread_team(ranks, options);
   std::vector<std::jthread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      ThreadComm comm(team, rank, options.nodes);
-      body(comm);
-    });
+  for (const auto& comm : team) threads.emplace_back([&] { body(*comm); });
 }
 
 }  // namespace penstock::comm

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "comm/comm.hpp"
 
@@ -11,6 +12,10 @@ namespace penstock::comm {
 struct ThreadTeamOptions {
   int nodes = 1;  // pretend that the ranks live on this many nodes, in consecutive blocks
 };
+
+// The communicators of `ranks` threads, by rank: give each to the thread that is to be this rank.
+std::vector<std::unique_ptr<Comm>> make_thread_team(int ranks,
+                                                    const ThreadTeamOptions& options = {});
 
 // Runs body(comm) on `ranks` threads and joins them. `body` must not throw.
 void run_thread_team(int ranks, const std::function<void(Comm&)>& body,

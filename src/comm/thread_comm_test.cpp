@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 namespace penstock::comm {
 namespace {
@@ -75,6 +77,84 @@ TEST(ThreadComm, ReportsAMessageOfTheWrongSize) {
     if (!r) {
       EXPECT_EQ(r.error().error_class, ErrorClass::communication);
     }
+  });
+}
+
+// How many of `ranks` are inside at a time, as each sees it while inside.
+int most_inside(Gate& gate, std::atomic<int>& inside, int rounds) {
+  int most = 0;
+  for (int i = 0; i < rounds; ++i) {
+    EXPECT_TRUE(gate.enter());
+    most = std::max(most, ++inside);
+    std::this_thread::yield();
+    --inside;
+    gate.leave();
+  }
+  return most;
+}
+
+TEST(ThreadComm, ANodeLockLetsOneRankOfANodeInAtATime) {
+  std::atomic<int> inside[2] = {0, 0};
+  run_thread_team(5,
+                  [&](Comm& comm) {
+                    const auto part = comm.split_by_node();
+                    ASSERT_TRUE(part);
+                    const auto lock = comm.node_lock();
+                    ASSERT_TRUE(lock);
+                    EXPECT_EQ(most_inside(**lock, inside[part->node], 200), 1);
+                  },
+                  {.nodes = 2});
+}
+
+TEST(ThreadComm, ANodeIsNotLockedOutByAnother) {
+  run_thread_team(2,
+                  [](Comm& comm) {
+                    const auto lock = comm.node_lock();
+                    ASSERT_TRUE(lock);
+                    ASSERT_TRUE((*lock)->enter());
+                    ASSERT_TRUE(comm.barrier());  // both are inside, each of its own
+                    (*lock)->leave();
+                  },
+                  {.nodes = 2});
+}
+
+TEST(ThreadComm, ANodeLockOutlivesItsTeam) {
+  std::shared_ptr<NodeLock> lock;
+  run_thread_team(1, [&](Comm& comm) { lock = comm.node_lock().value(); });
+  EXPECT_TRUE(lock->enter());
+  lock->leave();
+}
+
+TEST(ThreadComm, SplitsIntoTheRanksOfEachNode) {
+  for (const int nodes : {1, 2, 3, 5})
+    run_thread_team(5,
+                    [nodes](Comm& comm) {
+                      const auto part = comm.split_by_node();
+                      ASSERT_TRUE(part);
+                      EXPECT_EQ(part->comm->nodes(), 1);
+                      int64_t here[2] = {1, -comm.rank()};
+                      ASSERT_TRUE(part->comm->all_sum({here, 1}));
+                      EXPECT_EQ(here[0], part->comm->size());
+                      ASSERT_TRUE(part->comm->all_max({here + 1, 1}));
+                      EXPECT_EQ(comm.rank() + here[1],
+                                part->comm->rank());  // consecutive, in their order
+                      int64_t last[1] = {part->node};
+                      ASSERT_TRUE(comm.all_max(last));
+                      EXPECT_EQ(last[0], nodes - 1);
+                    },
+                    {.nodes = nodes});
+}
+
+TEST(Borrow, IsTheSameRankAndLeavesTheOwnerAlone) {
+  run_thread_team(2, [](Comm& comm) {
+    {
+      const auto borrowed = borrow(comm);
+      EXPECT_EQ(borrowed->rank(), comm.rank());
+      int64_t n[1] = {1};
+      ASSERT_TRUE(borrowed->all_sum(n));
+      EXPECT_EQ(n[0], 2);
+    }
+    EXPECT_TRUE(comm.barrier());
   });
 }
 

@@ -17,29 +17,6 @@
 namespace penstock::engine {
 namespace {
 
-// The Comm of a team's member, owned by a File as it owns a duplicated communicator.
-class Borrowed final : public comm::Comm {
- public:
-  explicit Borrowed(comm::Comm& c) : c_(c) {}
-  int rank() const noexcept override { return c_.rank(); }
-  int size() const noexcept override { return c_.size(); }
-  int nodes() const noexcept override { return c_.nodes(); }
-  int cores_per_node() const noexcept override { return c_.cores_per_node(); }
-  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    return c_.allgather(mine, all);
-  }
-  Result<void> all_max(std::span<int64_t> values) override { return c_.all_max(values); }
-  Result<void> all_sum(std::span<int64_t> values) override { return c_.all_sum(values); }
-  Result<void> barrier() override { return c_.barrier(); }
-  Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override {
-    return c_.gather(mine, root);
-  }
-  std::unique_ptr<comm::Transfers> transfers() override { return c_.transfers(); }
-
- private:
-  comm::Comm& c_;
-};
-
 OpenInfo info_for(const std::string& path) {
   OpenInfo info;
   info.path = path;
@@ -48,7 +25,7 @@ OpenInfo info_for(const std::string& path) {
 }
 
 std::unique_ptr<File> open(comm::Comm& comm, const OpenInfo& info) {
-  return File::open(std::make_unique<Borrowed>(comm), info);
+  return File::open(comm::borrow(comm), info);
 }
 
 Write write_of(const std::vector<char>& data, int64_t position,

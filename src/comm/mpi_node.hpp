@@ -1,0 +1,22 @@
+// The ranks of one node: split off an MPI communicator, and the lock that they share.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "comm/comm.hpp"
+#include "comm/mpi_wait.hpp"
+
+namespace penstock::comm {
+
+struct NodePart {
+  MPI_Comm comm = MPI_COMM_NULL;  // the caller frees it
+  int node = 0;
+};
+
+// Collective over `mpi`; `comm` are the same ranks, for agreement. All succeed or all fail.
+Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores);
+Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, Cores cores);
+
+}  // namespace penstock::comm
