@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm/meeting.hpp"
+
 namespace penstock::comm {
 namespace {
 
@@ -31,26 +33,12 @@ struct Mailbox {
 };
 
 struct Team {
-  explicit Team(int ranks) : boxes(size_t(ranks)), board(size_t(ranks)) {}
+  explicit Team(int ranks) : boxes(size_t(ranks)), meeting(ranks), board(size_t(ranks)) {}
 
-  // Returns when all ranks have entered.
-  void meet() {
-    std::unique_lock lock(mutex);
-    const int64_t mine = generation;
-    if (++entered == int(board.size())) {
-      entered = 0;
-      ++generation;
-      all_here.notify_all();
-    } else {
-      all_here.wait(lock, [&] { return generation != mine; });
-    }
-  }
+  void meet() { meeting.meet(); }
 
   std::vector<Mailbox> boxes;
-  std::mutex mutex;
-  std::condition_variable all_here;
-  int entered = 0;
-  int64_t generation = 0;
+  Meeting meeting;
   std::vector<std::span<const std::byte>> board;  // what each rank shows in a collective
 };
 

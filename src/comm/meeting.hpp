@@ -1,0 +1,35 @@
+// A barrier of threads, again and again.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace penstock::comm {
+
+class Meeting {
+ public:
+  explicit Meeting(int threads) : threads_(threads) {}
+
+  // Returns when all threads have entered; what each did before, all see after.
+  void meet() {
+    std::unique_lock lock(mutex_);
+    const int64_t mine = generation_;
+    if (++entered_ == threads_) {
+      entered_ = 0;
+      ++generation_;
+      all_here_.notify_all();
+    } else {
+      all_here_.wait(lock, [&] { return generation_ != mine; });
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  int threads_;
+  int entered_ = 0;
+  int64_t generation_ = 0;
+};
+
+}  // namespace penstock::comm
