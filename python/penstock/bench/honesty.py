@@ -49,7 +49,8 @@ def _bimodal(share: float, slow: float) -> Stream:
 
 def _heavy(draws: Draws, n: int) -> Floats:
     """Logarithms of Student's t with 3 degrees of freedom: a sample in 50 is 40 % off."""
-    return np.exp(CV / np.sqrt(3.0) * draws.standard_t(3, n))
+    rates: Floats = np.exp(CV / np.sqrt(3.0) * draws.standard_t(3, n))
+    return rates
 
 
 def _stragglers(draws: Draws, n: int) -> Floats:
