@@ -1,0 +1,147 @@
+"""A case: one variant of one cell, as parameters; and the measurement that takes samples of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock import _core
+from penstock.bench import programs
+from penstock.bench.execute import ProgramResult
+from penstock.bench.programs import Launcher, Program
+from penstock.bench.session import Measurement
+from penstock.errors import ArgumentError
+
+# What bench itself gives a program; a sweep says the rest.
+OWN = ("file", "list", "describe", "help", "version")
+DATA = "data"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One variant of one cell.
+
+    Attributes
+    ----------
+    mpi, ranks, launcher_options
+        How it is started; ``none`` is without MPI.
+    preload : bool or str
+        Whether the program runs under penstock-exec, or with which method.
+    env : mapping
+        Variables of the run.
+    parameters : mapping
+        Options of the measuring program, spelt with ``_``.
+    """
+
+    cell: str
+    variant: str
+    mpi: str = "none"
+    ranks: int = 1
+    preload: bool | str = False
+    launcher_options: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_plan(self) -> dict[str, Any]:
+        """What tells it from others, for results."""
+        told: dict[str, Any] = {"mpi": self.mpi, "ranks": self.ranks}
+        if self.preload:
+            told["preload"] = self.preload
+        return told | dict(self.parameters)
+
+
+class Programs:
+    """The measuring programs of a sweep, each found and asked once."""
+
+    def __init__(self, template: str | None = None) -> None:
+        self._template = template
+        self._by_mpi: dict[str, Program] = {}
+        self._options: dict[Path, dict[str, dict[str, Any]]] = {}
+
+    def of(self, mpi: str) -> Program:
+        """The program for a value of ``mpi``."""
+        if mpi not in self._by_mpi:
+            launcher = programs.launcher(mpi, template=self._template)
+            self._by_mpi[mpi] = programs.program(launcher)
+        return self._by_mpi[mpi]
+
+    def launchers(self) -> list[Launcher]:
+        """Those that were asked for."""
+        return [one.launcher for one in self._by_mpi.values()]
+
+    def options(self, program: Program) -> dict[str, dict[str, Any]]:
+        """The options of a program by their names, spelt with ``_``, as it describes them."""
+        if program.path not in self._options:
+            described = program.ask("--describe").get("options", [])
+            by_name = {str(one["name"]).lstrip("-").replace("-", "_"): one for one in described}
+            self._options[program.path] = by_name
+        return self._options[program.path]
+
+
+def check(cases: Sequence[Case], known: Programs, where: str) -> None:
+    """Refuse parameters that the programs do not have.
+
+    Raises
+    ------
+    ArgumentError
+        Naming the parameter and the nearest that there is.
+    """
+    for case in cases:
+        program = known.of(case.mpi)
+        names = [n for n in known.options(program) if n not in OWN]
+        for name in case.parameters:
+            if name not in names:
+                _refuse(name, names, program, where)
+
+
+def _refuse(name: str, names: list[str], program: Program, where: str) -> None:
+    if name in OWN:
+        raise ArgumentError(f"{where}: {name} is given by penstock bench itself: leave it out")
+    near = _core.nearest(name, [*names, *RUN_KEYS])
+    hint = f"did you mean {near}? " if near else ""
+    raise ArgumentError(
+        f"{where}: there is no parameter {name}; {hint}{program.path.name} --help lists them all, "
+        f"and {', '.join(RUN_KEYS)} say how it is started"
+    )
+
+
+RUN_KEYS = ("mpi", "ranks", "preload", "launcher_options", "env")
+
+
+def measurement(case: Case, known: Programs, scratch: Path, timeout_s: float) -> Measurement:
+    """The measurement of a case; its data lie in ``scratch``."""
+    program = known.of(case.mpi)
+    parameters = {"file": str(scratch / DATA), **case.parameters}
+    before: list[str] = []
+    by_engine = case.parameters.get("route", "engine") == "engine"
+    expect: Callable[[ProgramResult], str | None] = _engine_wrote if by_engine else _anything
+    if case.preload:
+        method = ["--method", case.preload] if isinstance(case.preload, str) else []
+        before = programs.preload(scratch, method)
+        expect = programs.engine_wrote_all(scratch)
+    command = program.command(parameters, case.ranks, before, case.launcher_options)
+    return Measurement(
+        case.cell,
+        case.variant,
+        command,
+        {**program.launcher.env, **case.env},
+        expect,
+        timeout_s,
+        case.as_plan(),
+    )
+
+
+def _anything(_: ProgramResult) -> str | None:
+    return None
+
+
+def _engine_wrote(ran: ProgramResult) -> str | None:
+    """The engine itself must say that it wrote all."""
+    result = ran.result
+    if result is None or result.engine is None or result.parameters.get("op") == "read":
+        return None
+    if result.engine.passed_bytes or result.engine.bytes < result.bytes:
+        return f"the engine wrote {result.engine.bytes} of {result.bytes} bytes"
+    return None

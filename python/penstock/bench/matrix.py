@@ -1,0 +1,306 @@
+"""A sweep described in a TOML file (docs/reference/bench-matrix.md): cells, variants, exclusions.
+
+A cell is an entry of ``[[cell]]`` times every combination of ``[sweep]``; a variant is an entry of
+``[[variant]]`` times every combination of ``[compare]``. What is not known is refused with the
+nearest that is, before anything runs.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from penstock import _core
+from penstock.bench.cases import RUN_KEYS, Case
+from penstock.bench.sample import RateKind
+from penstock.bench.statistics import Stopping
+from penstock.errors import ArgumentError
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+_NAMES = ("cell", "variant")  # what an exclusion may name besides parameters
+
+
+def seconds(value: Any) -> float:
+    """Seconds of ``90``, ``"90s"``, ``"1.5min"`` or ``"2h"``."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number, unit = float(value), "s"
+    else:
+        found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]*)\s*", str(value))
+        if found is None or (found[2] or "s") not in _UNITS_S:
+            raise ValueError(f"must be a time such as 90, '90s', '5min' or '2h', got {value!r}")
+        number, unit = float(found[1]), found[2] or "s"
+    if number <= 0:
+        raise ValueError(f"must be more than 0, got {value!r}")
+    return number * _UNITS_S[unit]
+
+
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Parameters = dict[str, Any]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Stop(_Strict):
+    """When a cell has been measured enough."""
+
+    minimum: int = Field(default=10, ge=1)
+    maximum: int = Field(default=30, ge=1)
+    checks: tuple[int, ...] = (10, 15, 20, 30)
+    precision: float = Field(default=0.05, gt=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Stop:
+        if self.minimum > self.maximum:
+            raise ValueError(
+                f"minimum must be at most maximum ({self.maximum}), got {self.minimum}"
+            )
+        return self
+
+
+class Matrix(_Strict):
+    """The whole file."""
+
+    name: str = ""
+    seed: int | None = None
+    rate: RateKind = "application"
+    budget: Seconds | None = None
+    rounds: int | None = Field(default=None, ge=1)
+    timeout: Seconds = 300.0
+    settle: Seconds = 30.0
+    stop: Stop = Stop()
+    defaults: Parameters = {}
+    sweep: dict[str, list[Any]] = {}
+    compare: dict[str, list[Any]] = {}
+    cell: list[Parameters] = []
+    variant: list[Parameters] = []
+    exclude: list[Parameters] = []
+
+    @property
+    def stopping(self) -> Stopping:
+        """The rule: so many rounds, or by precision."""
+        if self.rounds is not None:
+            return fixed_rounds(self.rounds)
+        return Stopping(self.stop.minimum, self.stop.maximum, self.stop.checks, self.stop.precision)
+
+
+def fixed_rounds(rounds: int) -> Stopping:
+    """So many samples of each, whatever their spread."""
+    return Stopping(minimum=rounds, maximum=rounds, checks=(rounds,))
+
+
+def load(path: Path) -> Matrix:
+    """Read a matrix file.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read or is wrong; the message names the key, its value and the remedy.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ArgumentError(f"the matrix {path} cannot be read: {why}") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ArgumentError(f"{path} is not TOML: {error}") from error
+    return parse(values, path)
+
+
+def parse(values: Mapping[str, Any], path: Path) -> Matrix:
+    """A matrix from the file's values; ``path`` is for messages and the name."""
+    try:
+        matrix = Matrix.model_validate(values)
+    except ValidationError as error:
+        raise ArgumentError(f"{path}: {_first(error)}") from error
+    return matrix.model_copy(update={"name": matrix.name or path.stem})
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    key = ".".join(place)
+    if first["type"] == "extra_forbidden":
+        known = list((Stop if place[0] == "stop" else Matrix).model_fields)
+        near = _core.nearest(place[-1], known)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+        return f"there is no key {key}; {hint}"
+    what = first["msg"].removeprefix("Value error, ")
+    got = "" if "got" in what else f", got {first['input']!r}"
+    return f"{key}: {what[0].lower()}{what[1:]}{got}" if key else what
+
+
+def expand(matrix: Matrix, where: str) -> list[Case]:
+    """Every case of a matrix, in the file's order, without those that are excluded.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is twice there, an axis is empty or belongs to cells and variants at once, an
+        exclusion excludes nothing, or nothing is left.
+    """
+    _check_axes(matrix, where)
+    cases = []
+    for cell_name, cell in _entries(matrix.cell, matrix.sweep, "cell", where):
+        for variant_name, variant in _entries(matrix.variant, matrix.compare, "variant", where):
+            parameters = {**_spelt(matrix.defaults), **cell, **variant}
+            cases.append(_case(cell_name or matrix.name, variant_name, parameters, where))
+    _check_names(cases, where)
+    left = _without_excluded(cases, matrix.exclude, where)
+    if not left:
+        raise ArgumentError(f"{where}: nothing is left to measure: remove an [[exclude]]")
+    return left
+
+
+def part(cases: Sequence[Case], number: int, of: int) -> list[Case]:
+    """The cases of every ``of``-th cell, beginning with the cell ``number``."""
+    cells = list(dict.fromkeys(case.cell for case in cases))
+    mine = set(cells[number::of])
+    return [case for case in cases if case.cell in mine]
+
+
+def _spelt(parameters: Mapping[str, Any]) -> Parameters:
+    return {name.replace("-", "_"): value for name, value in parameters.items()}
+
+
+def _check_axes(matrix: Matrix, where: str) -> None:
+    for table, axes in (("sweep", matrix.sweep), ("compare", matrix.compare)):
+        for name, values in axes.items():
+            if not values:
+                raise ArgumentError(f"{where}: [{table}] {name} must have at least one value")
+    of_variants = {*_spelt(matrix.compare), *(k for v in matrix.variant for k in _spelt(v))}
+    for name in sorted(of_variants & {*_spelt(matrix.sweep)}):
+        raise ArgumentError(
+            f"{where}: {name} is in [sweep], which makes cells, and in [compare] or [[variant]], "
+            "which are compared within a cell: leave it in one of them"
+        )
+
+
+def _entries(
+    entries: Sequence[Parameters], axes: Mapping[str, list[Any]], kind: str, where: str
+) -> Iterator[tuple[str, Parameters]]:
+    """The names and parameters of all entries times all combinations of the axes."""
+    names = [name.replace("-", "_") for name in axes]
+    for entry in entries or [{}]:
+        given = _spelt(entry)
+        own = given.pop("name", None)
+        if own is not None and not isinstance(own, str):
+            raise ArgumentError(f"{where}: name of a [[{kind}]] must be text, got {own!r}")
+        for values in itertools.product(*axes.values()):
+            chosen = dict(zip(names, values, strict=True))
+            shown = [f"{name}={_shown(value)}" for name, value in chosen.items()]
+            parts = [own or ",".join(f"{k}={_shown(v)}" for k, v in given.items()), *shown]
+            name = ",".join(p for p in parts if p)
+            yield name or ("" if kind == "cell" else "default"), {**given, **chosen}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "+".join(_shown(one) for one in value)
+    return str(value)
+
+
+def _case(cell: str, variant: str, parameters: Parameters, where: str) -> Case:
+    rest = dict(parameters)
+    label = f"{where}: {variant} of {cell}"
+    mpi = rest.pop("mpi", "none")
+    if not isinstance(mpi, str):
+        raise ArgumentError(f"{label}: mpi must be text such as 'mpich' or 'none', got {mpi!r}")
+    ranks = rest.pop("ranks", 1)
+    if not isinstance(ranks, int) or isinstance(ranks, bool) or ranks < 1:
+        raise ArgumentError(f"{label}: ranks must be a whole number, at least 1, got {ranks!r}")
+    if mpi == "none" and ranks != 1:
+        raise ArgumentError(
+            f"{label}: ranks must be 1 without MPI, got {ranks}: use threads, or set mpi"
+        )
+    preload = rest.pop("preload", False)
+    if not isinstance(preload, bool | str):
+        raise ArgumentError(f"{label}: preload must be true, false or a method, got {preload!r}")
+    if preload and mpi == "none":
+        raise ArgumentError(f"{label}: preload needs MPI: set mpi, or route = 'engine'")
+    if preload and rest.get("route") != "mpi":
+        raise ArgumentError(
+            f"{label}: preload takes over MPI-IO, so route must be 'mpi', got "
+            f"{rest.get('route', 'engine')!r}"
+        )
+    options = _words(rest.pop("launcher_options", []), label)
+    env = _environment(rest.pop("env", {}), label)
+    return Case(cell, variant, mpi, ranks, preload, options, env, rest)
+
+
+def _words(value: Any, label: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ArgumentError(
+            f"{label}: launcher_options must be a list of words such as ['--mca', 'io', "
+            f"'romio321'], got {value!r}"
+        )
+    return tuple(value)
+
+
+def _environment(value: Any, label: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ArgumentError(f"{label}: env must be a table of variables, got {value!r}")
+    return {name: str(one) for name, one in value.items()}
+
+
+def _check_names(cases: Sequence[Case], where: str) -> None:
+    seen = set()
+    for case in cases:
+        if (case.cell, case.variant) in seen:
+            raise ArgumentError(
+                f"{where}: {case.variant} of {case.cell} is there twice: give each [[cell]] and "
+                "[[variant]] a name of its own"
+            )
+        seen.add((case.cell, case.variant))
+
+
+def _without_excluded(
+    cases: Sequence[Case], exclusions: Sequence[Parameters], where: str
+) -> list[Case]:
+    left = list(cases)
+    for exclusion in exclusions:
+        rule = _spelt(exclusion)
+        known = {*_NAMES, *RUN_KEYS, *(name for case in cases for name in case.parameters)}
+        if unknown := sorted({*rule} - known):
+            near = _core.nearest(unknown[0], sorted(known))
+            hint = f"did you mean {near}?" if near else "no case has it"
+            raise ArgumentError(f"{where}: [[exclude]] {unknown[0]} is not known; {hint}")
+        if not any(_matches(case, rule) for case in cases):
+            raise ArgumentError(f"{where}: [[exclude]] {exclusion} matches nothing: remove it")
+        left = [case for case in left if not _matches(case, rule)]
+    return left
+
+
+def _matches(case: Case, rule: Mapping[str, Any]) -> bool:
+    return bool(rule) and all(_fits(_value(case, k), v, k) for k, v in rule.items())
+
+
+def _value(case: Case, key: str) -> Any:
+    return getattr(case, key) if key in (*_NAMES, *RUN_KEYS) else case.parameters.get(key)
+
+
+def _fits(value: Any, wanted: Any, key: str) -> bool:
+    if isinstance(wanted, list):
+        return any(_fits(value, one, key) for one in wanted)
+    if key in _NAMES:
+        return fnmatch.fnmatchcase(str(value), str(wanted))
+    return bool(value == wanted)
