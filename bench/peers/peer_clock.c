@@ -1,0 +1,122 @@
+/* The clock of the peers' programs, and what surrounds it: the old file removed, disk and memory in
+ * the regime asked for, and after the clock the drain that gives the actual rate. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- before ---- */
+
+static int remove_entry(const char* path, const struct stat* s, int flag, struct FTW* where) {
+  (void)s, (void)flag, (void)where;
+  return remove(path);
+}
+
+/* A directory is removed only when it is one of ADIOS2's, which holds md.idx. */
+static void remove_old(struct Peer* peer) {
+  struct stat s;
+  char index[4096];
+  if (lstat(peer->file, &s) != 0) return;
+  if (!S_ISDIR(s.st_mode)) {
+    if (unlink(peer->file) != 0)
+      peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
+    return;
+  }
+  snprintf(index, sizeof index, "%s/md.idx", peer->file);
+  if (access(index, F_OK) != 0)
+    peer_fail(peer, "unlink", "MPI_ERR_FILE_EXISTS", "%s is a directory and no data set of ADIOS2",
+              peer->file);
+  else if (nftw(peer->file, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
+    peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
+}
+
+/* Step 2 of benson-2003's template: the disk is awake and its journal open. */
+static void warm_disk(struct Peer* peer) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s.warm", peer->file);
+  char* data = calloc(1, (size_t)peer->warm_disk);
+  const int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+  /* What goes wrong here goes wrong in the measured open too, and is told there. */
+  if (fd >= 0 && data && write(fd, data, (size_t)peer->warm_disk) >= 0) fsync(fd);
+  if (fd >= 0) close(fd);
+  unlink(path);
+  free(data);
+}
+
+/* Memory that was just used is handed out faster than memory that went cold. */
+static void warm_memory(const struct Peer* peer) {
+  const size_t bytes = ((size_t)3 << 30) / (size_t)peer->node_ranks;
+  char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return;
+  madvise(p, bytes, MADV_HUGEPAGE);
+  for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
+  munmap(p, bytes);
+}
+
+/* Freed memory goes cold in about 3 s. */
+static void let_memory_go_cold(void) {
+  struct timespec pause = {.tv_sec = 4};
+  nanosleep(&pause, NULL);
+}
+
+void peer_begin(struct Peer* peer) {
+  if (peer->rank == 0) remove_old(peer);
+  if (peer->rank == 0 && peer->warm_disk > 0) warm_disk(peer);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (strcmp(peer->regime, "warm") == 0) warm_memory(peer);
+  if (strcmp(peer->regime, "cold") == 0) let_memory_go_cold();
+  MPI_Barrier(MPI_COMM_WORLD);
+  peer->begun_s = peer->lap_s = now_s();
+}
+
+void peer_lap(struct Peer* peer, enum PeerPhase phase) {
+  const double now = now_s();
+  peer->phase_s[phase] += now - peer->lap_s;
+  peer->lap_s = now;
+}
+
+/* ---- after ---- */
+
+static int fsync_file(const char* path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int code = fsync(fd) == 0 ? 0 : errno;
+  close(fd);
+  return code;
+}
+
+static int fsync_entry(const char* path, const struct stat* s, int flag, struct FTW* where) {
+  (void)s, (void)where;
+  const int code = flag == FTW_F ? fsync_file(path) : 0;
+  if (code != 0) errno = code;
+  return code != 0 ? -1 : 0;
+}
+
+int peer_fsync_tree(const char* path) {
+  return nftw(path, fsync_entry, 16, FTW_PHYS) == 0 ? 0 : errno;
+}
+
+void peer_end(struct Peer* peer) {
+  peer->ended_s = now_s();
+  MPI_Barrier(MPI_COMM_WORLD); /* whose bytes came last is drained too */
+  const int code = peer->node_rank == 0 ? peer_fsync_tree(peer->file) : 0;
+  peer->drained_s = now_s();
+  if (code != 0)
+    peer_fail(peer, "drain", code == ENOSPC ? "MPI_ERR_NO_SPACE" : "MPI_ERR_IO", "fsync of %s: %s",
+              peer->file, strerror(code));
+}
