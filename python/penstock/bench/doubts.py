@@ -1,0 +1,181 @@
+"""What limits what a summary says: bytes that were wrong or not read back, rates of memory, .."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from penstock.bench import statistics
+from penstock.bench.sample import Provenance, RateKind, Result, Sample
+from penstock.bench.store import Results
+
+if TYPE_CHECKING:
+    from penstock.bench.summary import CellSummary
+
+Name = Literal[
+    "invalid", "failed", "free-run-memory", "not-converged", "unverified", "no-rate", "few-samples"
+]
+Own = Mapping[str, Sequence[Sample]]  # the samples of each variant of a cell
+
+
+class Doubt(BaseModel):
+    """A limit of what a summary says of some variants of a cell, and the remedy."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: Name
+    cell: str
+    variants: list[str]
+    text: str
+    remedy: str
+
+
+def doubts(cell: CellSummary, own: Own, results: Results, rate: RateKind) -> Iterator[Doubt]:
+    """What to doubt of a cell."""
+    yield from _invalid_or_failed(cell)
+    yield from _unsure(cell, rate)
+    yield from _unverified(cell, own)
+    if rate == "application":
+        yield from _free_run(cell, own, results)
+
+
+def _invalid_or_failed(cell: CellSummary) -> Iterator[Doubt]:
+    for v in cell.variants:
+        if v.invalid:
+            yield Doubt(
+                name="invalid",
+                cell=cell.cell,
+                variants=[v.variant],
+                text=f"INVALID: {v.variant} is not ranked: {v.invalid}",
+                remedy="do not use it; keep the samples and report it to whoever wrote it",
+            )
+        if v.failures:
+            yield Doubt(
+                name="failed",
+                cell=cell.cell,
+                variants=[v.variant],
+                text=f"{v.variant} failed in {v.failures} of {v.failures + v.samples} samples, "
+                f"the last time: {v.last_failure}",
+                remedy="its rate is that of the samples that succeeded",
+            )
+
+
+def _unsure(cell: CellSummary, rate: RateKind) -> Iterator[Doubt]:
+    """Who has too few or too scattered samples, or none at all."""
+    groups: dict[Name, list[str]] = {}
+    for v in cell.variants:
+        found = v.rate(rate)
+        if found is None:
+            groups.setdefault("no-rate", []).append(v.variant)
+        elif found.n < statistics.LEAST_TO_COMPARE:
+            groups.setdefault("few-samples", []).append(f"{v.variant} (n={found.n})")
+        elif not v.converged:
+            half = (found.high_bytes_per_s - found.low_bytes_per_s) / found.median_bytes_per_s / 2
+            text = f"{v.variant} (±{100 * half:.0f} %, n={found.n})"
+            groups.setdefault("not-converged", []).append(text)
+    said: dict[Name, tuple[str, str]] = {
+        "no-rate": (
+            f"there is no {rate} rate of",
+            "give --rate the other of application and actual, or see why the samples failed",
+        ),
+        "few-samples": (
+            "too few samples to compare with:",
+            f"take at least {statistics.LEAST_TO_COMPARE}, better 10: run the same command again "
+            "with more time",
+        ),
+        "not-converged": (
+            "not converged:",
+            "the interval is wide, not wrong: take more samples, or find what disturbs",
+        ),
+    }
+    for name, variants in groups.items():
+        text, remedy = said[name]
+        yield Doubt(
+            name=name,
+            cell=cell.cell,
+            variants=variants,
+            text=f"{text} {', '.join(variants)}",
+            remedy=remedy,
+        )
+
+
+def _unverified(cell: CellSummary, own: Own) -> Iterator[Doubt]:
+    unverified = [
+        name for name, samples in own.items() if any(_is_unverified(s) for s in samples if s.counts)
+    ]
+    if unverified:
+        yield Doubt(
+            name="unverified",
+            cell=cell.cell,
+            variants=unverified,
+            text=f"the bytes in the file were not read back: {', '.join(unverified)}",
+            remedy="measure with verify = all before trusting the rate: it is outside the clock",
+        )
+
+
+def _is_unverified(sample: Sample) -> bool:
+    result = sample.result
+    if result is None or result.parameters.get("op") == "read":
+        return False
+    return result.verified is None or result.verified.bytes < result.bytes
+
+
+def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
+    """Application rates that end before a sync, of bytes that the page cache takes unthrottled."""
+    fitting: dict[str, tuple[int, int]] = {}
+    for name, samples in own.items():
+        for s in samples:
+            limit = free_run_bytes(s, results.provenances.get(s.provenance))
+            if limit is not None and s.result is not None and _only_to_memory(s.result, limit):
+                fitting[name] = (_bytes_per_node(s.result), limit)
+    if fitting:
+        most, least = max(b for b, _ in fitting.values()), min(f for _, f in fitting.values())
+        yield Doubt(
+            name="free-run-memory",
+            cell=cell.cell,
+            variants=list(fitting),
+            text=f"{most / 2**20:.0f} MiB fit into the {least / 2**20:.0f} MiB that the page cache "
+            f"takes at memory speed: the application rate of {', '.join(fitting)} measures memory, "
+            "not storage",
+            remedy="read the actual rate, end with a sync, or write more than that",
+        )
+
+
+def _only_to_memory(result: Result, limit_bytes: int) -> bool:
+    if result.parameters.get("op") == "read":
+        return False
+    direct = result.engine is not None and "direct" in result.engine.method
+    synced = result.parameters.get("end") == "sync"
+    return not direct and not synced and _bytes_per_node(result) < limit_bytes
+
+
+def _bytes_per_node(result: Result) -> int:
+    nodes = (result.model_extra or {}).get("nodes") or 1
+    return int(result.bytes // max(1, int(nodes)))
+
+
+def free_run_bytes(sample: Sample, where: Provenance | None) -> int | None:
+    """How many dirty bytes Linux lets gather before it throttles a writer.
+
+    (T + B) / 2 with T = dirty_ratio and B = dirty_background_ratio of the available memory, or the
+    bytes that are set instead (mm/page-writeback.c); None where the memory is not known.
+    """
+    facts = where.model_dump() if where is not None else {}
+    available = (sample.machine_before or {}).get("memory_available_bytes")
+    available = available or facts.get("memory_bytes")
+    if not available:
+        return None
+    if facts.get("memory_limit_bytes"):
+        available = min(available, facts["memory_limit_bytes"])
+    set_to = facts.get("write_back") or {}
+    limit = _threshold(set_to, "dirty", 20, available)
+    background = _threshold(set_to, "dirty_background", 10, available)
+    return int((limit + min(background, limit)) / 2)
+
+
+def _threshold(set_to: dict[str, Any], name: str, percent: int, available: float) -> float:
+    fixed = int(set_to.get(f"{name}_bytes") or 0)
+    ratio = set_to.get(f"{name}_ratio")
+    return fixed or available * int(percent if ratio is None else ratio) / 100.0

@@ -1,0 +1,304 @@
+"""What the samples of a session say: rates per cell and variant, who is best, and what to doubt.
+
+A summary is a value with a schema of its own (``penstock.summary/1``); rates in bytes per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from penstock.bench import noise, statistics
+from penstock.bench.doubts import Doubt, doubts
+from penstock.bench.noise import Finding
+from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.statistics import MARGIN, Stopping, Verdict
+from penstock.bench.store import Results
+
+SCHEMA = "penstock.summary/1"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class RateSummary(_Model):
+    """One of the two rates of a variant. ``low`` to ``high`` covers the median with ``confidence``.
+
+    ``spread`` is (max - min) / median; ``outlier_blocks`` name the blocks of samples further than
+    14.8 MAD from the median, which are counted like the others. ``source`` says where an actual
+    rate was read.
+    """
+
+    n: int
+    median_bytes_per_s: float
+    low_bytes_per_s: float
+    high_bytes_per_s: float
+    confidence: float
+    trimmed_mean_bytes_per_s: float
+    spread: float
+    mad_bytes_per_s: float
+    outlier_blocks: list[int] = []
+    source: str | None = None
+
+
+class VariantSummary(_Model):
+    """One way of doing a cell's work. ``invalid`` says why it must not be used, whatever its rate.
+
+    ``converged`` is None where there are no samples to judge.
+    """
+
+    variant: str
+    application: RateSummary | None
+    actual: RateSummary | None
+    converged: bool | None
+    samples: int
+    failures: int = 0
+    last_failure: str | None = None
+    invalid: str | None = None
+    bytes: int | None = None
+    workers: int | None = None
+    method: str | None = None
+
+    def rate(self, kind: RateKind) -> RateSummary | None:
+        """One of the two rates."""
+        return self.application if kind == "application" else self.actual
+
+
+class Against(_Model):
+    """A variant against the cell's best: the ratio of its rate to the best's, and the verdict."""
+
+    variant: str
+    verdict: Verdict
+    ratio: float
+    low: float
+    high: float
+    p: float
+    why: str
+
+
+class Ranking(_Model):
+    """Who is best, and who cannot be called worse.
+
+    ``as_good`` are shown to be within the margin of the best; ``not_told_apart`` may be as good or
+    not; ``slower`` are shown to be slower.
+    """
+
+    best: str | None
+    as_good: list[str] = []
+    not_told_apart: list[str] = []
+    slower: list[str] = []
+    against: list[Against] = []
+    margin: float = MARGIN
+
+
+class CellSummary(_Model):
+    """A pattern of work and the ways it was done, best first."""
+
+    cell: str
+    variants: list[VariantSummary]
+    ranking: Ranking
+
+
+class Canaries(_Model):
+    """The same measured twice in a block: the ratio of both, which is 1 but for noise."""
+
+    n: int
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Summary(_Model):
+    """What a session's samples say."""
+
+    schema_name: str = Field(default=SCHEMA, alias="schema")
+    name: str
+    penstock: str
+    created: str
+    seed: int
+    rate: RateKind
+    samples: int
+    cells: list[CellSummary]
+    warnings: list[Doubt]
+    findings: list[Finding]
+    canaries: Canaries
+    provenances: list[Provenance]
+    notices: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def summarise(results: Results, rate: RateKind | None = None, margin: float = MARGIN) -> Summary:
+    """Summarise the samples of a session.
+
+    Parameters
+    ----------
+    results : Results
+        What penstock.bench.store loaded.
+    rate : {"application", "actual"}, optional
+        Which rate ranks and must have converged; by default the one that the session was for.
+    margin : float
+        What difference does not matter.
+    """
+    header = results.headers[0]
+    planned: RateKind = "actual" if header.plan.get("rate") == "actual" else "application"
+    chosen: RateKind = rate or planned
+    stopping = stopping_of(header.plan)
+    groups = _groups(results.samples)
+    cells = [_cell(cell, own, chosen, stopping, margin) for cell, own in groups.items()]
+    return Summary(
+        name=header.name,
+        penstock=header.penstock,
+        created=header.created,
+        seed=header.seed,
+        rate=chosen,
+        samples=sum(s.counts for s in results.samples),
+        cells=cells,
+        warnings=[w for c in cells for w in doubts(c, groups[c.cell], results, chosen)],
+        findings=noise.find(results.samples, chosen),
+        canaries=_canaries(results.samples, chosen),
+        provenances=list(results.provenances.values()),
+        notices=list(results.notices),
+    )
+
+
+def stopping_of(plan: dict[str, Any]) -> Stopping:
+    """The stopping rule of a plan."""
+    said = plan.get("stopping") or {}
+    known = {k: v for k, v in said.items() if k in Stopping.__dataclass_fields__}
+    if "checks" in known:
+        known["checks"] = tuple(known["checks"])
+    return Stopping(**known)
+
+
+Groups = dict[str, dict[str, list[Sample]]]
+
+
+def _groups(samples: Sequence[Sample]) -> Groups:
+    """Samples by cell and variant, failed ones too; no warm-ups and canaries."""
+    groups: Groups = {}
+    for sample in samples:
+        if not (sample.warm_up or sample.canary):
+            own = groups.setdefault(sample.cell, {}).setdefault(sample.variant, [])
+            own.append(sample)
+    return groups
+
+
+def rates(samples: Sequence[Sample], kind: RateKind) -> list[float]:
+    """The rates of those that have one."""
+    return [r for s in samples if (r := s.rate(kind)) is not None and r > 0.0]
+
+
+def _cell(
+    cell: str, own: dict[str, list[Sample]], rate: RateKind, stopping: Stopping, margin: float
+) -> CellSummary:
+    variants = [_variant(name, samples, rate, stopping) for name, samples in own.items()]
+    variants.sort(key=lambda v: _order(v, rate))
+    return CellSummary(cell=cell, variants=variants, ranking=_rank(variants, own, rate, margin))
+
+
+def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, float]:
+    found = variant.rate(rate)
+    return (bool(variant.invalid) or found is None, -(found.median_bytes_per_s if found else 0.0))
+
+
+def _variant(
+    name: str, samples: Sequence[Sample], rate: RateKind, stopping: Stopping
+) -> VariantSummary:
+    failed = [s for s in samples if s.failed is not None]
+    chosen = rates(samples, rate)
+    result = next((s.result for s in reversed(samples) if s.result is not None), None)
+    enough = len(chosen) >= stopping.minimum
+    return VariantSummary(
+        variant=name,
+        application=_rate(samples, "application"),
+        actual=_rate(samples, "actual"),
+        converged=enough and stopping.precise(chosen) if chosen else None,
+        samples=len(samples) - len(failed),
+        failures=len(failed),
+        last_failure=failed[-1].failed if failed else None,
+        invalid=_invalid(samples),
+        bytes=result.bytes if result else None,
+        workers=result.workers if result else None,
+        method=result.engine.method if result and result.engine else None,
+    )
+
+
+def _rate(samples: Sequence[Sample], kind: RateKind) -> RateSummary | None:
+    rated = [s for s in samples if (s.rate(kind) or 0.0) > 0.0]
+    if not rated:
+        return None
+    s = statistics.summarise(rates(rated, kind))
+    source = rated[-1].result.actual if kind == "actual" and rated[-1].result else None
+    return RateSummary(
+        n=s.n,
+        median_bytes_per_s=s.median,
+        low_bytes_per_s=s.low,
+        high_bytes_per_s=s.high,
+        confidence=s.confidence,
+        trimmed_mean_bytes_per_s=s.trimmed_mean,
+        spread=s.spread,
+        mad_bytes_per_s=s.mad,
+        outlier_blocks=[rated[i].block for i in s.outliers],
+        source=source.source if source else None,
+    )
+
+
+def _invalid(samples: Sequence[Sample]) -> str | None:
+    """Wrong bytes in one sample are enough: a fast way to a wrong file is none."""
+    wrong = [
+        s.result.verified.wrong_bytes
+        for s in samples
+        if s.result is not None and s.result.verified is not None and s.result.verified.wrong_bytes
+    ]
+    if not wrong:
+        return None
+    return (
+        f"{len(wrong)} of {len(samples)} samples left wrong bytes in the file, up to {max(wrong)}"
+    )
+
+
+def _rank(
+    variants: Sequence[VariantSummary],
+    own: dict[str, list[Sample]],
+    rate: RateKind,
+    margin: float,
+) -> Ranking:
+    """Everyone against the one with the highest median, corrected for their number."""
+    fit = [v.variant for v in variants if not v.invalid and v.rate(rate) is not None]
+    if not fit:
+        return Ranking(best=None, margin=margin)
+    best, *others = fit
+    pairs = [(rates(own[best], rate), rates(own[other], rate)) for other in others]
+    compared = dict(zip(others, statistics.compare_many(pairs, margin), strict=True))
+    return Ranking(
+        best=best,
+        as_good=[v for v, c in compared.items() if c.verdict == "same"],
+        not_told_apart=[v for v, c in compared.items() if c.verdict in ("unclear", "faster")],
+        slower=[v for v, c in compared.items() if c.verdict == "slower"],
+        against=[
+            Against(
+                variant=v,
+                verdict=c.verdict,
+                ratio=c.ratio,
+                low=c.low,
+                high=c.high,
+                p=c.p,
+                why=c.why,
+            )
+            for v, c in compared.items()
+        ],
+        margin=margin,
+    )
+
+
+def _canaries(samples: Sequence[Sample], rate: RateKind) -> Canaries:
+    ratio, n = noise.canary_ratio(samples, rate)
+    if n == 0:
+        return Canaries(n=0)
+    return Canaries(n=n, ratio=ratio.ratio, low=ratio.low, high=ratio.high)

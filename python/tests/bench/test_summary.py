@@ -1,0 +1,188 @@
+"""What a summary says of samples: rates with spread and count, a ranking, and what to doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from made_samples import GIB, MIB, result, sample, session, write
+from penstock.bench.doubts import Doubt, free_run_bytes
+from penstock.bench.sample import Provenance, Sample
+from penstock.bench.store import load
+from penstock.bench.summary import Summary, stopping_of, summarise
+
+
+def noisy(level: float, n: int = 20, cv: float = 0.01, seed: int = 1) -> list[float]:
+    return list(level * np.random.default_rng(seed).lognormal(0.0, cv, n))
+
+
+def summary_of(tmp_path: Path, samples: Sequence[Sample], **more: Any) -> Summary:
+    return summarise(load(write(tmp_path / "samples.jsonl", samples)), **more)
+
+
+def doubt(summary: Summary, name: str) -> Doubt | None:
+    return next((w for w in summary.warnings if w.name == name), None)
+
+
+def test_every_rate_has_its_spread_and_count(tmp_path: Path) -> None:
+    values = noisy(1e9, 20)
+    s = summary_of(tmp_path, session({"x": values}))
+    (cell,) = s.cells
+    (x,) = cell.variants
+    assert x.application is not None
+    assert x.actual is not None
+    assert x.application.n == 20
+    assert x.application.median_bytes_per_s == pytest.approx(np.median(values))
+    assert x.application.low_bytes_per_s == pytest.approx(sorted(values)[5])
+    assert x.application.spread == pytest.approx(np.ptp(values) / np.median(values))
+    assert (x.actual.n, x.actual.source) == (20, "cachestat")
+    assert (x.converged, x.samples, x.failures, s.samples) == (True, 20, 0, 20)
+    assert s.warnings == []
+
+
+def test_the_ranking_tells_worse_from_as_good_from_not_told_apart(tmp_path: Path) -> None:
+    ways = {
+        "slow": noisy(8e8, seed=2),
+        "best": noisy(1.01e9, seed=3),
+        "good": noisy(1.0e9, seed=4),
+        "wild": noisy(0.98e9, cv=0.4, seed=5),
+    }
+    ranking = summary_of(tmp_path, session(ways)).cells[0].ranking
+    assert ranking.best == "best"
+    assert ranking.as_good == ["good"]
+    assert ranking.not_told_apart == ["wild"]
+    assert ranking.slower == ["slow"]
+    slow = next(a for a in ranking.against if a.variant == "slow")
+    assert slow.low < slow.ratio < slow.high < 1.0
+
+
+def test_the_rate_that_ranks_can_be_chosen(tmp_path: Path) -> None:
+    fast = [sample("a", b, 2e9, result=result(2e9, actual=1e8)) for b in range(1, 11)]
+    sure = [sample("b", b, 1e9, result=result(1e9, actual=2e8)) for b in range(1, 11)]
+    assert summary_of(tmp_path, fast + sure).cells[0].ranking.best == "a"
+    by_actual = summary_of(tmp_path, fast + sure, rate="actual")
+    assert (by_actual.rate, by_actual.cells[0].ranking.best) == ("actual", "b")
+
+
+def test_wrong_bytes_are_never_best(tmp_path: Path) -> None:
+    wrong = session({"wrong": noisy(9e9)})
+    bad = result(9e9, wrong=3)
+    wrong[4] = sample("wrong", 5, failed="wrong bytes", result=bad)
+    s = summary_of(tmp_path, wrong + session({"right": noisy(1e9)}))
+    cell = s.cells[0]
+    assert cell.ranking.best == "right"
+    assert cell.variants[-1].variant == "wrong"
+    assert "1 of 20 samples left wrong bytes" in (cell.variants[-1].invalid or "")
+    found = doubt(s, "invalid")
+    assert found is not None
+    assert found.text.startswith("INVALID")
+
+
+def test_failures_are_counted_and_said(tmp_path: Path) -> None:
+    failed = [sample("x", 30 + i, failed=f"no space {i}", result=None) for i in range(2)]
+    s = summary_of(tmp_path, session({"x": noisy(1e9)}) + failed)
+    assert (s.cells[0].variants[0].samples, s.cells[0].variants[0].failures) == (20, 2)
+    found = doubt(s, "failed")
+    assert found is not None
+    assert "2 of 22 samples, the last time: no space 1" in found.text
+
+
+def test_a_cell_of_failures_has_no_best(tmp_path: Path) -> None:
+    s = summary_of(tmp_path, [sample("x", failed="it crashed", result=None)])
+    assert s.cells[0].ranking.best is None
+    assert s.cells[0].variants[0].converged is None
+    assert doubt(s, "no-rate") is not None
+
+
+def test_what_did_not_converge_is_said_with_how_far(tmp_path: Path) -> None:
+    s = summary_of(tmp_path, session({"x": noisy(1e9, 30, 0.5)}))
+    found = doubt(s, "not-converged")
+    assert found is not None
+    assert "n=30" in found.text
+    assert "±" in found.text
+
+
+def test_too_few_samples_are_said(tmp_path: Path) -> None:
+    s = summary_of(tmp_path, session({"x": [1e9] * 3, "y": [2e9] * 3}))
+    assert s.cells[0].ranking.not_told_apart == ["x"]
+    found = doubt(s, "few-samples")
+    assert found is not None
+    assert found.variants == ["y (n=3)", "x (n=3)"]
+
+
+def unsynced(bytes_: int, **more: Any) -> list[Sample]:
+    parameters = {"end": "close", "op": "write"}
+    made = result(1e9, bytes_=bytes_, parameters=parameters, **more)
+    return [sample("x", b, result=made) for b in range(1, 11)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "warned"),
+    [
+        (unsynced(GIB), True),
+        (unsynced(3 * GIB), False),
+        (unsynced(3 * GIB, nodes=3), True),
+        (unsynced(GIB, engine={"method": "individual + none + pwrite(direct)"}), False),
+        (session({"x": [1e9] * 10}), False),
+    ],
+    ids=["fits", "exceeds", "fits each node", "direct", "synced"],
+)
+def test_bytes_that_fit_into_the_page_cache_measure_memory(
+    tmp_path: Path, samples: list[Sample], warned: bool
+) -> None:
+    s = summary_of(tmp_path, samples)  # 16 GiB: 2.4 GiB until writers are throttled
+    assert (doubt(s, "free-run-memory") is not None) == warned
+    assert doubt(summary_of(tmp_path, samples, rate="actual"), "free-run-memory") is None
+
+
+def test_the_free_run_ceiling_is_the_kernels() -> None:
+    s = sample(machine_before={"memory_available_bytes": 10 * GIB})
+    assert free_run_bytes(s, None) == pytest.approx(1.5 * GIB, abs=1)
+    where = Provenance.model_validate(
+        {"id": "p", "memory_limit_bytes": 2 * GIB, "write_back": {"dirty_ratio": "40"}}
+    )
+    assert free_run_bytes(s, where) == pytest.approx(0.5 * GIB, abs=1)
+    fixed = {"dirty_bytes": str(300 * MIB), "dirty_background_bytes": str(100 * MIB)}
+    assert free_run_bytes(s, Provenance.model_validate({"id": "p", "write_back": fixed})) == (
+        200 * MIB
+    )
+    assert free_run_bytes(sample(), None) is None
+
+
+def test_bytes_that_were_not_read_back_are_said(tmp_path: Path) -> None:
+    unread = result(1e9, verified=None)
+    s = summary_of(tmp_path, [sample("x", b, result=unread) for b in range(1, 11)])
+    assert doubt(s, "unverified") is not None
+
+
+def test_warm_ups_and_canaries_are_not_counted(tmp_path: Path) -> None:
+    extra = [sample("x", 0, 5e9, warm_up=True), sample("x", 3, 1e9, canary=True)]
+    s = summary_of(tmp_path, session({"x": [1e9] * 10}) + extra)
+    assert s.cells[0].variants[0].samples == 10
+    assert (s.canaries.n, s.canaries.ratio) == (1, 1.0)
+
+
+def test_outliers_name_their_blocks(tmp_path: Path) -> None:
+    s = summary_of(tmp_path, session({"x": [*noisy(1e9, 15), 1e7]}))
+    application = s.cells[0].variants[0].application
+    assert application is not None
+    assert application.outlier_blocks == [16]
+    assert [f.name for f in s.findings] == ["outliers"]
+
+
+def test_the_plans_stopping_rule_judges() -> None:
+    plan = {"stopping": {"minimum": 6, "maximum": 8, "checks": [6, 8], "precision": 0.1}}
+    assert stopping_of(plan).checks == (6, 8)
+    assert stopping_of({}).maximum == 30
+
+
+def test_a_summary_is_json_and_comes_back(tmp_path: Path) -> None:
+    s = summary_of(tmp_path, session({"x": noisy(1e9), "y": noisy(2e9)}))
+    values = s.as_json()
+    assert values["schema"] == "penstock.summary/1"
+    assert values["cells"][0]["ranking"]["best"] == "y"
+    assert Summary.model_validate(values) == s
