@@ -157,7 +157,7 @@ CPP
     "$tree/bindings/C/adios2/c/adios2_c_adios_mpi.cpp" \
     "$tree/bindings/C/adios2/c/adios2_c_io_mpi.cpp" "$out/adios2.source/no_ssc.cpp" \
     -o "$prefix/libadios2_c_mpi-$flavour.so" -L"$prefix" -ladios2_c -ladios2_core "${show[@]}" \
-    -Wl,--enable-new-dtags -Wl,-rpath,"\$ORIGIN"
+    -Wl,--enable-new-dtags -Wl,-rpath,"\$ORIGIN" -Wl,-soname,"libadios2_c_mpi-$flavour.so"
 }
 
 # ---- which ----
