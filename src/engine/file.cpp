@@ -43,6 +43,7 @@ struct File::State {
   bool atomic = false;
   io::FileSystem file_system;
   std::unique_ptr<io::MechanismFile> file;
+  std::unique_ptr<io::FileSync> sync;
   std::unique_ptr<exec::Pipeline> pipeline;
   std::optional<Verifier> verifier;
   layout::FileView view;
@@ -59,6 +60,8 @@ struct File::State {
 
   std::string open_here();
   void agree_on_service(const std::string& mine);
+  Result<std::shared_ptr<Gate>> gate();
+  void start_sync();
   void start_pipeline();
   exec::WriteRequest request(const Write& write) const;
   exec::Pipeline::Policy policy() const;
@@ -119,13 +122,40 @@ void File::State::agree_on_service(const std::string& mine) {
   info.config.verify = facts[9] != 0;
 }
 
+// What the ranks of a node take turns by.
+Result<std::shared_ptr<Gate>> File::State::gate() {
+  if (info.node_lock) return info.node_lock;
+  if (comm->size() == 1)
+    notes.degraded[std::string(info.config.method.sync->name) +
+                   ": one rank opened this file, and takes turns with nobody"] = 1;
+  return comm->node_lock();
+}
+
+// Collective where files are served, since the method is the same on every rank then.
+void File::State::start_sync() {
+  const Method& method = info.config.method;
+  if (!never_served.empty()) return;
+  io::SyncRequest request{.bytes = method.sync_bytes, .gate = nullptr};
+  if (method.sync->takes_turns) {
+    auto made = gate();
+    if (!made) {
+      never_served = made.error().message();
+      return;
+    }
+    request.gate = *std::move(made);
+  }
+  sync = method.sync->open(*file, request);
+}
+
 void File::State::start_pipeline() {
+  start_sync();
   if (!never_served.empty()) {
     if (file) (void)file->close();  // nothing was written through it
     file.reset();
     return;
   }
   pipeline = std::make_unique<exec::Pipeline>(*comm, *file, file_system.geometry);
+  if (info.config.method.sync->takes_bytes) pipeline->set_sync(sync.get());
   const int writers = info.config.method.parameters.writers;
   if (writers > comm->size())
     notes.degraded["writers=" + std::to_string(writers) + " is more than the file's " +
@@ -333,7 +363,7 @@ void File::degraded(const std::string& why) {
 ErrorClass File::sync() {
   State& s = *state_;
   const double begin_s = now_s();
-  Result<void> mine = s.file ? s.file->sync(io::SyncKind::full) : Result<void>();
+  Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
   const Result<void> agreed = comm::agree(*s.comm, mine);
   const std::lock_guard lock(s.mutex);
   const double end_s = now_s();
@@ -360,7 +390,7 @@ ErrorClass File::close(FileReport& report) {
   if (s.file && s.file->fd() >= 0) s.notes.unwritten_bytes = io::unwritten_bytes(s.file->fd());
   if (s.file) {
     const double sync_begin_s = now_s();
-    Result<void> synced = s.info.config.method.sync->at_close(*s.file);
+    Result<void> synced = s.sync->at_close();
     c.sync_ns += ns(now_s() - sync_begin_s);
     if (synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
     Result<void> closed = s.file->close();

@@ -25,6 +25,9 @@ struct OpenInfo {
   bool writable = false;     // opened for writing (and not MPI_MODE_SEQUENTIAL)
   std::string unserved_why;  // not empty: pass writes through, with this reason
   Config config;             // with hints applied
+  // For methods that take turns: the lock that this file shares with others of the node, given on
+  // all of the file's ranks or on none. nullptr: the file makes one for its own ranks.
+  std::shared_ptr<comm::NodeLock> node_lock = nullptr;
 };
 
 // A write as pmpi hands it over: bytes [position, position + size) of the stream through the view.

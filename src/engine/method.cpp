@@ -34,7 +34,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// ---- a part: word(key=value, ...)
+// ---- a part: word(key=value, ...) or word=value
 
 struct Option {
   std::string_view key, value;
@@ -43,6 +43,8 @@ struct Option {
 struct Part {
   std::string_view word;
   std::vector<Option> options;
+  std::string_view value = {};  // of word=value
+  bool has_value = false;
 };
 
 Result<Option> read_option(std::string_view text) {
@@ -55,7 +57,9 @@ Result<Part> read_part(std::string_view text) {
   const size_t open = text.find('(');
   if (open == std::string_view::npos) {
     if (text.empty()) return refuse("a choice is missing: parts are joined by one '+' each");
-    return Part{text, {}};
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) return Part{text, {}};
+    return Part{trim(text.substr(0, equals)), {}, trim(text.substr(equals + 1)), true};
   }
   if (text.back() != ')') return refuse("')' must end " + quote(text));
   Part part{trim(text.substr(0, open)), {}};
@@ -117,16 +121,22 @@ bool contains(const std::vector<std::string_view>& words, std::string_view word)
 
 Result<void> require_valid(const Family& family, std::string_view word) {
   if (contains(family.valid, word)) return {};
-  // "stream=4MiB" is the word `stream` and its value.
-  const std::string_view stem = trim(word.substr(0, word.find('=')));
-  if (contains(family.planned, stem))
+  if (contains(family.planned, word))
     return fail(ErrorClass::unsupported, "method",
-                std::string(family.name) + " \"" + std::string(stem) +
+                std::string(family.name) + " \"" + std::string(word) +
                     "\" is not available in this version");
   return refuse(std::string(family.name) + " " + not_known(word, family.valid));
 }
 
+// Only some syncs are spelled word=value.
+Result<void> require_no_value(const Family& family, const Part& part) {
+  if (!part.has_value) return {};
+  return refuse(std::string(family.name) + " " + std::string(part.word) + " takes no value, got " +
+                quote(part.value));
+}
+
 Result<void> require_no_options(const Family& family, const Part& part) {
+  if (auto ok = require_no_value(family, part); !ok) return ok;
   if (part.options.empty()) return {};
   return fail(ErrorClass::unsupported, "method",
               std::string(family.name) + " " + std::string(part.word) + " has no option " +
@@ -174,6 +184,22 @@ Result<void> set_options(const Part& part, Method& method) {
   return {};
 }
 
+// ---- the bytes of a sync: every=4MiB, or every(bytes=4MiB)
+
+Result<int64_t> sync_bytes_of(const Part& part) {
+  const std::string word(part.word);
+  std::string_view text = part.value;
+  for (const Option& option : part.options) {
+    if (option.key != "bytes")
+      return refuse("option of " + word + ": " + not_known(option.key, {"bytes"}));
+    if (!text.empty()) return refuse("bytes is given twice");
+    text = option.value;
+  }
+  if (text.empty())
+    return refuse("sync " + word + " needs its bytes, for example " + word + "=4MiB");
+  return parse_size(text, word).and_then(check_sync_bytes);
+}
+
 // ---- one function per family, in the order of the text
 
 struct Choices {
@@ -183,6 +209,7 @@ struct Choices {
 
 Result<void> choose_algorithm(const Part& part, Choices& c) {
   if (auto ok = require_valid(algorithm_family(), part.word); !ok) return ok;
+  if (auto ok = require_no_value(algorithm_family(), part); !ok) return ok;
   c.method.algorithm = plan::find_algorithm(part.word);  // nullptr for "auto"
   return set_options(part, c.method);
 }
@@ -202,7 +229,8 @@ Result<void> choose_mechanism(const Part& part, Choices& c) {
 Result<void> choose_sync(const Part& part, Choices& c) {
   if (auto ok = require_valid(sync_family(), part.word); !ok) return ok;
   c.method.sync = io::find_sync_policy(part.word);
-  return require_no_options(sync_family(), part);
+  if (!c.method.sync->takes_bytes) return require_no_options(sync_family(), part);
+  return sync_bytes_of(part).map([&](int64_t bytes) { c.method.sync_bytes = bytes; });
 }
 
 Result<void> choose_return(const Part& part, Choices&) {
@@ -259,7 +287,8 @@ Method default_method() {
   return {.algorithm = nullptr,
           .parameters = {},
           .mechanism = io::find_mechanism("pwrite"),
-          .sync = io::find_sync_policy("none")};
+          .sync = io::find_sync_policy("none"),
+          .sync_bytes = 0};
 }
 
 std::string to_string(const Method& m) {
@@ -270,8 +299,9 @@ std::string to_string(const Method& m) {
   std::string text(m.algorithm == nullptr ? "auto" : m.algorithm->name);
   if (!options.empty()) text += "(" + options + ")";
   text += m.algorithm != nullptr && !m.algorithm->exchanges ? " + none" : " + messages";
-  return text + " + " + std::string(m.mechanism->name) + " + " + std::string(m.sync->name) +
-         " + written";
+  text += " + " + std::string(m.mechanism->name) + " + " + std::string(m.sync->name);
+  if (m.sync->takes_bytes) text += "=" + format_size(m.sync_bytes);
+  return text + " + written";
 }
 
 Result<void> check(const Method& m) {
@@ -283,11 +313,21 @@ Result<void> check(const Method& m) {
     return refuse("mechanism " + std::string(m.mechanism->name) +
                   " needs an algorithm that owns whole blocks, such as two_phase, got " +
                   algorithm);
+  if (m.sync->takes_bytes != (m.sync_bytes > 0))
+    return refuse("sync " + std::string(m.sync->name) +
+                  (m.sync->takes_bytes ? " needs its bytes" : " takes no bytes") + ", got " +
+                  std::to_string(m.sync_bytes));
   const std::string why = m.mechanism->unavailable == nullptr ? "" : m.mechanism->unavailable();
   if (!why.empty())
     return fail(ErrorClass::unsupported, "method",
                 "mechanism " + std::string(m.mechanism->name) + " cannot be used here: " + why);
   return {};
+}
+
+Result<int64_t> check_sync_bytes(int64_t sync_bytes) {
+  if (sync_bytes < 1)
+    return refuse("the bytes of a sync must be at least 1, got " + std::to_string(sync_bytes));
+  return sync_bytes;
 }
 
 Result<int> check_writers(int64_t writers) {

@@ -23,6 +23,7 @@ struct Method {
   plan::Parameters parameters;
   const io::Mechanism* mechanism = nullptr;  // never nullptr after parsing
   const io::SyncPolicy* sync = nullptr;      // never nullptr after parsing
+  int64_t sync_bytes = 0;                    // > 0 when the policy takes them, else 0
 };
 
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
@@ -41,9 +42,10 @@ std::vector<PlannedWord> planned_words();
 // The rules between choices: what parse_method checks last, and whoever changes a method
 // afterwards.
 Result<void> check(const Method& method);
-// The limits of the two parameters, wherever they are given.
+// The limits of the parameters, wherever they are given.
 inline constexpr int64_t kMaxWriters = int64_t{1} << 20;
 Result<int> check_writers(int64_t writers);
 Result<int64_t> check_cycle(int64_t cycle_bytes);
+Result<int64_t> check_sync_bytes(int64_t sync_bytes);
 
 }  // namespace penstock::engine

@@ -52,13 +52,48 @@ TEST(Method, EveryCombinationThatParsesIsReadBackFromItsCanonicalForm) {
     for (const auto* m : io::mechanisms())
       for (const auto* s : io::sync_policies()) {
         const std::string text = std::string(a->name) + (a->exchanges ? "+messages+" : "+none+") +
-                                 std::string(m->name) + "+" + std::string(s->name);
+                                 std::string(m->name) + "+" + std::string(s->name) +
+                                 (s->takes_bytes ? "=64KiB" : "");
         const auto method = parse_method(text);
         if (!method) continue;  // illegal pairs have their own tests
         ++parsed;
         EXPECT_EQ(canonical(to_string(*method)), to_string(*method));
       }
-  EXPECT_GE(parsed, 8);
+  EXPECT_GE(parsed, 16);
+}
+
+TEST(Method, ASyncThatTakesBytesIsReadInBothSpellings) {
+  const char* expected = "individual + none + pwrite + every=4MiB + written";
+  EXPECT_EQ(canonical("individual + none + pwrite + every=4MiB"), expected);
+  EXPECT_EQ(canonical("individual+none+pwrite+every = 4194304+written"), expected);
+  EXPECT_EQ(canonical("individual + none + pwrite + every(bytes=4MiB) + written"), expected);
+  EXPECT_EQ(parse_method("auto+messages+pwrite+coordinated=1MB")->sync_bytes, 1000000);
+  EXPECT_EQ(default_method().sync_bytes, 0);
+}
+
+TEST(Method, ASyncSaysWhatIsWrongWithItsBytes) {
+  const auto sync = [](const std::string& text) { return message("auto+messages+pwrite+" + text); };
+  EXPECT_EQ(sync("every"), "method: sync every needs its bytes, for example every=4MiB");
+  EXPECT_EQ(sync("coordinated()"),
+            "method: sync coordinated needs its bytes, for example coordinated=4MiB");
+  EXPECT_EQ(sync("every=0"), "method: the bytes of a sync must be at least 1, got 0");
+  EXPECT_NE(sync("every=soon").find("soon"), std::string::npos);
+  EXPECT_NE(sync("every(byte=1MiB)").find("did you mean \"bytes\"?"), std::string::npos);
+  EXPECT_EQ(sync("every(bytes=1MiB, bytes=2MiB)"), "method: bytes is given twice");
+  EXPECT_EQ(sync("none=4MiB"), "method: sync none takes no value, got \"4MiB\"");
+  EXPECT_EQ(message("two_phase=4"), "method: algorithm two_phase takes no value, got \"4\"");
+  EXPECT_EQ(message("auto+messages=4"), "method: exchange messages takes no value, got \"4\"");
+}
+
+TEST(Method, ChangedAfterwardsItIsCheckedForBytesThatItsSyncDoesNotTake) {
+  Method m = default_method();
+  EXPECT_TRUE(check(m));
+  m.sync_bytes = 4096;
+  EXPECT_FALSE(check(m));
+  m.sync = io::find_sync_policy("every");
+  EXPECT_TRUE(check(m));
+  m.sync_bytes = 0;
+  EXPECT_FALSE(check(m));
 }
 
 TEST(Method, AMisspeltWordIsNamedWithItsNeighbour) {
@@ -78,7 +113,7 @@ TEST(Method, WhatTheDesignHasAndThisVersionLacksIsUnsupportedNotUnknown) {
   for (const char* text :
        {"cyclic", "dynamic_segmentation(writers=4, cycle=16MiB)", "auto + shm", "auto+node_leaders",
         "auto + messages + uring(direct, depth=8)", "auto+messages+mmap",
-        "auto+messages+pwrite+stream=4MiB", "auto+messages+pwrite+every=1MiB",
+        "auto+messages+pwrite+stream=4MiB", "auto+messages+pwrite+pulse(bytes=1MiB)",
         "auto+messages+pwrite+none+staged(limit=1MiB)", "auto+messages(pack=copy)",
         "auto+messages+pwrite(direct)"}) {
     const auto m = parse_method(text);

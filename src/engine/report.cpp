@@ -96,11 +96,13 @@ void FileNotes::take(const exec::PhaseTimes& t, const exec::Traffic& traffic) {
   counters.pack_ns = ns(t.pack_s);
   counters.exchange_ns = ns(t.exchange_s);
   counters.write_ns = ns(t.write_s);
+  counters.policy_sync_ns = ns(t.sync_s);
   counters.messages = traffic.messages;
   counters.message_bytes = traffic.message_bytes;
   counters.file_writes = traffic.writes;
   counters.cycles = traffic.cycles;
   counters.descriptions = traffic.descriptions;
+  counters.policy_syncs = traffic.syncs;
 }
 
 FileReport describe(const OpenInfo& info, const io::FileSystem& fs) {

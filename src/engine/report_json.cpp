@@ -15,7 +15,7 @@ struct CounterName {
   int64_t Counters::*member;
 };
 
-constexpr std::array<CounterName, 13> kCounts = {{
+constexpr std::array<CounterName, 14> kCounts = {{
     {"", "engine_bytes", &Counters::engine_bytes},
     {"", "passthrough_bytes", &Counters::passthrough_bytes},
     {"", "read_bytes", &Counters::read_bytes},
@@ -29,15 +29,17 @@ constexpr std::array<CounterName, 13> kCounts = {{
     {"traffic", "file_writes", &Counters::file_writes},
     {"traffic", "cycles", &Counters::cycles},
     {"traffic", "descriptions", &Counters::descriptions},
+    {"traffic", "policy_syncs", &Counters::policy_syncs},
 }};
 
 // Nanoseconds here, seconds in the file.
-constexpr std::array<CounterName, 7> kTimes = {{
+constexpr std::array<CounterName, 8> kTimes = {{
     {"times_s", "plan", &Counters::plan_ns},
     {"times_s", "pack", &Counters::pack_ns},
     {"times_s", "exchange", &Counters::exchange_ns},
     {"times_s", "write", &Counters::write_ns},
     {"times_s", "sync", &Counters::sync_ns},
+    {"times_s", "policy_sync", &Counters::policy_sync_ns},
     {"times_s", "close", &Counters::close_ns},
     {"times_s", "write_calls", &Counters::call_ns},
 }};

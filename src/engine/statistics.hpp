@@ -33,9 +33,11 @@ struct Counters {
   int64_t errors = 0;
   int64_t passthrough_calls = 0;  // writes not served
   int64_t plan_ns = 0, pack_ns = 0, exchange_ns = 0, write_ns = 0, sync_ns = 0, close_ns = 0;
-  int64_t call_ns = 0;  // inside write calls, until they return
+  int64_t policy_sync_ns = 0;  // between writes, because the method's sync says so
+  int64_t call_ns = 0;         // inside write calls, until they return
   int64_t contiguous_calls = 0, strided_calls = 0, irregular_calls = 0;  // file side
   int64_t messages = 0, message_bytes = 0, file_writes = 0, cycles = 0, descriptions = 0;
+  int64_t policy_syncs = 0;  // that succeeded
   std::array<int64_t, size_t(CallKind::count)> calls{};
   std::array<int64_t, kSizeBuckets> sizes{};  // write calls by bytes of this rank
 };

@@ -59,15 +59,36 @@ class Alone {
     }
   }
 
-  void write_extent(std::span<const std::byte> bytes, Off offset) {
-    if (context_.observer != nullptr) context_.observer->writing(offset, bytes);
+  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) {
     const Stopwatch watch(context_.times.write_s);
     ++context_.traffic.writes;
-    std::optional<io::Fault> fault = context_.file.write(bytes, offset);
-    if (!fault) {
-      done_ += int64_t(bytes.size());
+    return context_.file.write(bytes, offset);
+  }
+
+  // These bytes are in the file, and the sync policy is told. When the sync fails that it asks for,
+  // nothing of this range since the last one is certain to be in the file.
+  void follow(std::span<const std::byte> bytes, Off offset) {
+    if (synced_ == done_) unsynced_begin_ = offset;
+    done_ += int64_t(bytes.size());
+    if (context_.sync == nullptr) return;
+    const Stopwatch watch(context_.times.sync_s);
+    Result<bool> pushed = context_.sync->wrote(int64_t(bytes.size()));
+    if (pushed) {
+      if (!*pushed) return;
+      ++context_.traffic.syncs;
+      synced_ = done_;
       return;
     }
+    done_ = synced_;
+    if (context_.observer != nullptr)
+      context_.observer->missed({unsynced_begin_, offset + int64_t(bytes.size())});
+    failed_ = std::move(pushed).error();
+  }
+
+  void write_extent(std::span<const std::byte> bytes, Off offset) {
+    if (context_.observer != nullptr) context_.observer->writing(offset, bytes);
+    std::optional<io::Fault> fault = write(bytes, offset);
+    if (!fault) return follow(bytes, offset);
     done_ += std::clamp<int64_t>(fault->first_missing - offset, 0, int64_t(bytes.size()));
     if (context_.observer != nullptr)
       context_.observer->missed({fault->first_missing, offset + int64_t(bytes.size())});
@@ -79,6 +100,8 @@ class Alone {
   UserData& data_;
   layout::Cursor cursor_;
   int64_t done_ = 0;
+  int64_t synced_ = 0;      // the part of done_ before the last sync of the policy
+  Off unsynced_begin_ = 0;  // where the rest of done_ begins in the file
   std::optional<Error> failed_;
 };
 

@@ -11,8 +11,9 @@ namespace penstock::exec {
 
 struct AloneContext {
   io::MechanismFile& file;
-  AlignedBuffer& staging;  // for memory that is not contiguous
-  WriteObserver* observer;
+  AlignedBuffer& staging;   // for memory that is not contiguous
+  WriteObserver* observer;  // or nullptr
+  io::FileSync* sync;       // or nullptr
   PhaseTimes& times;
   Traffic& traffic;
 };

@@ -33,15 +33,18 @@ struct WriterFault {
   std::abort();
 }
 
-// The first stream byte of a slice that its writer's faults left out; slice.src.end when none.
+// The first stream byte of a slice that its writer's faults left out; slice.src.end when none. A
+// cycle can have two: of a write, and of a sync that lost what was written before.
 int64_t first_missing(const layout::FileView& view, const plan::Slice& slice,
                       std::span<const WriterFault> faults) {
+  int64_t first = slice.src.end;
   for (const WriterFault& f : faults) {
     if (slice.cycle < f.begin || slice.cycle >= f.end) continue;
     if (slice.cycle > f.begin) return slice.src.begin;
-    return std::clamp(view.position_at(f.first_missing), slice.src.begin, slice.src.end);
+    first = std::min(first,
+                     std::clamp(view.position_at(f.first_missing), slice.src.begin, slice.src.end));
   }
-  return slice.src.end;
+  return first;
 }
 
 // How much of `own` is in the file, from its beginning. `by_rank`: the same number of faults for
@@ -81,6 +84,8 @@ struct Pipeline::State {
   void run_cycles(const CollectiveCall& call);
   void fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer);
   void submit(int cycle, io::Lease lease);
+  int64_t write_page(int cycle, io::Lease lease, std::span<const Extent> dirty);
+  void follow(int cycle, Extent dirty, int64_t bytes);
   WriteOutcome conclude(const CollectiveCall& call);
 
   void fail_with(const Error& error);
@@ -98,6 +103,7 @@ struct Pipeline::State {
   Peers peers;
   layout::Coverage coverage;
   WriteObserver* observer = nullptr;
+  io::FileSync* sync = nullptr;
   AlignedBuffer staging, staging_alone;
   Spent together, by_itself;
   PhaseTimes& times = together.times;
@@ -110,6 +116,13 @@ struct Pipeline::State {
   std::vector<WriterFault> faults;  // of this rank as a writer
   int64_t written = 0;
   int64_t granule = 1;
+  // What it wrote since the policy's last sync: from this cycle and file byte on.
+  struct Unsynced {
+    int cycle;
+    Off begin;
+    int64_t bytes;
+  };
+  std::optional<Unsynced> unsynced;
 };
 
 // --- The call ---
@@ -118,6 +131,7 @@ WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Polic
   mine.reset();
   faults.clear();
   written = 0;
+  unsynced.reset();
   const bool local = policy.algorithm != nullptr && !policy.algorithm->exchanges;
   const plan::Summary summary = local ? plan::Summary() : summarise(request);
   // Without an exchange nobody needs to know the others: the exit agreement is enough.
@@ -233,20 +247,44 @@ void Pipeline::State::submit(int cycle, io::Lease lease) {
     for (const Extent e : dirty)
       observer->writing(
           e.begin, lease.memory.subspan(size_t(e.begin - lease.where.begin), size_t(e.size())));
-  int64_t bytes = 0;
-  for (const Extent e : dirty) bytes += e.size();
   traffic.writes += int64_t(dirty.size());
+  const int64_t bytes = write_page(cycle, std::move(lease), dirty);
+  written += bytes;
+  if (bytes > 0) follow(cycle, {dirty.front().begin, dirty.back().end}, bytes);
+}
+
+// How many of the dirty bytes are in the file now.
+int64_t Pipeline::State::write_page(int cycle, io::Lease lease, std::span<const Extent> dirty) {
   const Extent where = lease.where;
   const Stopwatch watch(times.write_s);
   file.submit(std::move(lease), dirty);
-  if (const std::optional<io::Fault> f = file.reap()) {
-    record_fault(cycle, where, *f);
-    if (observer != nullptr) observer->missed({f->first_missing, where.end});
-    bytes = 0;
-    for (const Extent e : dirty)
-      bytes += std::max<int64_t>(0, std::min(e.end, f->first_missing) - e.begin);
+  const std::optional<io::Fault> f = file.reap();
+  if (f) record_fault(cycle, where, *f);
+  if (f && observer != nullptr) observer->missed({f->first_missing, where.end});
+  const Off end = f ? f->first_missing : where.end;
+  int64_t bytes = 0;
+  for (const Extent e : dirty) bytes += std::max<int64_t>(0, std::min(e.end, end) - e.begin);
+  return bytes;
+}
+
+// Tells the sync policy what a page brought into the file. When the sync fails that it asks for, no
+// byte of this call since the last one is certain to be in the file.
+void Pipeline::State::follow(int cycle, Extent dirty, int64_t bytes) {
+  if (sync == nullptr) return;
+  if (!unsynced) unsynced = {cycle, dirty.begin, 0};
+  unsynced->bytes += bytes;
+  const Stopwatch watch(times.sync_s);
+  const Result<bool> pushed = sync->wrote(bytes);
+  if (pushed && !*pushed) return;
+  if (pushed) {
+    ++traffic.syncs;
+  } else {
+    fail_with(pushed.error());
+    faults.push_back({unsynced->cycle, cycle + 1, unsynced->begin});
+    written -= unsynced->bytes;
+    if (observer != nullptr) observer->missed({unsynced->begin, dirty.end});
   }
-  written += bytes;
+  unsynced.reset();
 }
 
 // --- Errors and counts ---
@@ -315,8 +353,8 @@ WriteOutcome Pipeline::State::alone(const WriteRequest& request, AlignedBuffer& 
     return outcome;
   }
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
-  return exec::write_alone({file, buffer, observer, spent.times, spent.traffic}, *request.view,
-                           request.range, data);
+  return exec::write_alone({file, buffer, observer, sync, spent.times, spent.traffic},
+                           *request.view, request.range, data);
 }
 
 // --- The public face ---
@@ -337,6 +375,7 @@ WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
   return state_->alone(request, state_->staging_alone, state_->by_itself);
 }
 void Pipeline::set_observer(WriteObserver* observer) noexcept { state_->observer = observer; }
+void Pipeline::set_sync(io::FileSync* sync) noexcept { state_->sync = sync; }
 const Spent& Pipeline::spent_together() const noexcept { return state_->together; }
 const Spent& Pipeline::spent_alone() const noexcept { return state_->by_itself; }
 

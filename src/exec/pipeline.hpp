@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "comm/comm.hpp"
 #include "io/mechanism.hpp"
+#include "io/sync_policy.hpp"
 #include "layout/cursor.hpp"
 #include "layout/file_view.hpp"
 #include "layout/geometry.hpp"
@@ -35,10 +36,11 @@ struct WriteRequest {
 
 struct PhaseTimes {  // seconds
   double plan_s = 0, pack_s = 0, exchange_s = 0, write_s = 0;
+  double sync_s = 0;  // that the sync policy asked for
 
   friend PhaseTimes operator+(const PhaseTimes& a, const PhaseTimes& b) {
     return {a.plan_s + b.plan_s, a.pack_s + b.pack_s, a.exchange_s + b.exchange_s,
-            a.write_s + b.write_s};
+            a.write_s + b.write_s, a.sync_s + b.sync_s};
   }
 };
 
@@ -46,16 +48,18 @@ struct WriteOutcome {
   ErrorClass agreed = ErrorClass::none;  // the same on every rank of a collective write
   std::optional<Error> mine;             // this rank's own failure, with its detail
   int64_t prefix_bytes = 0;              // of my range: in the file for certain, from its beginning
-  int64_t written_bytes = 0;             // that this rank put into the file, as a writer
+  // That this rank put into the file, as a writer, without those that a failing sync may have lost.
+  int64_t written_bytes = 0;
   const plan::Algorithm* algorithm = nullptr;  // the one that ran
 };
 
 struct Traffic {  // counts do not depend on the machine: tests assert on them
   int64_t messages = 0, message_bytes = 0, writes = 0, cycles = 0, descriptions = 0;
+  int64_t syncs = 0;  // that the sync policy asked for and that succeeded
 
   friend Traffic operator+(const Traffic& a, const Traffic& b) {
     return {a.messages + b.messages, a.message_bytes + b.message_bytes, a.writes + b.writes,
-            a.cycles + b.cycles, a.descriptions + b.descriptions};
+            a.cycles + b.cycles,     a.descriptions + b.descriptions,   a.syncs + b.syncs};
   }
 };
 
@@ -95,7 +99,9 @@ class Pipeline {
   // Local: this rank's bytes, by this rank alone.
   WriteOutcome write_alone(const WriteRequest& request);
 
+  // Both, where not nullptr, must outlive the pipeline's writes.
   void set_observer(WriteObserver* observer) noexcept;
+  void set_sync(io::FileSync* sync) noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it
   const Spent& spent_alone() const noexcept;     // by write_alone; likewise
 

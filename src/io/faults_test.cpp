@@ -193,7 +193,7 @@ TEST_F(IoFaults, OfSeveralExtentsTheFirstMissingByteIsInFileOrder) {
 TEST_F(IoFaults, AFailingSyncIsReportedOnceAndNotRepeated) {
   auto file = open();
   interposed.fsync_errno = EIO;
-  const auto synced = find_sync_policy("end")->at_close(*file);
+  const auto synced = find_sync_policy("end")->open(*file, {})->at_close();
   ASSERT_FALSE(synced);
   EXPECT_EQ(synced.error().error_class, ErrorClass::io);
   EXPECT_EQ(interposed.syncs, 1) << "a second fsync would say success about lost pages";
@@ -201,7 +201,7 @@ TEST_F(IoFaults, AFailingSyncIsReportedOnceAndNotRepeated) {
 
 TEST_F(IoFaults, SyncNoneAsksTheDeviceForNothing) {
   auto file = open();
-  EXPECT_TRUE(find_sync_policy("none")->at_close(*file));
+  EXPECT_TRUE(find_sync_policy("none")->open(*file, {})->at_close());
   EXPECT_EQ(interposed.syncs, 0);
 }
 

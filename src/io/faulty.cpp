@@ -52,7 +52,9 @@ std::optional<Fault> FaultyFile::write(std::span<const std::byte> bytes, Off off
 }
 
 Result<void> FaultyFile::sync(SyncKind kind) {
-  if (plan_.sync_errno != 0) return os_error("fsync", "made to fail", plan_.sync_errno);
+  const int number = ++syncs_;
+  if (plan_.sync_errno != 0 && (plan_.nth_sync == 0 || plan_.nth_sync == number))
+    return os_error("fsync", "made to fail", plan_.sync_errno);
   return inner_->sync(kind);
 }
 

@@ -21,6 +21,7 @@ struct FaultPlan {
   int64_t bytes_before_fault = 0;
   int write_errno = 0;  // 0: writes do not fail
   int sync_errno = 0;   // 0: sync does not fail
+  int nth_sync = 0;     // the sync that fails, counted from 1; 0: each
   int close_errno = 0;  // 0: close does not fail; the file is closed in any case
 };
 
@@ -50,7 +51,7 @@ class FaultyFile final : public MechanismFile {
 
   std::unique_ptr<MechanismFile> inner_;
   FaultPlan plan_;
-  std::atomic<int> writes_ = 0;
+  std::atomic<int> writes_ = 0, syncs_ = 0;
   bool closed_ = false;
   std::deque<Submission> submitted_;
 };

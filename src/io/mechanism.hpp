@@ -37,9 +37,10 @@ struct Fault {
 
 enum class SyncKind : uint8_t { data, full };  // fdatasync, fsync
 
-// An open file. Used by one thread at a time, but that write() and sync() may be called while
-// another thread is in lease, submit or reap. Destroying it without close() discards errors, so
-// nobody does. After a fault the object stays usable: later submissions are tried anew.
+// An open file. Used by one thread at a time, but that write() and sync() may be called by several
+// threads at once, also while another is in lease, submit or reap. Destroying it without close()
+// discards errors, so nobody does. After a fault the object stays usable: later submissions are
+// tried anew.
 class MechanismFile {
  public:
   virtual ~MechanismFile() = default;
@@ -57,7 +58,7 @@ class MechanismFile {
   // Writes contiguous caller's memory at `offset`, complete on return, without a lease.
   virtual std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) = 0;
 
-  // On the device. REQUIRES every submission reaped.
+  // On the device: all that was written or reaped before.
   virtual Result<void> sync(SyncKind kind) = 0;
   // Closes and reports what the kernel still had to say. Idempotent.
   virtual Result<void> close() = 0;

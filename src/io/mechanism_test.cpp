@@ -194,12 +194,24 @@ INSTANTIATE_TEST_SUITE_P(All, EveryMechanism,
 
 TEST(Mechanisms, AnUnknownNameIsNotFound) { EXPECT_EQ(find_mechanism("pwrit"), nullptr); }
 
+class OpenGate final : public Gate {
+ public:
+  Result<void> enter() override { return {}; }
+  void leave() noexcept override {}
+};
+
 TEST(SyncPolicies, EachIsFoundAndHarmlessOnAHealthyFile) {
   for (const SyncPolicy* p : sync_policies()) {
     TemporaryFile temporary;
     auto file = find_mechanism("pwrite")->open({.path = temporary.path()}).value();
     EXPECT_EQ(find_sync_policy(p->name), p);
-    EXPECT_TRUE(p->at_close(*file)) << p->name;
+    {
+      const auto sync = p->open(*file, {.bytes = 4096, .gate = std::make_shared<OpenGate>()});
+      EXPECT_FALSE(file->write(random_bytes(4096, 1), 0));
+      EXPECT_TRUE(sync->wrote(4096)) << p->name;
+      EXPECT_TRUE(sync->sync(SyncKind::full)) << p->name;
+      EXPECT_TRUE(sync->at_close()) << p->name;
+    }
     EXPECT_TRUE(file->close());
   }
 }

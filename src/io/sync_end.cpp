@@ -2,13 +2,24 @@
 #include "io/sync_policy.hpp"
 
 namespace penstock::io {
+namespace {
+
+class EndSync final : public FileSync {
+ public:
+  using FileSync::FileSync;
+  Result<void> at_close() override { return file_.sync(SyncKind::full); }
+};
+
+}  // namespace
 
 const SyncPolicy& end_sync_policy() {
   static const SyncPolicy p{
       .name = "end",
       .summary = "fsync once, at close",
       .pushes = true,
-      .at_close = [](MechanismFile& file) { return file.sync(SyncKind::full); }};
+      .open = [](MechanismFile& file, const SyncRequest&) -> std::unique_ptr<FileSync> {
+        return std::make_unique<EndSync>(file);
+      }};
   return p;
 }
 

@@ -7,7 +7,9 @@ namespace penstock::io {
 const SyncPolicy& none_sync_policy() {
   static const SyncPolicy p{.name = "none",
                             .summary = "only what the program asks for",
-                            .at_close = [](MechanismFile&) -> Result<void> { return {}; }};
+                            .open = [](MechanismFile& file, const SyncRequest&) {
+                              return std::make_unique<FileSync>(file);
+                            }};
   return p;
 }
 

@@ -5,6 +5,10 @@
 
 namespace penstock::io {
 
+Result<bool> FileSync::wrote(int64_t) { return false; }
+Result<void> FileSync::sync(SyncKind kind) { return file_.sync(kind); }
+Result<void> FileSync::at_close() { return {}; }
+
 #define PENSTOCK_SYNC_POLICY(name) const SyncPolicy& name##_sync_policy();
 #include "io/sync_policies.def"
 #undef PENSTOCK_SYNC_POLICY

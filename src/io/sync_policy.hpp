@@ -2,20 +2,50 @@
 // They only add; MPI_File_sync always means "on the device".
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/gate.hpp"
 #include "io/mechanism.hpp"
 
 namespace penstock::io {
 
+// What a policy does for one open file, which it must not outlive. Thread-safe. Waits for nobody
+// but the device and, when the policy takes turns, for whoever else is syncing on this node.
+class FileSync {
+ public:
+  explicit FileSync(MechanismFile& file) : file_(file) {}
+  virtual ~FileSync() = default;
+
+  // Told by the thread that wrote: `bytes` more are in the file. May sync before it returns. true:
+  // all that this thread wrote before is on the device now. After an error nothing that was written
+  // since the last sync that succeeded is certain to be in the file: the kernel may have dropped
+  // it.
+  virtual Result<bool> wrote(int64_t bytes);
+  // On the device, because the program asks for it.
+  virtual Result<void> sync(SyncKind kind);
+  // Before the descriptor is closed. An error is reported by close on every rank.
+  virtual Result<void> at_close();
+
+ protected:
+  MechanismFile& file_;
+};
+
+struct SyncRequest {
+  int64_t bytes = 0;           // of policies that take them; > 0
+  std::shared_ptr<Gate> gate;  // of policies that take turns; not nullptr
+};
+
 struct SyncPolicy {
   std::string_view name;
   std::string_view summary;
-  bool pushes = false;  // leaves everything on the device at close
-  // At close, before the descriptor is closed. An error is reported by close on every rank.
-  Result<void> (*at_close)(MechanismFile&) = nullptr;
+  bool pushes = false;       // leaves everything on the device at close
+  bool takes_bytes = false;  // spelled NAME=BYTES
+  bool takes_turns = false;  // needs a gate that the writers of a node share
+  std::unique_ptr<FileSync> (*open)(MechanismFile&, const SyncRequest&) = nullptr;
 };
 
 std::span<const SyncPolicy* const> sync_policies();         // in the order of sync_policies.def
