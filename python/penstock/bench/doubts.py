@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from penstock.bench import statistics
 from penstock.bench.sample import Provenance, RateKind, Result, Sample
+from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Doubt(BaseModel):
 def doubts(cell: CellSummary, own: Own, results: Results, rate: RateKind) -> Iterator[Doubt]:
     """What to doubt of a cell."""
     yield from _invalid_or_failed(cell)
-    yield from _unsure(cell, rate)
+    yield from _unsure(cell, rate, Stopping.of_plan(results.headers[0].plan).minimum)
     yield from _unverified(cell, own)
     if rate == "application":
         yield from _free_run(cell, own, results)
@@ -52,28 +53,34 @@ def _invalid_or_failed(cell: CellSummary) -> Iterator[Doubt]:
                 remedy="do not use it; keep the samples and report it to whoever wrote it",
             )
         if v.failures:
+            tried = v.failures + v.samples
             yield Doubt(
                 name="failed",
                 cell=cell.cell,
                 variants=[v.variant],
-                text=f"{v.variant} failed in {v.failures} of {v.failures + v.samples} samples, "
-                f"the last time: {v.last_failure}",
-                remedy="its rate is that of the samples that succeeded",
+                text=f"{v.variant} failed in {v.failures} of {tried} samples, the last time: "
+                f"{v.last_failure}",
+                remedy="its rate is that of the samples that succeeded"
+                if v.samples
+                else "run its command by hand: it is in the samples",
             )
 
 
-def _unsure(cell: CellSummary, rate: RateKind) -> Iterator[Doubt]:
+def _unsure(cell: CellSummary, rate: RateKind, wanted: int) -> Iterator[Doubt]:
     """Who has too few or too scattered samples, or none at all."""
     groups: dict[Name, list[str]] = {}
     for v in cell.variants:
         found = v.rate(rate)
-        if found is None:
+        if found is None and v.samples:
             groups.setdefault("no-rate", []).append(v.variant)
+        elif found is None:
+            continue  # said as failed
         elif found.n < statistics.LEAST_TO_COMPARE:
             groups.setdefault("few-samples", []).append(f"{v.variant} (n={found.n})")
         elif not v.converged:
             half = (found.high_bytes_per_s - found.low_bytes_per_s) / found.median_bytes_per_s / 2
-            text = f"{v.variant} (±{100 * half:.0f} %, n={found.n})"
+            fewer = f" of {wanted}" if found.n < wanted else ""
+            text = f"{v.variant} (±{100 * half:.0f} %, n={found.n}{fewer})"
             groups.setdefault("not-converged", []).append(text)
     said: dict[Name, tuple[str, str]] = {
         "no-rate": (

@@ -7,9 +7,9 @@ interval is made as it is: docs/statistics.md; ``python -m penstock.bench.honest
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -193,6 +193,15 @@ class Stopping:
             )
         if not self.precision > 0.0:
             raise ValueError(f"precision must be more than 0, got {self.precision:g}")
+
+    @classmethod
+    def of_plan(cls, plan: Mapping[str, Any]) -> Stopping:
+        """The rule of a results file's plan; its defaults where the plan is silent."""
+        said = plan.get("stopping") or {}
+        known = {k: v for k, v in said.items() if k in cls.__dataclass_fields__}
+        if "checks" in known:
+            known["checks"] = tuple(known["checks"])
+        return cls(**known)
 
     def precise(self, x: ArrayLike) -> bool:
         """Whether the median's interval is narrow enough, and an interval at all (6 samples)."""

@@ -148,7 +148,7 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
     header = results.headers[0]
     planned: RateKind = "actual" if header.plan.get("rate") == "actual" else "application"
     chosen: RateKind = rate or planned
-    stopping = stopping_of(header.plan)
+    stopping = Stopping.of_plan(header.plan)
     groups = _groups(results.samples)
     cells = [_cell(cell, own, chosen, stopping, margin) for cell, own in groups.items()]
     return Summary(
@@ -165,15 +165,6 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
         provenances=list(results.provenances.values()),
         notices=list(results.notices),
     )
-
-
-def stopping_of(plan: dict[str, Any]) -> Stopping:
-    """The stopping rule of a plan."""
-    said = plan.get("stopping") or {}
-    known = {k: v for k, v in said.items() if k in Stopping.__dataclass_fields__}
-    if "checks" in known:
-        known["checks"] = tuple(known["checks"])
-    return Stopping(**known)
 
 
 Groups = dict[str, dict[str, list[Sample]]]

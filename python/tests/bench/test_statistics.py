@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
@@ -93,6 +94,13 @@ def test_a_rule_that_cannot_stop_is_refused() -> None:
         Stopping(minimum=10, maximum=5)
     with pytest.raises(ValueError, match="precision must be"):
         Stopping(precision=0.0)
+
+
+def test_a_plans_rule_is_read_back() -> None:
+    rule = Stopping(minimum=6, maximum=8, checks=(6, 8), precision=0.1)
+    plan = json.loads(json.dumps({"stopping": vars(rule), "seed": 1}))
+    assert Stopping.of_plan(plan) == rule
+    assert Stopping.of_plan({}) == Stopping()
 
 
 def jittered(level: float, n: int = 30, noise: float = 0.005) -> list[float]:

@@ -13,7 +13,7 @@ from made_samples import GIB, MIB, result, sample, session, write
 from penstock.bench.doubts import Doubt, free_run_bytes
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import load
-from penstock.bench.summary import Summary, stopping_of, summarise
+from penstock.bench.summary import Summary, summarise
 
 
 def noisy(level: float, n: int = 20, cv: float = 0.01, seed: int = 1) -> list[float]:
@@ -95,7 +95,15 @@ def test_a_cell_of_failures_has_no_best(tmp_path: Path) -> None:
     s = summary_of(tmp_path, [sample("x", failed="it crashed", result=None)])
     assert s.cells[0].ranking.best is None
     assert s.cells[0].variants[0].converged is None
-    assert doubt(s, "no-rate") is not None
+    assert [w.name for w in s.warnings] == ["failed"]
+
+
+def test_a_rate_that_was_not_measured_is_said(tmp_path: Path) -> None:
+    made = result(1e9, actual=None)
+    s = summary_of(tmp_path, [sample("x", b, result=made) for b in range(10)], rate="actual")
+    found = doubt(s, "no-rate")
+    assert found is not None
+    assert found.variants == ["x"]
 
 
 def test_what_did_not_converge_is_said_with_how_far(tmp_path: Path) -> None:
@@ -172,12 +180,6 @@ def test_outliers_name_their_blocks(tmp_path: Path) -> None:
     assert application is not None
     assert application.outlier_blocks == [16]
     assert [f.name for f in s.findings] == ["outliers"]
-
-
-def test_the_plans_stopping_rule_judges() -> None:
-    plan = {"stopping": {"minimum": 6, "maximum": 8, "checks": [6, 8], "precision": 0.1}}
-    assert stopping_of(plan).checks == (6, 8)
-    assert stopping_of({}).maximum == 30
 
 
 def test_a_summary_is_json_and_comes_back(tmp_path: Path) -> None:
