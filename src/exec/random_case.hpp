@@ -142,6 +142,15 @@ inline std::vector<std::byte> expectation(const std::vector<RankCase>& ranks) {
   return bytes;
 }
 
+// How far a rank's own bytes are in the file.
+inline int64_t prefix_in_file(const RankCase& c, const std::vector<std::byte>& file) {
+  int64_t prefix = 0;
+  for (const Segment& s : c.segments)
+    for (Off at = s.offset; at < s.offset + s.bytes; ++at, ++prefix)
+      if (size_t(at) >= file.size() || file[size_t(at)] != value_at(at)) return prefix;
+  return prefix;
+}
+
 inline void fill_with_background(const std::string& path) {
   const std::string text(kBackgroundBytes, char(kBackground));
   std::ofstream(path, std::ios::binary).write(text.data(), std::streamsize(text.size()));

@@ -19,15 +19,6 @@ struct Told {
   bool had_error_itself = false;
 };
 
-// How far a rank's own bytes are in the file.
-int64_t prefix_in_file(const RankCase& c, const std::vector<std::byte>& file) {
-  int64_t prefix = 0;
-  for (const Segment& s : c.segments)
-    for (Off at = s.offset; at < s.offset + s.bytes; ++at, ++prefix)
-      if (size_t(at) >= file.size() || file[size_t(at)] != value_at(at)) return prefix;
-  return prefix;
-}
-
 void expect_others_intact(const std::vector<RankCase>& cases, const std::vector<std::byte>& file) {
   const std::vector<std::byte> whole = expectation(cases);
   ASSERT_LE(file.size(), whole.size());

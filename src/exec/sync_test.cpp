@@ -1,0 +1,206 @@
+// A pipeline under a sync policy: how often it syncs, and whom a sync that fails is told to with
+// which counts.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "comm/thread_comm.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/random_case.hpp"
+#include "io/faulty.hpp"
+#include "io/periodic_sync.hpp"
+#include "io/recording_file.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+// A rank's file under every=BYTES, with what the tests look at.
+struct Synced {
+  Synced(comm::Comm& comm, const std::string& path, int64_t every_bytes,
+         const io::FaultPlan& faults = {})
+      : file(std::make_unique<io::FaultyFile>(
+                 io::find_mechanism("pwrite")->open({path, 4096}).value(), faults),
+             record),
+        sync(file, every_bytes, nullptr),
+        pipeline(comm, file, {}) {
+    pipeline.set_sync(&sync);
+  }
+
+  io::SyncRecord record;
+  io::RecordingFile file;
+  io::PeriodicSync sync;
+  Pipeline pipeline;
+};
+
+// Blocks of `bytes`, every `stride`, `count` of them from file byte `begin` on.
+struct Blocks {
+  Blocks(Off begin, int64_t bytes, int64_t stride, int64_t count)
+      : view(*layout::FileView::make(
+            begin, 1, *layout::LoopTree::resized(layout::LoopTree::bytes(bytes), 0, stride))),
+        data(size_t(bytes * count), std::byte{'x'}) {}
+
+  WriteRequest request() const {
+    return {&view,
+            {0, int64_t(data.size())},
+            data.data(),
+            layout::LoopTree::bytes(1),
+            int64_t(data.size()),
+            ErrorClass::none};
+  }
+
+  layout::FileView view;
+  std::vector<std::byte> data;
+};
+
+TEST(Sync, AWriterSyncsOnceForEachSoManyBytesOfItsWrites) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    Synced s(comm, path.path(), 4096);
+    const Blocks blocks(1024 * comm.rank(), 1024, 3 * 1024, 10);
+    const Pipeline::Policy individual{plan::find_algorithm("individual"), {}, nullptr};
+    EXPECT_EQ(s.pipeline.write_all(blocks.request(), individual).agreed, ErrorClass::none);
+    EXPECT_EQ(s.record.data, 2);
+    EXPECT_EQ(s.pipeline.write_alone(blocks.request()).agreed, ErrorClass::none);
+    EXPECT_EQ(s.record.data, 5) << "20 KiB: alone and together count together";
+    EXPECT_EQ(s.pipeline.spent_together().traffic.syncs, 2);
+    EXPECT_EQ(s.pipeline.spent_alone().traffic.syncs, 3);
+  });
+}
+
+TEST(Sync, OnlyWritersSyncAndTheyCountWhatTheyWriteForOthers) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    Synced s(comm, path.path(), 8192);
+    const Blocks blocks(1024 * comm.rank(), 1024, 3 * 1024, 8);  // 24 KiB together: 6 pages
+    const Pipeline::Policy one{plan::find_algorithm("two_phase"), {1, 4096}, nullptr};
+    const WriteOutcome out = s.pipeline.write_all(blocks.request(), one);
+    EXPECT_EQ(out.agreed, ErrorClass::none);
+    EXPECT_EQ(s.record.data, out.written_bytes / 8192);
+    int64_t syncs[1] = {s.record.data};
+    ASSERT_TRUE(comm.all_sum(syncs));
+    EXPECT_EQ(syncs[0], 3);
+  });
+}
+
+TEST(Sync, AFailureTakesWhatWasWrittenSinceTheLastOneOutOfTheCount) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    const bool fails = comm.rank() == 1;
+    Synced s(comm, path.path(), 3 * 1024, {.sync_errno = fails ? ENOSPC : 0, .nth_sync = 2});
+    const Blocks blocks(1024 * comm.rank(), 1024, 2 * 1024, 10);
+    const Pipeline::Policy individual{plan::find_algorithm("individual"), {}, nullptr};
+    const WriteOutcome out = s.pipeline.write_all(blocks.request(), individual);
+    EXPECT_EQ(out.agreed, ErrorClass::no_space);
+    EXPECT_EQ(out.prefix_bytes, fails ? 3 * 1024 : 10 * 1024);
+    EXPECT_EQ(out.written_bytes, out.prefix_bytes);
+    EXPECT_EQ(out.mine.has_value(), fails);
+    const WriteOutcome next = s.pipeline.write_all(blocks.request(), individual);
+    EXPECT_EQ(next.agreed, ErrorClass::none) << "later calls are tried anew";
+    EXPECT_EQ(next.prefix_bytes, 10 * 1024);
+    EXPECT_EQ(s.sync.at_close().has_value(), !fails);
+  });
+}
+
+// One writer of pages of 4 KiB, the second sync fails: pages 0 and 1 are there, 2 and 3 are not
+// certain, 4 was not synced by the policy but nothing has gone wrong with it.
+TEST(Sync, AWritersFailureTakesOtherRanksBytesOutOfTheirCounts) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(4, [&](comm::Comm& comm) {
+    Synced s(comm, path.path(), 8192, {.sync_errno = EIO, .nth_sync = 2});
+    const Blocks blocks(1024 * comm.rank(), 1024, 4 * 1024, 5);  // one block of each page
+    const Pipeline::Policy one{plan::find_algorithm("two_phase"), {1, 4096}, nullptr};
+    const WriteOutcome out = s.pipeline.write_all(blocks.request(), one);
+    EXPECT_EQ(out.agreed, ErrorClass::io);
+    EXPECT_EQ(out.prefix_bytes, 2 * 1024);
+    if (out.mine) {
+      EXPECT_EQ(out.written_bytes, 3 * 4096);
+    }
+  });
+}
+
+class Tally : public WriteObserver {
+ public:
+  void writing(Off, std::span<const std::byte>) override {}
+  void missed(Extent e) override { extents.push_back(e); }
+  std::vector<Extent> extents;
+};
+
+TEST(Sync, TheObserverHearsWhatAFailureMayHaveLost) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    const Blocks blocks(100, 1024, 2048, 10);
+    for (const char* name : {"individual", "two_phase"}) {
+      Synced s(comm, path.path(), 4096, {.sync_errno = EIO, .nth_sync = 2});
+      Tally tally;
+      s.pipeline.set_observer(&tally);
+      const Pipeline::Policy policy{plan::find_algorithm(name), {0, 4096}, nullptr};
+      EXPECT_EQ(s.pipeline.write_all(blocks.request(), policy).agreed, ErrorClass::io) << name;
+      ASSERT_EQ(tally.extents.size(), 1u) << name;
+      EXPECT_EQ(tally.extents[0].begin, 100 + 4 * 2048) << name;
+      EXPECT_GE(tally.extents[0].end, 100 + 7 * 2048 + 1024) << name;
+    }
+  });
+}
+
+// Faults of writes and of syncs drawn at random: all ranks are told the same, and no count claims a
+// byte that is not there.
+void run_case(const plan::Algorithm& algorithm, int ranks, uint64_t seed) {
+  Random random(seed);
+  const auto cases = draw_team(random, ranks, true);
+  const io::TemporaryFile path;
+  fill_with_background(path.path());
+  std::vector<io::FaultPlan> faults(static_cast<size_t>(ranks));
+  for (io::FaultPlan& f : faults) {
+    if (draw(random, 0, 1) == 0) {
+      f.sync_errno = ENOSPC;
+      f.nth_sync = int(draw(random, 0, 4));
+    }
+    if (draw(random, 0, 3) == 0) {
+      f.write_errno = EIO;
+      f.at_offset = draw(random, 0, 60000);
+    }
+  }
+  const int64_t every_bytes = draw(random, 1, 20000);
+  plan::Parameters parameters;
+  if (algorithm.exchanges) parameters = {int(draw(random, 0, 3)), 4096};
+  std::vector<WriteOutcome> outcomes(cases.size());
+  comm::run_thread_team(ranks, [&](comm::Comm& comm) {
+    const auto rank = size_t(comm.rank());
+    const RankCase& c = cases[rank];
+    Synced s(comm, path.path(), every_bytes, faults[rank]);
+    const WriteRequest request{&c.view,       c.range,        c.memory.data(),
+                               c.memory_type, c.memory_count, ErrorClass::none};
+    outcomes[rank] = s.pipeline.write_all(request, {&algorithm, parameters, nullptr});
+    EXPECT_GE(outcomes[rank].written_bytes, 0);
+  });
+  bool somebody_failed = false;
+  for (const WriteOutcome& out : outcomes) somebody_failed = somebody_failed || out.mine;
+  const std::vector<std::byte> contents = path.contents();
+  for (size_t r = 0; r < cases.size(); ++r) {
+    EXPECT_EQ(outcomes[r].agreed, outcomes[0].agreed);
+    EXPECT_EQ(outcomes[r].agreed != ErrorClass::none, somebody_failed);
+    EXPECT_LE(outcomes[r].prefix_bytes, prefix_in_file(cases[r], contents));
+    if (!somebody_failed) {
+      EXPECT_EQ(outcomes[r].prefix_bytes, cases[r].range.size());
+    }
+  }
+}
+
+class SyncTruth : public testing::TestWithParam<const plan::Algorithm*> {};
+
+TEST_P(SyncTruth, EveryRankIsToldTheSameClassAndNoCountClaimsTooMuch) {
+  for (const int ranks : {1, 2, 3, 4})
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      SCOPED_TRACE("ranks " + std::to_string(ranks) + ", seed " + std::to_string(seed));
+      run_case(*GetParam(), ranks, seed * 91 + uint64_t(ranks));
+      if (HasFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, SyncTruth,
+                         testing::ValuesIn(plan::algorithms().begin(), plan::algorithms().end()),
+                         [](const auto& algorithm) { return std::string(algorithm.param->name); });
+
+}  // namespace
+}  // namespace penstock::exec
