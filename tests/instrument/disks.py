@@ -6,8 +6,9 @@ import mmap
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,15 +75,38 @@ def slow_disk(name: str, limit: int, *options: str) -> Iterator[Disk]:
             script("slowdisk.sh", "stop", directory)
 
 
-def with_small_disk(size: str, command: Sequence[str], at: str) -> list[str]:
-    """A command that runs where a tmpfs of ``size`` is mounted at ``at``, seen by it alone."""
-    if os.geteuid() != 0:
+_OWN_MOUNTS = "PENSTOCK_TEST_OWN_MOUNTS"
+
+
+def own_mounts() -> None:
+    """Begins this program again where what it mounts is seen by it alone, and goes when it ends.
+
+    Who may not mount goes on as before: `small_disk` then says that it cannot.
+    """
+    if os.geteuid() != 0 or os.environ.get(_OWN_MOUNTS) or shutil.which("unshare") is None:
+        return
+    os.environ[_OWN_MOUNTS] = "1"
+    words = ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv]
+    os.execvp(words[0], words)  # noqa: S606 - no shell is wanted
+
+
+@contextmanager
+def small_disk(at: Path, size: str, *options: str) -> Iterator[Path]:
+    """A tmpfs of ``size`` at ``at``, for a program that called `own_mounts`."""
+    if not os.environ.get(_OWN_MOUNTS):
         raise NotHereError("only root can mount a small disk")
-    if shutil.which("unshare") is None:
-        raise NotHereError("no unshare")
-    mount = f'mount -t tmpfs -o size={size} none {at} && exec "$@"'
-    words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"]
-    return [*words, *command]
+    at.mkdir(exist_ok=True)
+    mount("-t", "tmpfs", "-o", ",".join([f"size={size}", *options]), "none", str(at))
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", "--lazy", str(at)], check=True, timeout=60)
+
+
+def mount(*words: str) -> None:
+    done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NotHereError(f"mount {' '.join(words)}: {done.stderr.strip()}")
 
 
 def warm_memory(size: int) -> None:
