@@ -1,0 +1,196 @@
+// An open file whose method syncs between writes: who is told of a failure and how often, and who
+// takes turns with whom.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "comm/thread_comm.hpp"
+#include "engine/file.hpp"
+#include "io/faulty.hpp"
+#include "io/recording_file.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::engine {
+namespace {
+
+io::SyncRecord* g_record;  // of the running test's files
+io::FaultPlan g_faults;    // of each of them
+
+// pwrite, recorded and failing as the running test says.
+const io::Mechanism& recorded() {
+  static const io::Mechanism m{
+      .name = "recorded",
+      .summary = "",
+      .alignment_bytes = 1,
+      .writes_file = true,
+      .unavailable = nullptr,
+      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
+        auto inner = io::find_mechanism("pwrite")->open(r);
+        if (!inner) return tl::unexpected(inner.error());
+        return std::make_unique<io::RecordingFile>(
+            std::make_unique<io::FaultyFile>(*std::move(inner), g_faults), *g_record);
+      }};
+  return m;
+}
+
+class FileSyncs : public ::testing::Test {
+ protected:
+  FileSyncs() {
+    g_record = &record_;
+    g_faults = {};
+  }
+
+  static OpenInfo info_for(const std::string& path, const std::string& method) {
+    OpenInfo info;
+    info.path = path;
+    info.writable = true;
+    info.config.method = parse_method(method).value();
+    info.config.method.mechanism = &recorded();
+    return info;
+  }
+
+  static ErrorClass write_all(File& file, int rank, int64_t bytes) {
+    const std::vector<char> data(size_t(bytes), char('a' + rank));
+    Write w;
+    w.kind = CallKind::write_at_all;
+    w.position_bytes = rank * bytes;
+    w.memory = data.data();
+    w.memory_type = layout::LoopTree::bytes(1);
+    w.memory_count = bytes;
+    return file.write_all(w).agreed;
+  }
+
+  io::TemporaryFile path_;
+  io::SyncRecord record_;
+};
+
+TEST_F(FileSyncs, AreCountedInTheReport) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm),
+                        info_for(path_.path(), "individual + none + pwrite + every=4KiB"));
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.policy_syncs, 2 * 2);
+    EXPECT_GT(report.sum.policy_sync_ns, 0);
+    EXPECT_EQ(report.actual_rate_source, "fsync") << "close has pushed the rest";
+    EXPECT_NE(report.method.find("every=4KiB"), std::string::npos);
+  });
+  EXPECT_EQ(record_.data, 4);
+  EXPECT_EQ(record_.full, 2);
+}
+
+TEST_F(FileSyncs, AFailureIsToldByTheCallAndAgainBySyncAndCloseOnEveryRank) {
+  g_faults = {.sync_errno = ENOSPC, .nth_sync = 1};
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f =
+        File::open(comm::borrow(comm),
+                   info_for(path_.path(), "two_phase(writers=1) + messages + pwrite + every=1"));
+    EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::no_space);
+    EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none);
+    EXPECT_EQ(f->sync(), ErrorClass::no_space);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::no_space);
+    if (comm.rank() != 0) return;
+    EXPECT_NE(report.first_error.find("the sync after every 1"), std::string::npos);
+    EXPECT_NE(report.actual_rate_source, "fsync");
+  });
+}
+
+TEST_F(FileSyncs, AnIndependentWriteIsToldOfItsOwn) {
+  g_faults = {.sync_errno = EIO, .nth_sync = 1};
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm),
+                        info_for(path_.path(), "individual + none + pwrite + every=100"));
+    const std::vector<char> data(1000, 'x');
+    Write w;
+    w.kind = CallKind::write_at;
+    w.memory = data.data();
+    w.memory_type = layout::LoopTree::bytes(1);
+    w.memory_count = 1000;
+    const WriteResult r = f->write(w);
+    EXPECT_EQ(r.agreed, ErrorClass::io);
+    EXPECT_EQ(r.bytes, 0);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::io);
+    EXPECT_EQ(report.sum.engine_bytes, 0);
+  });
+}
+
+TEST_F(FileSyncs, TheRanksOfOneFileTakeTurns) {
+  comm::run_thread_team(4, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm),
+                        info_for(path_.path(), "individual + none + pwrite + coordinated=1KiB"));
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none);
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_TRUE(report.degraded.empty());
+  });
+  EXPECT_EQ(record_.data, 200);
+  EXPECT_EQ(record_.full, 8);
+  EXPECT_FALSE(record_.crowded);
+}
+
+// A file per worker, each opened by a communicator of one.
+void write_own_file(comm::Comm& comm, const OpenInfo& info, FileReport& report) {
+  auto alone = comm::make_thread_team(1);
+  auto f = File::open(std::move(alone[0]), info);
+  ASSERT_TRUE(f->served()) << f->why_unserved();
+  const std::vector<char> data(1024, 'x');
+  Write w;
+  w.memory = data.data();
+  w.memory_type = layout::LoopTree::bytes(1);
+  w.memory_count = 1024;
+  for (int i = 0; i < 50; ++i, w.position_bytes += 1024)
+    EXPECT_EQ(f->write_all(w).agreed, ErrorClass::none);
+  EXPECT_EQ(f->close(report), ErrorClass::none);
+  EXPECT_TRUE(comm.barrier());
+}
+
+TEST_F(FileSyncs, FilesThatShareALockTakeTurns) {
+  const io::TemporaryFile other;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for((comm.rank() == 0 ? path_ : other).path(),
+                             "individual + none + pwrite + coordinated=1KiB");
+    info.node_lock = comm.node_lock().value();
+    FileReport report;
+    write_own_file(comm, info, report);
+    EXPECT_TRUE(report.degraded.empty());
+  });
+  EXPECT_EQ(record_.data, 100);
+  EXPECT_FALSE(record_.crowded);
+}
+
+TEST_F(FileSyncs, AFileOfOneRankWithoutALockSaysThatItTakesTurnsWithNobody) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    FileReport report;
+    write_own_file(comm, info_for(path_.path(), "individual + none + pwrite + coordinated=1KiB"),
+                   report);
+    ASSERT_EQ(report.degraded.size(), 1u);
+    EXPECT_NE(report.degraded.begin()->first.find("takes turns with nobody"), std::string::npos);
+  });
+}
+
+TEST_F(FileSyncs, RanksOfDifferentNodesDoNotTakeTurns) {
+  for (int tries = 0; tries < 50 && !record_.crowded; ++tries)
+    comm::run_thread_team(
+        2,
+        [&](comm::Comm& comm) {
+          auto f =
+              File::open(comm::borrow(comm),
+                         info_for(path_.path(), "two_phase + messages + pwrite + coordinated=1"));
+          for (int i = 0; i < 50; ++i) (void)write_all(*f, comm.rank(), 4096);
+          FileReport report;
+          EXPECT_EQ(f->close(report), ErrorClass::none);
+        },
+        {.nodes = 2});
+  EXPECT_TRUE(record_.crowded);
+}
+
+}  // namespace
+}  // namespace penstock::engine
