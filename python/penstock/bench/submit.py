@@ -122,7 +122,7 @@ def submit(command: Sequence[str], parts: int, options: SubmitOptions) -> Submit
     """
     _check(parts, options)
     script = options.directory / SCRIPT
-    gather = shlex.join(command)
+    gather = shlex.join(_as_typed(command))
     if options.dry_run:
         wanted = tuple(range(parts))
         text = script_text(command, wanted, parts, options)
@@ -285,6 +285,11 @@ def _write(path: Path, text: str) -> None:
         fresh.replace(path)
     except OSError as error:
         raise WriteError(error.errno, f"{path} cannot be written: {error.strerror}") from error
+
+
+def _as_typed(command: Sequence[str]) -> Sequence[str]:
+    """What a person types where an element of the array needs a path."""
+    return ["penstock", *command[3:]] if command[1:3] == ["-m", "penstock"] else command
 
 
 def _ranges(numbers: Sequence[int]) -> str:

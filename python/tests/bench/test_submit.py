@@ -123,6 +123,15 @@ def test_what_was_submitted_is_told(slurm: FakeSlurm, options: SubmitOptions) ->
     assert "penstock bench '/mnt/my data' --out results" in text
 
 
+def test_the_gathering_command_is_told_as_it_is_typed(
+    slurm: FakeSlurm, options: SubmitOptions
+) -> None:
+    command = ["/opt/penstock/python3", "-m", "penstock", "bench", "/mnt"]
+    done = submit(command, 1, options)
+    assert done.gather == "penstock bench /mnt"
+    assert "exec /opt/penstock/python3 -m penstock bench /mnt --part" in done.script
+
+
 def test_a_clusters_name_is_no_part_of_the_number(slurm: FakeSlurm, options: SubmitOptions) -> None:
     slurm.says("sbatch", "42;big")
     assert submit(COMMAND, 3, options).job == "42"
