@@ -6,6 +6,7 @@ of a ratio. A table that the terminal is too narrow for becomes lines.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -15,7 +16,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from penstock.bench.differences import Difference, Differences
 from penstock.bench.noise import Finding
+from penstock.bench.statistics import Verdict
 from penstock.bench.summary import (
     Against,
     CellSummary,
@@ -25,7 +28,12 @@ from penstock.bench.summary import (
 )
 
 _MIB = 2.0**20
-_COLOURS = {"faster": "green", "slower": "red", "same": "cyan", "unclear": "yellow"}
+_COLOURS: dict[Verdict, str] = {
+    "faster": "green",
+    "slower": "red",
+    "same": "cyan",
+    "unclear": "yellow",
+}
 
 
 def rate_text(rate: RateSummary | None) -> str:
@@ -103,8 +111,7 @@ def _where(summary: Summary) -> str:
 def _print_cell(cell: CellSummary, summary: Summary, out: Console) -> None:
     against = {a.variant: a for a in cell.ranking.against}
     table = _table(cell, against)
-    endless = out.options.update(width=10_000)  # what it would take where there is room
-    if Measurement.get(out, endless, table).maximum <= out.width:
+    if fits(table, out):
         out.print(table, highlight=False)
     else:
         for line in _lines(cell, against):
@@ -149,9 +156,12 @@ def _lines(cell: CellSummary, against: dict[str, Against]) -> Iterator[str]:
 
 
 def _spreads(v: VariantSummary) -> str:
-    """Of both rates: (max - min) / median."""
-    said = [f"{100 * r.spread:.0f}" if r else "-" for r in (v.application, v.actual)]
-    return f"{'/'.join(said)} %"
+    return _percents(v.application, v.actual)
+
+
+def _percents(*rates: RateSummary | None) -> str:
+    """The spreads of some rates, (max - min) / median: ``11/20 %``."""
+    return f"{'/'.join(f'{100 * r.spread:.0f}' if r else '-' for r in rates)} %"
 
 
 def _ratio(cell: CellSummary, v: VariantSummary, against: dict[str, Against]) -> str:
@@ -188,3 +198,80 @@ def print_findings(findings: Sequence[Finding], out: Console) -> None:
         where = f" of {f.variant} in {f.cell}" if f.cell else ""
         say(out, f"noise: {f.name}{where}: {f.evidence}", 0, "yellow")
         say(out, f.remedy, 4)
+
+
+def print_differences(found: Differences, console: Console | None = None) -> None:
+    """Print a comparison of two sets of results."""
+    out = console or Console()
+    say(out, f"A: {found.a}")
+    say(out, f"B: {found.b}")
+    say(out, "ratio: rate of B over rate of A; above 1, B is better", 0, "dim")
+    out.print()
+    table = _difference_table(found)
+    if fits(table, out):
+        out.print(table, highlight=False)
+    else:
+        for d in found.differences:
+            _print_difference(d, out)
+    out.print()
+    for d in found.differences:
+        if d.verdict == "unclear":
+            say(out, f"{_called(d)}, {d.rate}: {d.why}")
+    for notice in found.notices:
+        say(out, f"note: {notice}", 0, "yellow")
+    say(out, _overall(found), 0, "bold")
+
+
+def fits(table: Table, out: Console) -> bool:
+    """Whether nothing of a table has to be cut or folded."""
+    endless = out.options.update(width=10_000)
+    return Measurement.get(out, endless, table).maximum <= out.width
+
+
+def _called(d: Difference) -> str:
+    """``cell/variant``, or ``cell: x -> y`` where two variants are compared."""
+    if d.variant_a == d.variant_b:
+        return f"{d.cell}/{d.variant_a}"
+    return f"{d.cell}: {d.variant_a} -> {d.variant_b}"
+
+
+def _difference_table(found: Differences) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("cell", "rate", "A", "B", "spread", "ratio", "verdict"):
+        table.add_column(heading, no_wrap=True)
+    for d in found.differences:
+        colour = _COLOURS[d.verdict]
+        table.add_row(
+            escape(_called(d)),
+            d.rate,
+            escape(rate_text(d.a)),
+            escape(rate_text(d.b)),
+            _percents(d.a, d.b),
+            escape(_ratio_of(d)),
+            f"[{colour}]{d.verdict}[/]",
+        )
+    return table
+
+
+def _print_difference(d: Difference, out: Console) -> None:
+    out.print(f"{escape(_called(d))}  [{_COLOURS[d.verdict]}]{d.verdict}[/]", highlight=False)
+    for line in (
+        f"{d.rate} A {rate_text(d.a)}",
+        f"{d.rate} B {rate_text(d.b)}",
+        f"ratio {_ratio_of(d)}, spread {_percents(d.a, d.b)}",
+    ):
+        say(out, line, 2)
+
+
+def _ratio_of(d: Difference) -> str:
+    if d.ratio is None or d.low is None or d.high is None:
+        return "-"
+    return ratio_text(d.ratio, d.low, d.high)
+
+
+def _overall(found: Differences) -> str:
+    counts = Counter(d.verdict for d in found.differences)
+    said = [f"{n} {verdict}" for verdict in _COLOURS if (n := counts[verdict])]
+    worse = [_called(d) for d in found.differences if d.worse]
+    text = f"B is: {', '.join(said)} (margin {100 * found.margin:g} %)"
+    return f"{text}; worse: {', '.join(dict.fromkeys(worse))}" if worse else text

@@ -207,8 +207,8 @@ def _variant(
     enough = len(chosen) >= stopping.minimum
     return VariantSummary(
         variant=name,
-        application=_rate(samples, "application"),
-        actual=_rate(samples, "actual"),
+        application=rate_summary(samples, "application"),
+        actual=rate_summary(samples, "actual"),
         converged=enough and stopping.precise(chosen) if chosen else None,
         samples=len(samples) - len(failed),
         failures=len(failed),
@@ -220,7 +220,7 @@ def _variant(
     )
 
 
-def _rate(samples: Sequence[Sample], kind: RateKind) -> RateSummary | None:
+def rate_summary(samples: Sequence[Sample], kind: RateKind) -> RateSummary | None:
     rated = [s for s in samples if (s.rate(kind) or 0.0) > 0.0]
     if not rated:
         return None

@@ -1,0 +1,312 @@
+"""Two sets of results, or two variants of one: faster, slower, the same, or not shown.
+
+The ratio is always B's rate over A's: above 1, B is better. All comparisons of a report are
+corrected together (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from penstock.bench import provenance, statistics
+from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.statistics import MARGIN, Verdict
+from penstock.bench.store import Results
+from penstock.bench.summary import RateSummary, rate_summary, rates
+from penstock.errors import ArgumentError
+
+SCHEMA = "penstock.compare/1"
+# What may differ between two results of one machine, as it is what is compared.
+_SOFTWARE = ("penstock", "penstock_commit", "native", "python", "slurm_job")
+_WORK = ("bytes", "workers", "ranks")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class Difference(_Model):
+    """One rate of one cell, of A and of B.
+
+    ``worse`` is what an exit code is made of: B is slower, wrong, or has no sample where A has.
+    """
+
+    cell: str
+    variant_a: str
+    variant_b: str
+    rate: RateKind
+    a: RateSummary | None
+    b: RateSummary | None
+    verdict: Verdict
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    why: str
+    worse: bool
+
+
+class Differences(_Model):
+    """A report: what was compared, what was found, and what to know about it."""
+
+    schema_name: str = Field(default=SCHEMA, alias="schema")
+    a: str
+    b: str
+    margin: float
+    differences: list[Difference]
+    notices: list[str]
+
+    @property
+    def overall(self) -> Literal["worse", "unclear", "fine"]:
+        """The worst of all: worse before unclear before the same or faster."""
+        if any(d.worse for d in self.differences):
+            return "worse"
+        return "unclear" if any(d.verdict == "unclear" for d in self.differences) else "fine"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**self.model_dump(mode="json", by_alias=True), "overall": self.overall}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: results, what they are called, and the only variant that is looked at, if any."""
+
+    name: str
+    results: Results
+    variant: str | None = None
+
+    def groups(self, cell: str | None) -> dict[tuple[str, str], list[Sample]]:
+        """Samples that are tries of the side's own, by cell and variant."""
+        found: dict[tuple[str, str], list[Sample]] = {}
+        for s in self.results.samples:
+            if s.warm_up or s.canary or cell not in (None, s.cell):
+                continue
+            if self.variant in (None, s.variant):
+                found.setdefault((s.cell, s.variant), []).append(s)
+        return found
+
+    @property
+    def variants(self) -> list[str]:
+        """All that there are."""
+        return list(dict.fromkeys(s.variant for s in self.results.samples))
+
+    @property
+    def cells(self) -> list[str]:
+        """All that there are."""
+        return list(dict.fromkeys(s.cell for s in self.results.samples))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    cell: str
+    variant_a: str
+    variant_b: str
+    kind: RateKind
+    a: list[Sample]
+    b: list[Sample]
+
+    @property
+    def rates(self) -> tuple[list[float], list[float]]:
+        return rates(self.a, self.kind), rates(self.b, self.kind)
+
+
+def differences(
+    a: Side,
+    b: Side,
+    kinds: Sequence[RateKind] = ("application",),
+    margin: float = MARGIN,
+    cell: str | None = None,
+) -> Differences:
+    """Compare B with A, cell by cell and variant by variant.
+
+    Parameters
+    ----------
+    a, b : Side
+        With a variant on each side those are compared, else variants of the same name.
+    kinds : sequence of {"application", "actual"}
+        Which rates.
+    margin : float
+        What does not matter, 0 to 1.
+    cell : str, optional
+        Only this cell.
+
+    Raises
+    ------
+    ArgumentError
+        If a cell or variant is not there, or A and B have nothing in common.
+    """
+    if not 0.0 <= margin < 1.0:
+        raise ArgumentError(f"margin must be a fraction from 0 to 1, got {margin:g}: 0.03 is 3 %")
+    for side in (a, b):
+        _check(side, cell)
+    pairs = [_Pair(*key, kind, *both) for key, both in _common(a, b, cell) for kind in kinds]
+    if not pairs:
+        raise ArgumentError(
+            f"{a.name} and {b.name} have no cell and variant in common: {a.name} has "
+            f"{_listed(a)}, {b.name} has {_listed(b)}"
+        )
+    return Differences(
+        a=a.name if a.variant is None else f"{a.name}, {a.variant}",
+        b=b.name if b.variant is None else f"{b.name}, {b.variant}",
+        margin=margin,
+        differences=_compared(pairs, margin),
+        notices=list(_notices(a, b, pairs, cell)),
+    )
+
+
+def _check(side: Side, cell: str | None) -> None:
+    for what, wanted, there in (
+        ("variant", side.variant, side.variants),
+        ("cell", cell, side.cells),
+    ):
+        if wanted is not None and wanted not in there:
+            raise ArgumentError(
+                f'{side.name} has no {what} "{wanted}"; it has {", ".join(there) or "no samples"}'
+            )
+
+
+def _listed(side: Side) -> str:
+    names = [f"{cell}/{variant}" for cell, variant in side.groups(None)]
+    shown = ", ".join(names[:6])
+    return f"{shown} and {len(names) - 6} more" if len(names) > 6 else shown or "no samples"
+
+
+_Both = tuple[list[Sample], list[Sample]]
+
+
+def _common(a: Side, b: Side, cell: str | None) -> Iterator[tuple[tuple[str, str, str], _Both]]:
+    of_b = b.groups(cell)
+    for (name, variant), samples in a.groups(cell).items():
+        other = variant if b.variant is None else b.variant
+        if (name, other) in of_b:
+            yield (name, variant, other), (samples, of_b[name, other])
+
+
+def _compared(pairs: Sequence[_Pair], margin: float) -> list[Difference]:
+    """Those that have rates on both sides, all at once; the others by what is missing."""
+    rated = [p for p in pairs if all(p.rates) and not _wrong(p.a) and not _wrong(p.b)]
+    found = statistics.compare_many([p.rates for p in rated], margin)
+    by_pair = {id(p): c for p, c in zip(rated, found, strict=True)}
+    return [_difference(p, by_pair.get(id(p))) for p in pairs]
+
+
+def _difference(pair: _Pair, c: statistics.Comparison | None) -> Difference:
+    why, worse = (c.why, c.verdict == "slower") if c else _not_compared(pair)
+    return Difference(
+        cell=pair.cell,
+        variant_a=pair.variant_a,
+        variant_b=pair.variant_b,
+        rate=pair.kind,
+        a=rate_summary(pair.a, pair.kind),
+        b=rate_summary(pair.b, pair.kind),
+        verdict=c.verdict if c else "unclear",
+        ratio=c.ratio if c else None,
+        low=c.low if c else None,
+        high=c.high if c else None,
+        p=c.p if c else None,
+        why=why,
+        worse=worse,
+    )
+
+
+def _not_compared(pair: _Pair) -> tuple[str, bool]:
+    """Why there is no ratio, and whether that is B's fault alone."""
+    if _wrong(pair.b):
+        return "INVALID: B left wrong bytes in the file", True
+    if _wrong(pair.a):
+        return "INVALID: A left wrong bytes in the file, so its rate is no measure", False
+    of_a, of_b = pair.rates
+    if of_a and not of_b:
+        last = next((s.failed for s in reversed(pair.b) if s.failed), None)
+        said = f": {last}" if last else ""
+        return f"B has no {pair.kind} rate{said}", last is not None
+    side = "A has" if of_b else "neither has"
+    return f"{side} {'no' if of_b else 'an'} {pair.kind} rate", False
+
+
+def _wrong(samples: Sequence[Sample]) -> bool:
+    return any(
+        s.result is not None and s.result.verified is not None and s.result.verified.wrong_bytes
+        for s in samples
+    )
+
+
+def _notices(a: Side, b: Side, pairs: Sequence[_Pair], cell: str | None) -> Iterator[str]:
+    for side in (a, b) if a.results is not b.results else (a,):
+        for notice in side.results.notices:
+            yield f"{side.name}: {notice}"
+    if a.results is not b.results:
+        yield (
+            f"{a.name} and {b.name} were taken one after the other, not interleaved: what the "
+            "machine did in between is in the ratios too. To be sure, measure both as variants of "
+            "one session"
+        )
+        yield from _machines(a, b)
+    yield from _left_over(a, b, pairs, cell)
+    yield from _other_work(pairs)
+    yield from _failures(pairs)
+
+
+def _machines(a: Side, b: Side) -> Iterator[str]:
+    """What differs between where, and with what, A and B were taken."""
+    first, second = _last_provenance(a), _last_provenance(b)
+    if first is None or second is None or first.id == second.id:
+        return
+    of_a, of_b = ({name: p.model_dump().get(name) for name in _SOFTWARE} for p in (first, second))
+    machine = provenance.changes(first, second.model_copy(update=of_a))
+    if machine:
+        yield (
+            f"{a.name} and {b.name} were taken on different machines or settings, so a difference "
+            f"may be theirs: {machine}"
+        )
+    software = provenance.changes(first, first.model_copy(update=of_b))
+    if software:
+        yield f"{a.name} and {b.name} differ in software: {software}"
+
+
+def _last_provenance(side: Side) -> Provenance | None:
+    used = [s.provenance for s in side.results.samples]
+    return side.results.provenances.get(used[-1]) if used else None
+
+
+def _left_over(a: Side, b: Side, pairs: Sequence[_Pair], cell: str | None) -> Iterator[str]:
+    """What only one side has, so that nobody takes it for compared."""
+    compared_a = {(p.cell, p.variant_a) for p in pairs}
+    compared_b = {(p.cell, p.variant_b) for p in pairs}
+    for side, compared in ((a, compared_a), (b, compared_b)):
+        only = [f"{c}/{v}" for c, v in side.groups(cell) if (c, v) not in compared]
+        if only:
+            yield f"only {side.name} has {', '.join(only)}: not compared"
+
+
+def _other_work(pairs: Sequence[_Pair]) -> Iterator[str]:
+    said = set()
+    for p in pairs:
+        first, second = _work(p.a), _work(p.b)
+        changed = [f"{k} {first[k]} -> {second[k]}" for k in first if first[k] != second.get(k)]
+        if first and second and changed and (p.cell, p.variant_a) not in said:
+            said.add((p.cell, p.variant_a))
+            yield f"{p.cell}/{p.variant_b}: not the same work in A and B: {', '.join(changed)}"
+
+
+def _work(samples: Sequence[Sample]) -> dict[str, int]:
+    result = next((s.result for s in reversed(samples) if s.result is not None), None)
+    return {} if result is None else {name: getattr(result, name) for name in _WORK}
+
+
+def _failures(pairs: Sequence[_Pair]) -> Iterator[str]:
+    for p in pairs:
+        if p.kind != pairs[0].kind:
+            continue
+        for side, name, samples in (("A", p.variant_a, p.a), ("B", p.variant_b, p.b)):
+            failed = [s for s in samples if s.failed is not None]
+            if failed:
+                yield (
+                    f"{p.cell}/{name}: {len(failed)} of {len(samples)} samples of {side} failed, "
+                    f"the last: {failed[-1].failed}"
+                )

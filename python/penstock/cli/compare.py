@@ -1,0 +1,123 @@
+"""``penstock compare``: is B faster than A, slower, or the same?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.output import console, print_json
+from penstock.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from penstock.bench.differences import Differences, Side
+    from penstock.bench.sample import RateKind
+
+_SLOWER, _UNCLEAR = 1, 3
+
+
+class Rates(StrEnum):
+    """Which of the two rates are compared."""
+
+    application = "application"
+    actual = "actual"
+    both = "both"
+
+
+def compare(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="A results directory of penstock bench, or a file.")
+    ],
+    b: Annotated[
+        Path | None, typer.Argument(metavar="[B]", help="Another. Not with two --variant of A.")
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this; given twice: the second against the first."),
+    ] = None,
+    cell: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cell.")] = None,
+    rate: Annotated[
+        Rates | None,
+        typer.Option(
+            metavar="application|actual|both",
+            help="Until the program went on, or the device had every byte. Default: the rate that "
+            "A was measured for.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(metavar="FRACTION", help="What does not matter: 0.03 is 3 %.")
+    ] = 0.03,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Give exit code 3 where a comparison is unclear.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The report, for programs.")] = False,
+) -> None:
+    """Say whether B is faster than A, slower, or the same, with intervals.
+
+    The ratio is always the rate of B over the rate of A: above 1, B is better. Faster and slower
+    are said when both a bootstrap interval and a Mann-Whitney test exclude equality at 95 % and
+    the ratio is beyond the margin; same, when the whole interval is within the margin; else the
+    verdict is unclear (docs/statistics.md). Exit code 0: same or faster, 1: B is slower, wrong or
+    failed, 2: wrong usage, 3: unclear, with --strict.
+
+    Examples:
+
+        penstock compare before after
+
+        penstock compare results --variant "mpi alone" --variant penstock
+
+        penstock compare before after --rate both --margin 0.05 --strict
+
+        penstock compare before/samples.jsonl after/samples.jsonl --json
+    """
+    found = _found(a, b, variant or [], cell, rate, margin)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        from penstock.bench.render import print_differences
+
+        print_differences(found, console())
+    if found.overall == "worse":
+        raise typer.Exit(_SLOWER)
+    if strict and found.overall == "unclear":
+        raise typer.Exit(_UNCLEAR)
+
+
+def _found(
+    a: Path,
+    b: Path | None,
+    variants: list[str],
+    cell: str | None,
+    rate: Rates | None,
+    margin: float,
+) -> Differences:
+    """Load and compare. Imported here: numpy, scipy and pydantic would slow every command."""
+    from penstock.bench.differences import Side, differences
+    from penstock.bench.store import load
+
+    if len(variants) > 2:
+        raise ArgumentError(f"--variant can be given twice at most, got {len(variants)}")
+    if b is None and len(set(variants)) != 2:
+        raise ArgumentError(
+            "give two results, or one and two variants of it: "
+            "penstock compare DIR --variant x --variant y"
+        )
+    first, last = (variants[0], variants[-1]) if variants else (None, None)
+    of_a = Side(str(a), load(a), first)
+    of_b = Side(str(b), load(b), last) if b is not None else Side(str(a), of_a.results, last)
+    return differences(of_a, of_b, _kinds(rate, of_a), margin, cell)
+
+
+def _kinds(rate: Rates | None, a: Side) -> tuple[RateKind, ...]:
+    if rate is Rates.both:
+        return ("application", "actual")
+    planned = a.results.headers[0].plan.get("rate") if a.results.headers else None
+    actual = rate is Rates.actual or (rate is None and planned == "actual")
+    return ("actual",) if actual else ("application",)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare)
