@@ -92,6 +92,19 @@ def calls_are_limited(directory: Path) -> list[str]:
     return problems + ([] if seconds >= 1.5 else [f"200 calls took {seconds:.2f} s"])
 
 
+def memory_is_limited(directory: Path) -> list[str]:
+    """A writer who does not sync waits for the disk once so many bytes are not written."""
+    start = ["--rate", "20MiB", "--cache", "8MiB"]
+    problems = must(script("slowdisk.sh", "start", directory, *start), says="8388608 B in memory")
+    limited = seconds_to_write(directory, 32)
+    problems += must(script("slowdisk.sh", "set", directory, "--cache", "0"))
+    script("slowdisk.sh", "run", directory, "--", "sync")
+    free = seconds_to_write(directory, 32)
+    if limited < 3 * free:
+        problems.append(f"32 MiB took {limited:.2f} s limited and {free:.2f} s not")
+    return problems
+
+
 def nothing_is_left(directory: Path) -> list[str]:
     """No mount, no loop device, no limit and no file; a second stop does no harm."""
     script("slowdisk.sh", "start", directory)
@@ -226,6 +239,7 @@ def nodes_are_apart(directory: Path) -> list[str]:
 CASES: dict[Callable[[Path], list[str]], str] = {
     limit_holds: "slowdisk.sh",
     calls_are_limited: "slowdisk.sh",
+    memory_is_limited: "slowdisk.sh",
     nothing_is_left: "slowdisk.sh",
     wrong_words_are_refused: "slowdisk.sh",
     slurm_starts_ranks: "slurm.sh",

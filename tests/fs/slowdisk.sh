@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # A disk of a known speed: a loop device with a file system, held to a rate by the kernel's block throttle.
 #
-#   slowdisk.sh start DIR [--rate BYTES] [--iops N] [--fs ext4|xfs|btrfs] [--size BYTES]
-#   slowdisk.sh set DIR [--rate BYTES] [--iops N]     another limit, at once; 0: none
+#   slowdisk.sh start DIR [--rate BYTES] [--iops N] [--cache BYTES] [--fs ext4|xfs|btrfs] [--size BYTES]
+#   slowdisk.sh set DIR [--rate BYTES] [--iops N] [--cache BYTES]     other limits, at once; 0: none
 #   slowdisk.sh run DIR -- COMMAND...                 a command that the limit holds for
 #   slowdisk.sh status DIR
 #   slowdisk.sh stop DIR                              unmounts, and removes what start made
 #
-# The file system is DIR/mnt. Defaults: --rate 40MiB --iops 0 --fs ext4 --size 1GiB. Limits hold for reads and
-# writes alike, each for itself. With cgroup v1 the limit is the root group's, so that it holds for every
+# The file system is DIR/mnt. Defaults: --rate 40MiB --iops 0 --cache 0 --fs ext4 --size 1GiB. --cache is how
+# much of it may wait in memory to be written (Linux 6.3): a buffer memory of a known size. Rate and calls hold
+# for reads and writes alike, each for itself. With cgroup v1 the limit is the root group's, so that it holds for every
 # process and for write-back by the kernel too, and `run` only runs. With cgroup v2 it is a group's, and only
 # `run` puts a command into that. Start measures that the limit is kept, and fails when it is not.
 #
@@ -23,20 +24,22 @@ readonly v1=/sys/fs/cgroup/blkio v2=/sys/fs/cgroup
 [ $# -ge 2 ] || usage
 shift 2
 
-rate=40MiB iops=0 fs=ext4 size=1GiB
+rate=40MiB iops=0 cache=0 fs=ext4 size=1GiB
 read_options() {
   while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || stop_with $wrong_usage "$1 needs a value"
     case $1 in
     --rate) rate=$2 ;;
     --iops) iops=$2 ;;
+    --cache) cache=$2 ;;
     --fs) fs=$2 ;;
     --size) size=$2 ;;
-    *) stop_with $wrong_usage "no option is called '$1'; there are --rate, --iops, --fs and --size" ;;
+    *) stop_with $wrong_usage "no option is called '$1'; there are --rate, --iops, --cache, --fs and --size" ;;
     esac
     shift 2
   done
   rate=$(bytes "$rate" --rate)
+  cache=$(bytes "$cache" --cache)
   size=$(bytes "$size" --size)
   [[ $iops =~ ^[0-9]+$ ]] || stop_with $wrong_usage "--iops must be a whole number, 0 for no limit, got '$iops'"
   case $fs in ext4 | xfs | btrfs) ;; *) stop_with $wrong_usage "--fs must be ext4, xfs or btrfs, got '$fs'" ;; esac
@@ -87,6 +90,19 @@ run_limited() {
   exec "$@"
 }
 
+# What waits in memory counts against the device's own share only where that is strict.
+limit_cache() {
+  local bdi
+  bdi=/sys/class/bdi/$(cat "$state/device")
+  if [ "$1" = 0 ]; then
+    [ ! -e "$bdi/strict_limit" ] || { echo 0 >"$bdi/strict_limit" && echo 100 >"$bdi/max_ratio"; }
+    return
+  fi
+  [ -e "$bdi/max_bytes" ] || stop_with $not_here "--cache needs Linux 6.3: there is no $bdi/max_bytes"
+  echo 1 >"$bdi/strict_limit"
+  echo "$1" >"$bdi/max_bytes"
+}
+
 # A limit that the kernel takes and does not keep would spoil every test in silence.
 measure_limit() {
   [ "$rate" -gt 0 ] || return 0
@@ -126,6 +142,7 @@ take_down() {
   unmount "$mnt"
   if [ -s "$state/loop" ]; then
     if [ -s "$state/throttle" ]; then limit 0 0 || true; fi
+    limit_cache 0 || true
     losetup -d "$(cat "$state/loop")" || true
   fi
   if [ -s "$state/group" ]; then rmdir "$(cat "$state/group")" || true; fi
@@ -146,23 +163,26 @@ start() {
   [ "$throttle" = v1 ] || make_group
   limit "$rate" "$iops" || fail "the kernel does not take the limit"
   measure_limit
-  echo "$rate $iops $fs" >"$state/limits"
+  limit_cache "$cache"
+  echo "$rate $iops $cache $fs" >"$state/limits"
   trap - EXIT
   status
 }
 
 status() {
   [ -s "$state/limits" ] || stop_with 1 "no disk in $dir"
-  read -r rate iops fs <"$state/limits"
-  say "$fs at $mnt on $(cat "$state/loop"), $rate B/s, $iops IOPS (0: no limit), cgroup $(cat "$state/throttle")"
+  read -r rate iops cache fs <"$state/limits"
+  say "$fs at $mnt on $(cat "$state/loop"), $rate B/s, $iops IOPS, $cache B in memory (0: no limit)," \
+    "cgroup $(cat "$state/throttle")"
 }
 
 set_limit() {
   [ -s "$state/limits" ] || stop_with 1 "no disk in $dir"
-  read -r rate iops fs <"$state/limits"
+  read -r rate iops cache fs <"$state/limits"
   read_options --fs "$fs" "$@"
   limit "$rate" "$iops"
-  echo "$rate $iops $fs" >"$state/limits"
+  limit_cache "$cache"
+  echo "$rate $iops $cache $fs" >"$state/limits"
   status
 }
 
