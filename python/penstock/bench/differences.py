@@ -288,8 +288,8 @@ def _other_work(pairs: Sequence[_Pair]) -> Iterator[str]:
     said = set()
     for p in pairs:
         first, second = _work(p.a), _work(p.b)
-        changed = [f"{k} {first[k]} -> {second[k]}" for k in first if first[k] != second.get(k)]
-        if first and second and changed and (p.cell, p.variant_a) not in said:
+        changed = [f"{k} {v} -> {second[k]}" for k, v in first.items() if second.get(k, v) != v]
+        if changed and (p.cell, p.variant_a) not in said:
             said.add((p.cell, p.variant_a))
             yield f"{p.cell}/{p.variant_b}: not the same work in A and B: {', '.join(changed)}"
 
