@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the program `workers`: Penstock's communicators and pipeline on ranks and on ranks x threads."""
+"""Runs the program `workers`: communicators and pipeline on ranks and on ranks x threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUNS = [
     ("refusals", 2, 2),
     ("single", 2, 2),
 ]
-# (case, ranks, threads, nodes): only MPICH can pretend that ranks of one machine are on several nodes.
+# (case, ranks, threads, nodes). Only MPICH can pretend that one machine is several nodes.
 ON_NODES = [("nodes", 2, 2, 1)]
 PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2)]
