@@ -1,6 +1,7 @@
 """How often the verdicts are wrong: comparisons whose truth is known, many of them.
 
     python -m penstock.bench.honesty [--trials N] [--recorded FILE] [--seed N]
+    python -m penstock.bench.honesty --record RESULTS >> FILE
 
 Samples of two ways of writing are drawn as a session takes them, in blocks of one of each in
 random order from one disturbed stream, until the stopping rule is content. When both are equal,
@@ -193,15 +194,31 @@ def _truths(trials: int, seed: int) -> Iterator[str]:
             yield f"| {100 * cv:.0f} % | {ratio:g} | {cells} | {t.median_n:.0f} |"
 
 
+def record(path: Path) -> Iterator[str]:
+    """Lines for a file of recordings: of each cell and variant with at least 60 good samples."""
+    from penstock.bench.noise import by_variant
+    from penstock.bench.store import load
+
+    for (cell, variant), samples in by_variant(load(path).samples).items():
+        rates = [round(r) for s in samples if (r := s.rate("application")) is not None]
+        if len(rates) >= 2 * Stopping().maximum:
+            yield json.dumps({"recorded": f"{cell}, {variant}", "rates": rates})
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print both tables, or lines made of the samples of a session."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--trials", type=int, default=200, help="comparisons per row")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--recorded", type=Path, help="a file of recordings")
+    parser.add_argument("--record", type=Path, metavar="RESULTS", help="make lines of samples")
     options = parser.parse_args()
+    if options.record is not None:
+        for line in record(options.record):
+            print(line)
+        return
     recordings = recorded(options.recorded) if options.recorded else []
     for line in _noises(recordings, options.trials, options.seed):
         print(line, flush=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from made_samples import session, write
 from penstock.bench import honesty
 from penstock.bench.honesty import CV, SLOWDOWN, SYNTHETIC, Recorded, Stream, tally
 from penstock.bench.statistics import Stopping
@@ -56,6 +57,14 @@ def test_a_recording_keeps_its_order_and_can_be_scaled() -> None:
     steps = np.diff(r.stream(np.random.default_rng(3), 60))
     assert np.count_nonzero(steps != 1.0) <= 1
     assert r.scaled(0.1).cv == pytest.approx(0.1, rel=1e-6)
+
+
+def test_a_session_of_many_samples_becomes_a_recording(tmp_path: Path) -> None:
+    samples = session({"long": list(range(1, 61)), "short": [1e9] * 59})
+    lines = list(honesty.record(write(tmp_path / "s.jsonl", samples)))
+    assert [json.loads(line) for line in lines] == [
+        {"recorded": "c, long", "rates": list(range(1, 61))}
+    ]
 
 
 def test_a_file_of_recordings_is_read(tmp_path: Path) -> None:
