@@ -7,6 +7,8 @@
 #             only an older one can be had, that is said, and the peer refuses the hint.
 #   adios2    ADIOS2 with BP5 on MPI. The wheel brings the library built without MPI; what it lacks,
 #             the communicator on MPI, is compiled from the source archive of the same version.
+#   mpich5    names under which MPICH 5 (scripts/get_mpis.sh mpich5) serves what was built for the
+#             distribution's MPICH: LD_LIBRARY_PATH=.peers/mpich5
 #
 #   scripts/get_peers.sh            all of them
 #   scripts/get_peers.sh adios2     some
@@ -160,6 +162,18 @@ CPP
     -Wl,--enable-new-dtags -Wl,-rpath,"\$ORIGIN" -Wl,-soname,"libadios2_c_mpi-$flavour.so"
 }
 
+# ---- MPICH 5 ----
+
+# What the distribution's MPICH built asks for libmpich.so.12, everybody else's for libmpi.so.12. All
+# that lies beside the library too, because it looks for that beside itself.
+make_mpich5() {
+  local file real=$PWD/.mpi/mpich5/lib
+  rm -rf "$out/mpich5"
+  mkdir -p "$out/mpich5"
+  for file in "$real"/*; do ln -s "$file" "$out/mpich5/"; done
+  ln -s "$real/libmpi.so.12" "$out/mpich5/libmpich.so.12"
+}
+
 # ---- which ----
 
 if [ "${1:-}" = --make ]; then
@@ -172,4 +186,5 @@ wanted() { [ $# -eq 1 ] || printf '%s\n' "${@:2}" | grep -qx -- "$1"; }
 mpis=$(present_flavours | tr '\n' ' ')
 if wanted pnetcdf "$@"; then get pnetcdf "${PENSTOCK_PNETCDF_SOURCE:-newest} for $mpis"; fi
 if wanted adios2 "$@"; then get adios2 "$adios2 for $mpis"; fi
+if wanted mpich5 "$@" && [ -e .mpi/mpich5/stamp ]; then get mpich5 "$(cat .mpi/mpich5/stamp)"; fi
 exit $failed
