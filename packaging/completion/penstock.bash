@@ -11,11 +11,12 @@ _penstock() {
   done
   case $command:$previous in
     run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase observe off" -- "$current")); return ;;
-    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw) return ;;
+    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--mpi|bench:--ranks|bench:--threads|bench:--launcher|bench:--export|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin) return ;;
     env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
+    compare:--rate) COMPREPLY=($(compgen -W "application actual both" -- "$current")); return ;;
   esac
   case $command in
-    "") words="run env config doctor list explain log completion --version --help" ;;
+    "") words="run env config doctor list explain log bench compare completion --version --help" ;;
     run) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --dump-config --json --help -h" ;;
     env) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
     config) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
@@ -23,6 +24,8 @@ _penstock() {
     list) words="--json --markdown --help -h" ;;
     explain) words="--method --draw --json --help -h heat holes interleaved" ;;
     log) words="--json --help -h" ;;
+    bench) words="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" ;;
+    compare) words="--variant --cell --rate --margin --strict --json --help -h" ;;
     completion) words="--help -h bash zsh fish" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))

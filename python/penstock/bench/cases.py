@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +45,18 @@ class Case:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def as_plan(self) -> dict[str, Any]:
-        """What tells it from others, for results."""
-        told: dict[str, Any] = {"mpi": self.mpi, "ranks": self.ranks}
-        if self.preload:
-            told["preload"] = self.preload
-        return told | dict(self.parameters)
+        """What results keep of it, so that a sweep can go on without what it was made from."""
+        told = asdict(self)
+        return {k: v for k, v in told.items() if k not in ("cell", "variant")} | {
+            "launcher_options": list(self.launcher_options)
+        }
+
+
+def of_plan(measurement: Mapping[str, Any]) -> Case:
+    """The case of a measurement in a results file's header."""
+    given = dict(measurement["parameters"])
+    given["launcher_options"] = tuple(given["launcher_options"])
+    return Case(measurement["cell"], measurement["variant"], **given)
 
 
 class Programs:
@@ -91,9 +98,11 @@ def check(cases: Sequence[Case], known: Programs, where: str) -> None:
     for case in cases:
         program = known.of(case.mpi)
         names = [n for n in known.options(program) if n not in OWN]
-        for name in case.parameters:
+        for name, value in case.parameters.items():
             if name not in names:
                 _refuse(name, names, program, where)
+            if why := _why_wrong(value, known.options(program)[name]):
+                raise ArgumentError(f"{where}: {name} {why}, got {value!r}")
 
 
 def _refuse(name: str, names: list[str], program: Program, where: str) -> None:
@@ -105,6 +114,38 @@ def _refuse(name: str, names: list[str], program: Program, where: str) -> None:
         f"{where}: there is no parameter {name}; {hint}{program.path.name} --help lists them all, "
         f"and {', '.join(RUN_KEYS)} say how it is started"
     )
+
+
+def _why_wrong(value: Any, option: Mapping[str, Any]) -> str:
+    """What a parameter must be, if this value is not; the program itself checks the rest."""
+    kind = option.get("kind")
+    if kind == "flag":
+        return "" if isinstance(value, bool) else "must be true or false"
+    if kind == "list":
+        good = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return "" if good else "must be a list of texts"
+    if kind == "choice":
+        choices = list(option.get("choices", []))
+        near = _core.nearest(str(value), choices)
+        hint = f" (did you mean {near}?)" if near else ""
+        return "" if value in choices else f"must be one of {', '.join(choices)}{hint}"
+    if kind in ("size", "count", "seconds"):
+        return _why_no_number(value, kind)
+    return "" if isinstance(value, str) else "must be text"
+
+
+def _why_no_number(value: Any, kind: str) -> str:
+    if kind == "size" and isinstance(value, str):
+        try:
+            _core.parse_size(value)
+        except ArgumentError:
+            return "must be a size such as 65536, '64KiB' or '1MB'"
+        return ""
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if kind == "seconds":
+        good = whole or (isinstance(value, float) and value >= 0)
+        return "" if good else "must be seconds, 0 or more"
+    return "" if whole else "must be a whole number, 0 or more"
 
 
 RUN_KEYS = ("mpi", "ranks", "preload", "launcher_options", "env")

@@ -117,6 +117,8 @@ class Session:
         What the results call themselves.
     collect : callable
         Makes the provenance of a directory.
+    keep : bool
+        Leave the scratch directory, with the last sample's files, at the end.
 
     Raises
     ------
@@ -138,6 +140,7 @@ class Session:
         budget_s: float | None = None,
         name: str = "bench",
         collect: Callable[[Path], Provenance] = provenances.collect,
+        keep: bool = False,
     ) -> None:
         self.measurements = {(m.cell, m.variant): m for m in measurements}
         if len(self.measurements) != len(measurements):
@@ -152,6 +155,7 @@ class Session:
         self._settle = settle or Settle()
         self._observer = observer or Observer()
         self._collect = collect
+        self._keep = keep
         self._provenance_id = ""
         self._mark = hashlib.sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
         self._said_dropped: set[Pair] = set()
@@ -177,7 +181,8 @@ class Session:
             self._say("interrupted", "stopped by Ctrl-C or a termination signal")
             reason = "interrupted"
         finally:
-            self.scratch.remove()
+            if not self._keep:
+                self.scratch.remove()
         return self._ending(reason)
 
     @property
@@ -215,7 +220,8 @@ class Session:
             self._say_unsettled(settled)
         started = _now()
         before = MachineReading.read()
-        ran = execute(measurement.command, self._environment(measurement), measurement.timeout_s)
+        variables = {**environment(measurement.env), MARK: self._mark}
+        ran = execute(measurement.command, variables, measurement.timeout_s)
         after = MachineReading.read()
         sample = Sample(
             **vars(turn),
@@ -232,14 +238,6 @@ class Session:
         )
         self.store.append(sample)
         return sample
-
-    def _environment(self, measurement: Measurement) -> dict[str, str]:
-        """Nothing that a user set for other runs may change these."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PENSTOCK_")}
-        preload = [p for p in kept.pop("LD_PRELOAD", "").split(":") if p and "libpenstock" not in p]
-        if preload:
-            kept["LD_PRELOAD"] = ":".join(preload)
-        return {**kept, **measurement.env, MARK: self._mark}
 
     def _begin(self) -> None:
         plan = {
@@ -319,6 +317,15 @@ class Session:
             decisions[pair] = "not converged" if said == "go on" else said
         dropped = {pair: one.last_failure for pair, one in progress.items() if one.dropped}
         return Ending(reason, decisions, dropped)
+
+
+def environment(own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a measured program: nothing that a user set for other runs changes it."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PENSTOCK_")}
+    preload = [p for p in kept.pop("LD_PRELOAD", "").split(":") if p and "libpenstock" not in p]
+    if preload:
+        kept["LD_PRELOAD"] = ":".join(preload)
+    return {**kept, **own}
 
 
 def _difference(header: Header, plan: dict[str, Any], seed: int) -> str:

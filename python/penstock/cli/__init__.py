@@ -7,7 +7,18 @@ import sys
 import typer
 
 from penstock import __version__, errors
-from penstock.cli import completion, config, doctor, env, explain, listing, log, run
+from penstock.cli import (
+    bench,
+    compare,
+    completion,
+    config,
+    doctor,
+    env,
+    explain,
+    listing,
+    log,
+    run,
+)
 from penstock.cli.output import unwrapped
 
 app = typer.Typer(
@@ -25,6 +36,8 @@ doctor.register(app)
 listing.register(app)
 explain.register(app)
 log.register(app)
+bench.register(app)
+compare.register(app)
 completion.register(app)
 for registered in app.registered_commands:
     registered.help = unwrapped(registered.callback)

@@ -28,6 +28,18 @@ def fake() -> Callable[..., list[str]]:
 
 
 @pytest.fixture
+def native(tmp_path: Path) -> Path:
+    """A native directory whose measuring program for threads is the stand-in."""
+    where = tmp_path / "native-with-measure"
+    where.mkdir()
+    for name in ("penstock-exec", "penstock-measure-threads"):
+        program = where / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {FAKE} "$@"\n')
+        program.chmod(0o755)
+    return where
+
+
+@pytest.fixture
 def measurement(fake: Callable[..., list[str]]) -> Callable[..., Measurement]:
     def make(cell: str, variant: str, *words: str, **more: object) -> Measurement:
         return Measurement(cell, variant, fake(*words), **more)  # type: ignore[arg-type]

@@ -10,9 +10,49 @@ import sys
 import time
 from pathlib import Path
 
+OPTIONS = [
+    {"name": "file", "kind": "text", "choices": []},
+    {"name": "route", "kind": "choice", "choices": ["engine", "mpi", "posix"]},
+    {"name": "method", "kind": "text", "choices": []},
+    {"name": "files", "kind": "choice", "choices": ["shared", "per_worker", "per_node"]},
+    {"name": "pattern", "kind": "text", "choices": []},
+    {"name": "access", "kind": "choice", "choices": ["collective", "independent"]},
+    {"name": "threads", "kind": "count", "choices": []},
+    {"name": "iters", "kind": "count", "choices": []},
+    {"name": "bufsize", "kind": "size", "choices": []},
+    {"name": "syncsize", "kind": "size", "choices": []},
+    {"name": "comptime", "kind": "seconds", "choices": []},
+    {"name": "sync-each", "kind": "flag", "choices": []},
+    {"name": "hint", "kind": "list", "choices": []},
+    {"name": "verify", "kind": "choice", "choices": ["all", "none"]},
+]
+LISTED = {
+    "default_method": "auto + messages + pwrite + none + written",
+    "strategies": [
+        {"name": "S1A", "available": True, "files": "per_worker", "least_workers": 1},
+        {"name": "S2", "available": False, "why": "not in this version", "least_workers": 2},
+    ],
+    "algorithms": [{"name": "auto", "available": True}, {"name": "two_phase", "available": True}],
+    "mechanisms": [
+        {"name": "pwrite", "available": True, "writes_file": True},
+        {"name": "null", "available": True, "writes_file": False},
+        {"name": "uring", "available": True, "writes_file": True},
+    ],
+}
+
 
 def main() -> int:
+    if "--describe" in sys.argv:
+        print(json.dumps({"schema": "penstock.measure-options/1", "options": OPTIONS}))
+        return 0
+    if "--list" in sys.argv:
+        print(json.dumps({"schema": "penstock.measure-list/1", **LISTED}))
+        return 0
     parser = argparse.ArgumentParser()
+    for option in OPTIONS:
+        if option["kind"] != "flag" and option["name"] != "file":
+            parser.add_argument(f"--{option['name']}")
+    parser.add_argument("--sync-each", action="store_true")
     parser.add_argument("--bytes", type=int, default=1 << 20)
     parser.add_argument("--rate", type=float, default=1e9)
     parser.add_argument("--noise", type=float, default=0.0)
@@ -27,7 +67,7 @@ def main() -> int:
     args = parser.parse_args()
     if args.file:
         args.file.write_bytes(b"x" * args.bytes)
-    time.sleep(args.sleep)
+    time.sleep(args.sleep or float(args.comptime or 0))
     if args.fail_when and args.fail_when.exists():
         print("it was told to fail", file=sys.stderr)
         return 3

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.bench.sample import Event, Provenance, Sample
-from penstock.bench.session import Measurement, Observer, Session
+from penstock.bench.session import Measurement, Observer, Session, environment
 from penstock.bench.settle import Settle
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Store, load
@@ -237,15 +237,14 @@ def test_an_unsettled_machine_is_said(
 
 
 def test_a_users_settings_do_not_reach_the_measured_program(
-    session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PENSTOCK_METHOD", "off")
     monkeypatch.setenv("LD_PRELOAD", "/x/libpenstock-mpich.so")
-    made = session([Measurement("c", "x", ["true"], {"PENSTOCK_QUIET": "1"})])
-    environment = made._environment(made.measurements["c", "x"])
-    assert environment["PENSTOCK_QUIET"] == "1"
-    assert "PENSTOCK_METHOD" not in environment
-    assert "LD_PRELOAD" not in environment
+    made = environment({"PENSTOCK_QUIET": "1"})
+    assert made["PENSTOCK_QUIET"] == "1"
+    assert "PENSTOCK_METHOD" not in made
+    assert "LD_PRELOAD" not in made
 
 
 def test_equal_names_are_refused(measurement: Make, session: MakeSession) -> None:

@@ -1,0 +1,295 @@
+"""The quick look of ``penstock bench DIR``: which cells, ways and sizes fit into a minute here.
+
+Candidates come from what the measuring programs list, so a method that the engine gains takes part
+without a change here. Each is tried once with few bytes: one that cannot run is left out, and said;
+the times say how many bytes, ways and cells the budget allows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from penstock import _core
+from penstock.bench import cases as cases_
+from penstock.bench.cases import Case, Programs
+from penstock.bench.execute import ProgramResult, execute
+from penstock.bench.programs import THREADS, present
+from penstock.bench.session import environment
+from penstock.bench.statistics import Stopping
+from penstock.errors import ArgumentError, LaunchError, WriteError
+
+BUDGET_S = 48.0  # of samples; the pilot, starting and telling take the rest of a minute
+TIMEOUT_S = 30.0
+SETTLE_S = 2.0
+STOPPING = Stopping(minimum=6, maximum=10, checks=(6, 8, 10))
+_CELLS = {"contiguous": "contiguous", "interleaved-4KiB": "interleaved:4KiB"}
+_WAYS = 6  # that a person reads at a glance; fewer where samples are slow
+_MOST_WORKERS = 4
+_PLANNED_ROUNDS = 8  # at least 6 are needed for an interval, and noise takes its time
+_ITERS = 8
+_PILOT_BYTES = 4 * 2**20
+_LARGE_PILOT_BYTES = 16 * 2**20
+_LEAST_BYTES, _MOST_BYTES = 2**20, 256 * 2**20
+_OF_FREE_SPACE = 20  # a sample takes at most this part of it
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person said about a quick look; None leaves it to the machine."""
+
+    directory: Path
+    budget_s: float = BUDGET_S
+    mpi: tuple[str, ...] = ()
+    ranks: int | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a quick look measures, and what a person should know about the choice."""
+
+    cases: list[Case]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A candidate: how it is started and with which parameters, whatever the cell."""
+
+    name: str
+    mpi: str
+    ranks: int
+    parameters: Mapping[str, Any]
+    syncs: bool = False  # a strategy whose point is when it syncs: twice a file here
+
+    @property
+    def plain(self) -> bool:
+        """What runs without choosing a method."""
+        return "method" not in self.parameters
+
+    def case(self, cell: str, pattern: str, total_bytes: int, workers: int) -> Case:
+        """This way of doing a cell's work."""
+        bufsize = max(4096, total_bytes // workers // _ITERS // 4096 * 4096)
+        given = {"pattern": pattern, "bufsize": bufsize, "iters": _ITERS, **self.parameters}
+        if self.syncs:
+            given["syncsize"] = bufsize * _ITERS // 2
+        return Case(cell, self.name, self.mpi, self.ranks, parameters=given)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A way and how long one sample of few bytes took."""
+
+    way: Way
+    wall_s: float
+
+
+def choose(wish: Wish, known: Programs) -> Choice:
+    """Choose, by trying.
+
+    Raises
+    ------
+    LaunchError
+        If no measuring program is built.
+    WriteError
+        If nothing can be written into the directory.
+    """
+    notes: list[str] = []
+    workers = wish.threads or wish.ranks or min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+    ways = in_turn([_ways_of(mpi, workers, wish, known, notes) for mpi in _mpis(wish)])
+    if not ways:
+        raise LaunchError("; ".join(notes) or "there is no measuring program: make build")
+    try:
+        scratch = Path(tempfile.mkdtemp(prefix=".penstock-pilot-", dir=wish.directory))
+    except OSError as error:
+        raise WriteError(
+            error.errno or 0,
+            f"nothing can be written into {wish.directory}: {error.strerror}; measure in a "
+            "directory where you may write",
+        ) from error
+    try:
+        return _by_pilot(wish, workers, ways, known, scratch, notes)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _mpis(wish: Wish) -> list[str]:
+    """Threads, and the MPI library that the plain mpiexec starts."""
+    if wish.mpi:
+        return list(wish.mpi)
+    found = [one.flavour for one in present(os.environ)]
+    return [*found[:1], "none"]
+
+
+def _ways_of(mpi: str, workers: int, wish: Wish, known: Programs, notes: list[str]) -> list[Way]:
+    try:
+        program = known.of(mpi)
+        listed = program.ask("--list")
+    except LaunchError as error:
+        if wish.mpi:  # asked for by name
+            raise
+        notes.append(f"without {mpi}: {error}")
+        return []
+    if program.launcher.flavour == THREADS:
+        return thread_ways(workers, listed)
+    return mpi_ways(mpi, workers, listed)
+
+
+def in_turn(by_mpi: Sequence[Sequence[Way]]) -> list[Way]:
+    """Of each MPI what users have now, then of each what else there is: a budget cuts the end."""
+    first = [way for ways in by_mpi for way in ways if way.plain]
+    return first + [way for ways in by_mpi for way in ways if not way.plain]
+
+
+def thread_ways(workers: int, listed: Mapping[str, Any]) -> list[Way]:
+    """Threads of one process, writing by the engine and by write(2)."""
+    own = {"threads": workers, "route": "posix", "files": "per_worker"}
+    engine = engine_ways("none", workers, listed)
+    return [engine[0], Way("file per thread, write(2)", "none", 1, own), *engine[1:]]
+
+
+def mpi_ways(mpi: str, ranks: int, listed: Mapping[str, Any]) -> list[Way]:
+    """Ranks, writing by the engine, by the MPI library itself and by write(2)."""
+    library = {"route": "mpi", "access": "collective"}
+    own = {"route": "posix", "files": "per_worker"}
+    engine = engine_ways(mpi, ranks, listed)
+    return [
+        engine[0],
+        Way(f"{Path(mpi).name} alone", mpi, ranks, library),
+        Way("file per process, write(2)", mpi, ranks, own),
+        *engine[1:],
+    ]
+
+
+def engine_ways(mpi: str, workers: int, listed: Mapping[str, Any]) -> list[Way]:
+    """The engine's default, each algorithm by name, named strategies, and other mechanisms."""
+
+    def way(name: str, method: str | None, syncs: bool = False) -> Way:
+        parameters: dict[str, Any] = {"route": "engine"} | ({"method": method} if method else {})
+        if mpi == "none":
+            return Way(f"{name}, threads", mpi, 1, {**parameters, "threads": workers}, syncs)
+        return Way(name, mpi, workers, parameters, syncs)
+
+    default = str(listed.get("default_method", ""))
+    strategies = [
+        way(one["name"], one["name"], syncs=True)
+        for one in _available(listed, "strategies")
+        if one.get("least_workers", 1) <= workers
+    ]
+    algorithms = [
+        way(one["name"], one["name"])
+        for one in _available(listed, "algorithms")
+        if one["name"] not in default and one["name"] != "auto"
+    ]
+    mechanisms = [
+        way(one["name"], _with_mechanism(default, one["name"]))
+        for one in _available(listed, "mechanisms")
+        if one.get("writes_file") and one["name"] not in default.split(" + ")
+    ]
+    return [way("penstock", None), *algorithms, *strategies, *mechanisms]
+
+
+def _with_mechanism(method: str, mechanism: str) -> str:
+    """A method with another mechanism, the third of its five choices."""
+    words = method.split(" + ")
+    return " + ".join([*words[:2], mechanism, *words[3:]])
+
+
+def _available(listed: Mapping[str, Any], family: str) -> list[Mapping[str, Any]]:
+    return [one for one in listed.get(family, []) if one.get("available")]
+
+
+def _by_pilot(
+    wish: Wish,
+    workers: int,
+    ways: Sequence[Way],
+    known: Programs,
+    scratch: Path,
+    notes: list[str],
+) -> Choice:
+    tried: list[Tried] = []
+    for way in ways:
+        ran = _try(way, _PILOT_BYTES, workers, known, scratch)
+        if ran.failed:
+            notes.append(f"without {way.name}: {ran.failed}")
+        else:
+            tried.append(Tried(way, ran.wall_s))
+    if not tried:
+        raise ArgumentError("no way to write could be measured: " + "; ".join(notes))
+    large = _try(tried[0].way, _LARGE_PILOT_BYTES, workers, known, scratch)
+    per_byte_s = max(large.wall_s - tried[0].wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
+    chosen, cells, total = fit(tried, per_byte_s, wish.budget_s, _room(wish.directory))
+    left_out = [one.way.name for one in tried if one not in chosen]
+    if left_out:
+        notes.append(f"not measured, to stay within the time: {', '.join(left_out)}")
+    notes.append(
+        f"{_core.human_size(total)} per sample by {workers} workers, {len(chosen)} ways in "
+        f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
+    )
+    made = [one.way.case(cell, _CELLS[cell], total, workers) for cell in cells for one in chosen]
+    return Choice(made, notes)
+
+
+def _try(way: Way, total_bytes: int, workers: int, known: Programs, scratch: Path) -> ProgramResult:
+    case = way.case("pilot", _CELLS["contiguous"], total_bytes, workers)
+    made = cases_.measurement(case, known, scratch, TIMEOUT_S)
+    ran = execute(made.command, environment(made.env), TIMEOUT_S)
+    for left in scratch.iterdir():
+        left.unlink()
+    return replace(ran, failed=ran.failed or made.expect(ran))
+
+
+def _room(directory: Path) -> int:
+    volume = os.statvfs(directory)
+    return volume.f_bavail * volume.f_frsize // _OF_FREE_SPACE
+
+
+def fit(
+    tried: Sequence[Tried], per_byte_s: float, budget_s: float, room_bytes: int
+) -> tuple[list[Tried], list[str], int]:
+    """How many ways and cells, and how many bytes, the budget allows.
+
+    Parameters
+    ----------
+    tried : sequence of Tried
+        The candidates, the most wanted first, with what a small sample takes.
+    per_byte_s : float
+        What a further byte takes, written and checked.
+    budget_s : float
+        For all samples.
+    room_bytes : int
+        The most that a sample may take of the disk.
+
+    Returns
+    -------
+    ways, cells, bytes
+        Fewer cells before fewer ways; at least one of each.
+    """
+    for n_cells, n_ways in _plans(len(tried)):
+        ways = list(tried[:n_ways])
+        mean_s = sum(one.wall_s for one in ways) / n_ways
+        samples = n_cells * n_ways * (1 + _PLANNED_ROUNDS) + _PLANNED_ROUNDS  # warm-ups, canaries
+        spare_s = budget_s - samples * mean_s
+        if spare_s >= 0 or (n_cells, n_ways) == (1, 1):
+            more = max(spare_s, 0.0) / samples / per_byte_s if per_byte_s > 0 else _MOST_BYTES
+            total = min(_PILOT_BYTES + int(more), _MOST_BYTES, room_bytes)
+            return ways, list(_CELLS)[:n_cells], _rounded(total)
+    raise AssertionError("one way in one cell is always a plan")
+
+
+def _plans(n_ways: int) -> list[tuple[int, int]]:
+    most = min(n_ways, _WAYS)
+    few = [(cells, ways) for ways in range(most, 0, -1) for cells in (len(_CELLS), 1)]
+    return [(c, w) for c, w in few if w >= min(3, most) or c == 1]
+
+
+def _rounded(total: int) -> int:
+    """Down to a power of two, so that the same machine gets the same sizes."""
+    bounded = max(total, _LEAST_BYTES)
+    return 1 << (bounded.bit_length() - 1)

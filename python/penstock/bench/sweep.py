@@ -1,0 +1,305 @@
+"""A sweep from request to results: what is to be measured, where results go, and the session."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import secrets
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock import native
+from penstock.bench import cases as cases_
+from penstock.bench import matrix as matrices
+from penstock.bench import provenance, quick
+from penstock.bench.blocks import Plan
+from penstock.bench.cases import Case, Programs
+from penstock.bench.estimate import remaining_s
+from penstock.bench.execute import execute
+from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.session import Ending, Measurement, Observer, Session, environment
+from penstock.bench.settle import Scratch, Settle
+from penstock.bench.statistics import Stopping
+from penstock.bench.store import NAME, Results, Store, load
+from penstock.doctor.storage import require_directory
+from penstock.errors import ArgumentError
+
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for. None leaves a choice to the matrix, or to the quick look.
+
+    Attributes
+    ----------
+    directory : Path
+        What is measured: files are written into a scratch directory in it.
+    matrix : Path or None
+        The sweep; None is the quick look.
+    out : Path or None
+        The results directory.
+    part : (int, int) or None
+        Measure the cells I, I + N, I + 2 N, .. only, into samples.I.jsonl.
+    """
+
+    directory: Path = Path()
+    matrix: Path | None = None
+    out: Path | None = None
+    budget_s: float | None = None
+    seed: int | None = None
+    rounds: int | None = None
+    mpi: tuple[str, ...] = ()
+    ranks: int | None = None
+    threads: int | None = None
+    launcher: str | None = None
+    keep: bool = False
+    part: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A request that can be run: its cases are known to be right."""
+
+    request: Request
+    name: str
+    out: Path
+    cases: tuple[Case, ...]
+    programs: Programs
+    stopping: Stopping
+    seed: int
+    rate: RateKind = "application"
+    budget_s: float | None = None
+    timeout_s: float = 300.0
+    settle_s: float = 30.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def samples_file(self) -> Path:
+        """Where this sweep, or this part of it, stores its samples."""
+        part = self.request.part
+        return self.out / (NAME if part is None else f"samples.{part[0]}.jsonl")
+
+    @property
+    def scratch(self) -> Path:
+        """The sweep's own directory in the one that is measured."""
+        mark = hashlib.sha256(str(self.samples_file.resolve()).encode()).hexdigest()[:8]
+        return self.request.directory.resolve() / f".penstock-bench-{mark}"
+
+    @property
+    def plan(self) -> Plan:
+        """What decides which sample is next."""
+        pairs = tuple((case.cell, case.variant) for case in self.cases)
+        return Plan(pairs, self.stopping, self.seed, self.rate)
+
+    def measurements(self) -> list[Measurement]:
+        """The cases as commands."""
+        return [
+            cases_.measurement(case, self.programs, self.scratch, self.timeout_s)
+            for case in self.cases
+        ]
+
+    def earlier(self) -> list[Sample]:
+        """Samples that there are already."""
+        return load(self.samples_file).samples if _has_lines(self.samples_file) else []
+
+    def run(self, observer: Observer) -> Ending:
+        """Take the samples that are missing.
+
+        Raises
+        ------
+        ArgumentError
+            If the results are of another plan, or somebody writes them.
+        WriteError
+            If a directory cannot be written, or the results' disk is full.
+        """
+        with Store(self.samples_file) as store:
+            session = Session(
+                self.measurements(),
+                self.stopping,
+                store,
+                self.seed,
+                self.scratch,
+                Settle(self.settle_s),
+                observer,
+                rate=self.rate,
+                budget_s=self.budget_s,
+                name=self.name,
+                collect=self._collector(),
+                keep=self.request.keep,
+            )
+            return session.run()
+
+    def _collector(self) -> functools.partial[Provenance]:
+        launchers = [one.as_json() for one in self.programs.launchers()]
+        where = str(native.directory())
+        return functools.partial(provenance.collect, mpi=launchers, native=where)
+
+
+def prepare(request: Request) -> Sweep:
+    """Everything that must be known before the first sample.
+
+    Raises
+    ------
+    ArgumentError
+        If the request, its matrix or its directory is wrong.
+    LaunchError
+        If a measuring program or launcher is not there.
+    """
+    require_directory(request.directory)
+    _check(request)
+    sweep = _quick(request) if request.matrix is None else _by_matrix(request, request.matrix)
+    sweep = replace(sweep, seed=_seed(sweep, request))
+    if request.rounds is not None:
+        sweep = replace(sweep, stopping=matrices.fixed_rounds(request.rounds))
+    if request.budget_s is not None:
+        sweep = replace(sweep, budget_s=request.budget_s)
+    if request.part is not None:
+        sweep = replace(sweep, cases=tuple(matrices.part(sweep.cases, *request.part)))
+    return sweep
+
+
+def gathered(request: Request) -> Results | None:
+    """The results of all parts, if the sweep was measured in parts (--submit, --part)."""
+    out = results_directory(request)
+    if request.part is not None or not out.is_dir() or (out / NAME).exists():
+        return None
+    return load(out) if any(out.glob("samples.*.jsonl")) else None
+
+
+def results_directory(request: Request) -> Path:
+    """Where results go: --out, or a directory that is named for what is measured."""
+    if request.out is not None:
+        return request.out
+    if request.matrix is not None:
+        name = matrices.load(request.matrix).name
+    else:
+        name = request.directory.resolve().name or "root"
+    return Path(f"penstock-bench-{name}")
+
+
+def _check(request: Request) -> None:
+    for name in ("rounds", "ranks", "threads"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise ArgumentError(f"--{name} must be at least 1, got {value}")
+    if request.part is not None:
+        number, of = request.part
+        if not 0 <= number < of:
+            raise ArgumentError(f"--part must be I/N with I from 0 to N - 1, got {number}/{of}")
+    if request.matrix is not None:
+        given = [n for n in ("mpi", "ranks", "threads") if getattr(request, n)]
+        if given:
+            raise ArgumentError(
+                f"--{given[0]} is for the quick look: with --matrix, say {given[0]} in its "
+                "[defaults] or [sweep]"
+            )
+
+
+def _by_matrix(request: Request, path: Path) -> Sweep:
+    matrix = matrices.load(path)
+    cases = matrices.expand(matrix, str(path))
+    known = Programs(request.launcher)
+    cases_.check(cases, known, str(path))
+    return Sweep(
+        request=request,
+        name=matrix.name,
+        out=results_directory(request),
+        cases=tuple(cases),
+        programs=known,
+        stopping=matrix.stopping,
+        seed=-1 if matrix.seed is None else matrix.seed,
+        rate=matrix.rate,
+        budget_s=matrix.budget,
+        timeout_s=matrix.timeout,
+        settle_s=matrix.settle,
+    )
+
+
+def _quick(request: Request) -> Sweep:
+    """The quick look; one that was begun goes on with the sizes that were chosen then."""
+    out = results_directory(request)
+    known = Programs(request.launcher)
+    wish = quick.Wish(
+        request.directory,
+        quick.BUDGET_S if request.budget_s is None else request.budget_s,
+        request.mpi,
+        request.ranks,
+        request.threads,
+    )
+    sweep = Sweep(
+        request=request,
+        name=out.name.removeprefix("penstock-bench-"),
+        out=out,
+        cases=(),
+        programs=known,
+        stopping=quick.STOPPING,
+        seed=-1,
+        budget_s=wish.budget_s,
+        timeout_s=quick.TIMEOUT_S,
+        settle_s=quick.SETTLE_S,
+    )
+    if before := _planned(sweep.samples_file):
+        return replace(sweep, cases=tuple(before))
+    chosen = quick.choose(wish, known)
+    return replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
+
+
+def _planned(path: Path) -> Sequence[Case]:
+    if not _has_lines(path):
+        return []
+    header = load(path).headers[0]
+    return [cases_.of_plan(one) for one in header.plan["measurements"]]
+
+
+def _seed(sweep: Sweep, request: Request) -> int:
+    """Given, the matrix's, that of the results that go on, or drawn."""
+    if request.seed is not None:
+        return request.seed
+    if sweep.seed >= 0:
+        return sweep.seed
+    if _has_lines(sweep.samples_file):
+        return load(sweep.samples_file).headers[0].seed
+    return secrets.randbelow(_SEEDS)
+
+
+def _has_lines(path: Path) -> bool:
+    """Whether there are results: a file that was cut within its header holds none."""
+    try:
+        return b"\n" in path.read_bytes()
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long a sweep will take, and what says so; ``failed`` are pilots that did."""
+
+    seconds: float | None
+    source: str
+    failed: tuple[str, ...] = ()
+
+
+def estimate(sweep: Sweep) -> Estimate:
+    """From the samples that there are, else from a pilot of a few cases, run once each."""
+    if samples := sweep.earlier():
+        return Estimate(remaining_s(sweep.plan, samples), f"from {len(samples)} earlier samples")
+    measurements = sweep.measurements()
+    some = list({i: measurements[i] for i in (0, len(measurements) // 2, -1)}.values())
+    scratch = Scratch(sweep.scratch)
+    scratch.make()
+    try:
+        ran = [(m, execute(m.command, environment(m.env), m.timeout_s)) for m in some]
+    finally:
+        scratch.remove()
+    failed = tuple(f"{m.variant} of {m.cell}: {r.failed}" for m, r in ran if r.failed)
+    good = [r.wall_s for _, r in ran if not r.failed]
+    usual_s = sum(good) / len(good) if good else None
+    return Estimate(remaining_s(sweep.plan, [], usual_s), f"from a pilot of {len(ran)}", failed)
+
+
+def command_of(arguments: Sequence[str]) -> list[str]:
+    """A command line that runs ``penstock`` with ``arguments`` as this one runs."""
+    return [sys.executable, "-m", "penstock", *arguments]

@@ -1,0 +1,293 @@
+"""``penstock bench``: which way of writing is best in a directory, with honest statistics."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.output import console, print_json
+from penstock.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from penstock.bench.export import Format
+    from penstock.bench.session import Ending
+    from penstock.bench.store import Results
+    from penstock.bench.summary import Summary
+    from penstock.bench.sweep import Request, Sweep
+
+_INTERRUPTED = 130
+_FORMATS: tuple[Format, ...] = ("parquet", "csv")
+# What the elements of a job array must not be told again.
+_OF_SUBMISSION = ("--submit", "--sbatch")
+
+
+def bench(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to write; what is measured.")
+    ] = Path(),
+    matrix: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A sweep in TOML (docs/bench.md).")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Results. Default: ./penstock-bench-NAME."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Begin no sample after so much time, such as 10min."),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Take N samples of each, whatever their spread."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Draws the order. Default: a new one, printed.")
+    ] = None,
+    mpi: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MPI", help="none, mpich, openmpi, abi or the path of an mpiexec; repeatable."
+        ),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(metavar="N", help="MPI ranks. Default: cores, at most 4.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads. Default: cores, at most 4.")
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Start ranks so: 'mpiexec --map-by node -n {ranks}'."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would run and how long it would take.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the last sample's files where they are.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The summary, for programs, alone on stdout.")
+    ] = False,
+    export: Annotated[
+        str | None, typer.Option(metavar="FORMATS", help="Also write parquet, csv or both.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Measure part I of N: one of a job array.")
+    ] = None,
+    submit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Submit to Slurm as an array of N parts; measure nothing."),
+    ] = None,
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPTION", help="With --submit: an option of sbatch; repeatable."),
+    ] = None,
+) -> None:
+    """Measure ways of writing into DIR and say which is best, and how sure that is.
+
+    Without --matrix a quick look: under a minute, a handful of ways, sizes that fit this machine.
+    Ctrl-C, a kill or a power cut costs at most one sample; the same command goes on. Exit code 0:
+    measured, 1: nothing could be measured, 2: wrong usage, 130: interrupted.
+
+    Examples:
+
+        penstock bench /scratch/me
+
+        penstock bench /scratch/me --matrix sizes.toml --dry-run
+
+        penstock bench /scratch/me --matrix sizes.toml --budget 1h --export parquet,csv
+
+        penstock bench /scratch/me --matrix sizes.toml --submit 4 --sbatch=--nodes=2
+    """
+    from penstock.bench import matrix as matrices
+    from penstock.bench.sweep import Request, results_directory
+
+    formats = _formats(export)
+    try:
+        budget_s = None if budget is None else matrices.seconds(budget)
+    except ValueError as error:
+        raise ArgumentError(f"--budget {error}") from error
+    request = Request(
+        directory=directory,
+        matrix=matrix,
+        out=out,
+        budget_s=budget_s,
+        seed=seed,
+        rounds=rounds,
+        mpi=tuple(mpi or ()),
+        ranks=ranks,
+        threads=threads,
+        launcher=launcher,
+        keep=keep,
+        part=_part(part),
+    )
+    if sbatch and submit is None:
+        raise ArgumentError("--sbatch says how --submit submits: give both, or neither")
+    if submit is not None:
+        _submit(submit, sbatch or [], results_directory(request), dry_run)
+        return
+    _measure(request, formats, dry_run, as_json)
+
+
+def _formats(text: str | None) -> list[Format]:
+    words = [one for one in (text or "").split(",") if one]
+    chosen: list[Format] = [known for known in _FORMATS if known in words]
+    if len(chosen) != len(words):
+        raise ArgumentError(f"--export must be parquet, csv or parquet,csv, got {text}")
+    return chosen
+
+
+def _part(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    number, _, of = text.partition("/")
+    if not (number.isdigit() and of.isdigit()):
+        raise ArgumentError(f"--part must be I/N such as 0/4, got {text}")
+    return int(number), int(of)
+
+
+def _submit(parts: int, sbatch: list[str], out: Path, dry_run: bool) -> None:
+    from penstock.bench.submit import SubmitOptions
+    from penstock.bench.submit import submit as submit_array
+    from penstock.bench.sweep import command_of
+
+    made = SubmitOptions(
+        directory=out.resolve(), working_directory=Path.cwd(), sbatch=sbatch, dry_run=dry_run
+    )
+    typer.echo(submit_array(command_of(_arguments_to_repeat(sys.argv[1:])), parts, made).text())
+
+
+def _arguments_to_repeat(arguments: list[str]) -> list[str]:
+    """Of this command line, what each part of it is started with."""
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word in _OF_SUBMISSION:
+            next(words, None)
+        elif word != "--dry-run" and not word.startswith(tuple(f"{n}=" for n in _OF_SUBMISSION)):
+            kept.append(word)
+    return kept
+
+
+def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bool) -> None:
+    from penstock.bench import sweep as sweeps
+
+    if not dry_run and (results := sweeps.gathered(request)) is not None:
+        _tell(f"{len(results.paths)} parts are in {sweeps.results_directory(request)}")
+        _conclude(results, sweeps.results_directory(request), formats, as_json)
+        return
+    sweep = sweeps.prepare(request)
+    for note in sweep.notes:
+        _tell(note)
+    if dry_run:
+        _print_plan(sweep, as_json)
+        return
+    if not sweep.cases:
+        _tell(f"part {request.part[0] if request.part else 0} has no cell: nothing to measure")
+        return
+    ending = _run(sweep)
+    _say_how_it_ended(ending, sweep)
+    from penstock.bench.store import load
+
+    good = _conclude(load(sweep.samples_file), sweep.out, formats, as_json)
+    if ending.reason == "interrupted":
+        raise typer.Exit(_INTERRUPTED)
+    if not good:
+        raise typer.Exit(1)
+
+
+def _run(sweep: Sweep) -> Ending:
+    from rich.console import Console
+
+    from penstock.bench.progress import Show
+
+    _tell(f"seed {sweep.seed}; results in {sweep.out}")
+    shown = Console(stderr=True)
+    with Show(shown if shown.is_terminal else Console(stderr=True, width=1000)) as show:
+        return sweep.run(show)
+
+
+def _say_how_it_ended(ending: Ending, sweep: Sweep) -> None:
+    again = shlex.join(["penstock", *sys.argv[1:]])
+    if ending.reason == "interrupted":
+        _tell(f"interrupted: the samples so far are in {sweep.out}; to go on: {again}")
+    elif ending.reason == "budget":
+        _tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
+    for (cell, variant), why in ending.dropped.items():
+        _tell(f"dropped: {variant} of {cell}: {why}")
+
+
+def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool) -> bool:
+    """Tell what the samples say; whether there is anything to tell."""
+    from penstock.bench import render, summary
+
+    said = summary.summarise(results)
+    if as_json:
+        print_json(said.as_json())
+    else:
+        render.print_summary(said, console())
+        _print_next(said, out)
+    if formats:
+        _export(results, out, formats)
+    return any(cell.ranking.best is not None for cell in said.cells)
+
+
+def _print_next(said: Summary, out: Path) -> None:
+    typer.echo(f"\nresults: {out}")
+    for cell in said.cells:
+        best = next((v for v in cell.variants if v.variant == cell.ranking.best), None)
+        if best is not None and best.method:
+            method = shlex.quote(best.method)
+            typer.echo(f"for programs like {cell.cell}: penstock run --method {method} -- ...")
+    typer.echo(f"against another run: penstock compare OTHER {out}")
+
+
+def _export(results: Results, out: Path, formats: list[Format]) -> None:
+    from penstock.bench.export import export
+
+    for path in export(results, out, formats):
+        _tell(f"{path} written")
+
+
+def _print_plan(sweep: Sweep, as_json: bool) -> None:
+    """What would run, and how long; nothing is stored."""
+    from penstock.bench.estimate import samples_range
+    from penstock.bench.progress import duration_text
+    from penstock.bench.sweep import estimate
+
+    guess = estimate(sweep)
+    least, most = samples_range(sweep.plan)
+    if as_json:
+        plan = [m.as_plan() for m in sweep.measurements()]
+        told: dict[str, object] = {"name": sweep.name, "out": str(sweep.out), "rate": sweep.rate}
+        told |= {"samples_at_least": least, "samples_at_most": most, "measurements": plan}
+        print_json(told | {"estimate_s": guess.seconds, "estimate_source": guess.source})
+        return
+    for cell in dict.fromkeys(case.cell for case in sweep.cases):
+        typer.echo(cell)
+        for one in sweep.measurements():
+            if one.cell == cell:
+                typer.echo(f"  {one.variant}: {shlex.join(one.command)}")
+    cells = len({case.cell for case in sweep.cases})
+    typer.echo(
+        f"{cells} cells, {len(sweep.cases)} measurements, {least} to {most} samples with warm-ups "
+        f"and canaries, into {sweep.out}"
+    )
+    for failed in guess.failed:
+        typer.echo(f"the pilot failed: {failed}")
+    if guess.seconds is not None:
+        limit = f", budget {duration_text(sweep.budget_s)}" if sweep.budget_s else ""
+        typer.echo(f"about {duration_text(guess.seconds)} ({guess.source}){limit}")
+
+
+def _tell(text: str) -> None:
+    typer.echo(f"penstock: {text}", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("bench")(bench)

@@ -1,0 +1,122 @@
+"""The quick look: which ways are candidates, and how much fits into a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.bench import quick
+from penstock.bench.cases import Programs
+from penstock.bench.programs import Launcher, Program
+from penstock.bench.quick import Tried, Way, Wish, choose, fit, in_turn, mpi_ways, thread_ways
+from penstock.errors import LaunchError, WriteError
+
+MIB = 2**20
+
+
+Listed = dict[str, Any]
+
+
+@pytest.fixture
+def listed(native: Path) -> Listed:
+    """What the stand-in lists: two algorithms, S1A, a further mechanism."""
+    return Program(native / "penstock-measure-threads", Launcher("threads")).ask("--list")
+
+
+def tried(*walls_s: float) -> list[Tried]:
+    return [Tried(Way(f"w{i}", "none", 1, {}), s) for i, s in enumerate(walls_s)]
+
+
+def test_ways_come_from_what_the_program_lists(listed: Listed) -> None:
+    names = [way.name for way in thread_ways(2, listed)]
+    assert names == [
+        "penstock, threads",
+        "file per thread, write(2)",
+        "two_phase, threads",
+        "S1A, threads",
+        "uring, threads",
+    ]
+
+
+def test_a_mechanism_is_put_into_the_default_method(listed: Listed) -> None:
+    way = thread_ways(2, listed)[-1]
+    assert way.parameters["method"] == "auto + messages + uring + none + written"
+
+
+def test_what_users_have_now_comes_first(listed: Listed) -> None:
+    ways = in_turn([mpi_ways("mpich", 2, listed), thread_ways(2, listed)])
+    assert [way.name for way in ways[:5]] == [
+        "penstock",
+        "mpich alone",
+        "file per process, write(2)",
+        "penstock, threads",
+        "file per thread, write(2)",
+    ]
+
+
+def test_a_strategy_syncs_within_the_file(listed: Listed) -> None:
+    strategy = next(w for w in thread_ways(2, listed) if w.name.startswith("S1A"))
+    case = strategy.case("c", "contiguous", 16 * MIB, 2)
+    assert case.parameters["bufsize"] == MIB
+    assert case.parameters["syncsize"] == 4 * MIB
+
+
+def test_a_fast_machine_gets_both_cells_and_large_samples() -> None:
+    ways, cells, total = fit(tried(*[0.05] * 9), 1e-9, 48.0, 2**40)
+    assert (len(ways), len(cells)) == (6, 2)
+    assert total >= 64 * MIB
+
+
+def test_a_slow_machine_gets_fewer_of_everything() -> None:
+    ways, cells, total = fit(tried(*[1.2] * 9), 1e-7, 48.0, 2**40)
+    assert len(ways) * len(cells) < 12
+    assert total <= 4 * MIB
+
+
+def test_the_slowest_machine_gets_one_way_in_one_cell() -> None:
+    ways, cells, total = fit(tried(9.0, 9.0), 1e-6, 48.0, 2**40)
+    assert (len(ways), len(cells), total) == (1, 1, 4 * MIB)
+
+
+def test_samples_leave_room_on_the_disk() -> None:
+    assert fit(tried(0.05), 1e-9, 48.0, 3 * MIB)[2] == 2 * MIB
+
+
+@pytest.mark.parametrize("wall_s", [0.02, 0.1, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("per_byte_s", [1e-9, 1e-8, 1e-7])
+def test_what_was_chosen_fits_the_budget(wall_s: float, per_byte_s: float) -> None:
+    ways, cells, total = fit(tried(*[wall_s] * 6), per_byte_s, 48.0, 2**40)
+    samples = len(ways) * len(cells) * (1 + quick._PLANNED_ROUNDS) + quick._PLANNED_ROUNDS
+    more_s = max(total - 4 * MIB, 0) * per_byte_s
+    assert samples * (wall_s + more_s) <= 48.0
+
+
+def test_choosing_tries_each_and_names_what_cannot_run(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setenv("PATH", str(tmp_path))  # no MPI here
+    chosen = choose(Wish(tmp_path, threads=2), Programs())
+    assert {case.cell for case in chosen.cases} == {"contiguous", "interleaved-4KiB"}
+    assert {case.parameters["threads"] for case in chosen.cases} == {2}
+    assert "ways in 2 cells" in chosen.notes[-1]
+    assert not list(tmp_path.glob(".penstock-pilot-*"))
+
+
+def test_an_mpi_that_was_asked_for_must_be_there(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LaunchError, match="no mpiexec of mpich"):
+        choose(Wish(tmp_path, mpi=("mpich",)), Programs())
+
+
+def test_a_directory_that_cannot_be_written_is_named(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    with pytest.raises(WriteError, match=r"nothing can be written into /proc.*"):
+        choose(Wish(Path("/proc")), Programs())

@@ -1,0 +1,200 @@
+"""``penstock bench``: from a directory or a matrix to a verdict; what is said when it cannot be."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.store import load
+from support import Cli
+
+FAKE = Path(__file__).resolve().parents[1] / "bench" / "fake_program.py"
+MATRIX = """
+rounds = 2
+[sweep]
+iters = [1, 2]
+[compare]
+method = ["a", "b"]
+"""
+TELLS = {"PYTHONWARNINGS": "default"}
+
+
+@pytest.fixture
+def measure(native_dir: Path, tmp_path: Path, cli: Cli) -> Path:
+    """A stand-in for penstock-measure-threads; gives the directory that is measured."""
+    program = native_dir / "penstock-measure-threads"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {FAKE} --noise 0.01 "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "empty" / "sizes.toml").write_text(MATRIX)
+    return tmp_path / "data"
+
+
+def test_a_matrix_is_measured_and_summarised(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    assert "seed 5; results in penstock-bench-sizes" in done.stderr
+    assert "block 1, 1/5: " in done.stderr
+    assert "n=2" in done.stdout
+    assert "results: penstock-bench-sizes" in done.stdout
+    results = load(tmp_path / "empty" / "penstock-bench-sizes")
+    assert len(results.samples) == 4 + 2 * 5
+    assert results.headers[0].seed == 5
+    assert not list(measure.iterdir())
+
+
+def test_the_same_command_again_measures_nothing_new(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        done = cli("bench", str(measure), "--matrix", "sizes.toml")
+        assert done.returncode == 0, done.stderr
+    assert "goes on after 14 samples" in done.stderr
+    assert len(load(tmp_path / "empty" / "penstock-bench-sizes").samples) == 14
+
+
+def test_json_is_alone_on_stdout(cli: Cli, measure: Path) -> None:
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--json")
+    assert json.loads(done.stdout)["schema"] == "penstock.summary/1"
+
+
+def test_samples_are_exported(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    done = cli(
+        *("bench", str(measure), "--matrix", "sizes.toml", "--export", "parquet,csv", "--out", "r"),
+        **TELLS,
+    )
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "empty" / "r").iterdir()}
+    assert {"samples.jsonl", "samples.csv", "samples.parquet"} <= names
+
+
+def test_a_dry_run_lists_and_estimates_and_stores_nothing(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "2 cells, 4 measurements, 14 to 14 samples" in done.stdout
+    assert "--iters 2 --method b" in done.stdout
+    assert "from a pilot of" in done.stdout
+    assert not (tmp_path / "empty" / "penstock-bench-sizes").exists()
+    assert not list(measure.iterdir())
+
+
+def test_a_dry_run_after_samples_estimates_from_them(cli: Cli, measure: Path) -> None:
+    cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--dry-run", "--json")
+    told = json.loads(done.stdout)
+    assert "earlier samples" in told["estimate_source"]
+    assert told["estimate_s"] > 0
+    assert len(told["measurements"]) == 4
+
+
+def test_a_budget_says_how_to_go_on(cli: Cli, measure: Path) -> None:
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
+    assert done.returncode in (0, 1)
+    assert "the budget is used up; to go on give more of it" in done.stderr
+
+
+def test_parts_are_measured_apart_and_gathered(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        done = cli("bench", str(measure), "--matrix", "sizes.toml", "--part", f"{number}/3")
+        assert done.returncode == 0, done.stderr
+    assert "part 2 has no cell: nothing to measure" in done.stderr
+    names = {p.name for p in (tmp_path / "empty" / "penstock-bench-sizes").iterdir()}
+    assert names == {"samples.0.jsonl", "samples.1.jsonl"}
+    whole = cli("bench", str(measure), "--matrix", "sizes.toml")
+    assert whole.returncode == 0, whole.stderr
+    assert "2 parts are in penstock-bench-sizes" in whole.stderr
+    assert "iters=1" in whole.stdout
+    assert "iters=2" in whole.stdout
+
+
+def test_a_quick_look_needs_no_configuration(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    words = ("bench", str(measure), "--mpi", "none", "--budget", "4s")
+    done = cli(*words, **TELLS)
+    assert done.returncode == 0, done.stderr
+    assert "penstock, threads" in done.stdout
+    assert (tmp_path / "empty" / "penstock-bench-data" / "samples.jsonl").exists()
+    again = cli(*words, **TELLS)  # with the sizes of the first time
+    assert again.returncode == 0, again.stderr
+    assert "goes on after" in again.stderr
+
+
+def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:
+    done = cli(
+        *("bench", str(measure), "--matrix", "sizes.toml", "--submit", "4", "--dry-run"),
+        "--sbatch=--nodes=2",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "#SBATCH --nodes=2" in done.stdout
+    assert '--part "$SLURM_ARRAY_TASK_ID/4"' in done.stdout
+    assert "--submit" not in done.stdout.split("exec ")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere"], "DIR must be a directory"),
+        (["DATA", "--matrix", "missing.toml"], "missing.toml cannot be read: No such file"),
+        (["DATA", "--matrix", "typo.toml"], "did you mean rounds?"),
+        (["DATA", "--matrix", "parameter.toml"], "did you mean bufsize?"),
+        (["DATA", "--matrix", "sizes.toml", "--ranks", "2"], "--ranks is for the quick look"),
+        (["DATA", "--budget", "soon"], "--budget must be a time such as"),
+        (["DATA", "--rounds", "0"], "--rounds must be at least 1, got 0"),
+        (["DATA", "--export", "xlsx"], "--export must be parquet, csv"),
+        (["DATA", "--part", "4/4"], "--part must be I/N with I from 0 to N - 1"),
+        (["DATA", "--part", "x"], "--part must be I/N such as 0/4"),
+        (["DATA", "--mpi", "mpihc"], "did you mean mpich"),
+        (["DATA", "--sbatch=-N2"], "--sbatch says how --submit submits"),
+        (["DATA", "--matrix", "sizes.toml", "--out", "a/b/c"], "make a/b first"),
+    ],
+)
+def test_wrong_usage_is_one_line_with_the_remedy(
+    cli: Cli, measure: Path, tmp_path: Path, words: list[str], says: str
+) -> None:
+    (tmp_path / "empty" / "typo.toml").write_text("ruonds = 2")
+    (tmp_path / "empty" / "parameter.toml").write_text("[defaults]\nbufsiz = 2")
+    done = cli("bench", *[str(measure) if word == "DATA" else word for word in words])
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("penstock: ")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_results_of_another_version_are_left_alone(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    cli("bench", str(measure), "--matrix", "sizes.toml")
+    path = tmp_path / "empty" / "penstock-bench-sizes" / "samples.jsonl"
+    path.write_text(path.read_text().replace("penstock.bench/1", "penstock.bench/7"))
+    before = path.read_bytes()
+    done = cli("bench", str(measure), "--matrix", "sizes.toml")
+    assert done.returncode == 2
+    assert "measure anew with another --out" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_when_nothing_can_be_measured_it_says_so(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "bad.toml").write_text("rounds = 2\n[defaults]\ncomptime = 60\n")
+    program = tmp_path / "native" / "penstock-measure-threads"
+    text = program.read_text()
+    program.write_text(text.replace("--noise", "--sleep 0.001 --error 'disk full' --noise"))
+    done = cli("bench", str(measure), "--matrix", "bad.toml")
+    assert done.returncode == 1
+    assert "dropped: default of bad: write of worker 1 failed: MPI_ERR_NO_SPACE" in done.stderr
+
+
+def test_help_is_fast() -> None:
+    """It loads no numerical library: `penstock run` starts within every job."""
+    import subprocess
+
+    code = (
+        "import sys; from penstock.cli import app; "
+        "sys.exit(', '.join({'numpy', 'scipy', 'polars'} & {*sys.modules}) or 0)"
+    )
+    python = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=python, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
