@@ -95,7 +95,11 @@ def main() -> None:
     for cell, by_variant in by_cell.items():
         print_calls(console, cell, by_variant)
         for variant, results in by_variant.items():
-            print_time(console, cell, variant, results[0])
+            if (results[0].get("series") or {}).get("actual_bytes"):
+                print_time(console, cell, variant, results[0])
+            else:
+                why = (results[0].get("series") or {}).get("why", "bins = 0")
+                console.print(f"{variant}: nobody saw when bytes reached the device: {why}")
 
 
 if __name__ == "__main__":
