@@ -24,6 +24,8 @@ OPTIONS = [
     {"name": "comptime", "kind": "seconds", "choices": []},
     {"name": "sync-each", "kind": "flag", "choices": []},
     {"name": "hint", "kind": "list", "choices": []},
+    {"name": "regime", "kind": "choice", "choices": ["warm", "cold", "asis"]},
+    {"name": "warm-disk", "kind": "size", "choices": []},
     {"name": "verify", "kind": "choice", "choices": ["all", "none"]},
 ]
 LISTED = {
