@@ -1,162 +1,261 @@
-"""Measure Penstock against an MPI library's own path, interleaved, and say what follows.
+"""Measures Penstock beside what programs use otherwise, and says what follows.
 
-    python bench/peers/run.py [--cells FILE] [--build DIR] [--dir DIR] [--json FILE]
+    python bench/peers/run.py                        the gate set: under an hour
+    python bench/peers/run.py --dry-run              what would run, and how long
+    python bench/peers/run.py --search               the best setting of each peer, into best.toml
+    python bench/peers/run.py --table OUT            text, JSON and Markdown of a run's samples
 
-Each round runs every cell alone and with Penstock, in an order drawn anew from a printed seed.
-The output gives medians with their order-statistic intervals and the paired ratios; the exit code
-is 1 when a cell's median ratio is below the file's ``least_ratio``.
+Stopped, it goes on with the same command. Exit code: 0 no gating conclusion failed; 1 one did;
+2 wrong usage, or nothing can be measured here; 3 stopped before the end.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import random
-import statistics
-import subprocess
 import sys
-import tempfile
-import tomllib
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT / "python")]
+
+from beside import full, page, raw, search, spec, variants  # noqa: E402
+from beside.report import Report, report  # noqa: E402
+from rich.console import Console  # noqa: E402
+
+from penstock.bench import provenance  # noqa: E402
+from penstock.bench.blocks import Plan  # noqa: E402
+from penstock.bench.estimate import remaining_s  # noqa: E402
+from penstock.bench.progress import Show, duration_text  # noqa: E402
+from penstock.bench.sample import Event  # noqa: E402
+from penstock.bench.session import Session  # noqa: E402
+from penstock.bench.statistics import Stopping  # noqa: E402
+from penstock.bench.store import NAME, Store, load  # noqa: E402
+from penstock.errors import PenstockError  # noqa: E402
+
+USUAL_S = 1.5  # a sample, before any was taken on this machine
+_PLAIN: dict[str, Any] = {"style": "yellow", "markup": False, "soft_wrap": True}
+DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 
 
-def median_interval(samples: list[float]) -> tuple[float, float]:
-    """The order-statistic interval of the median, at least 95 % where n allows (n=6: all)."""
-    n = len(samples)
-    ordered = sorted(samples)
-    # Largest k with P(Binomial(n, 1/2) < k) <= 2.5 %.
-    cumulative, k = 0.0, 0
-    probability = 0.5**n
-    for i in range(n):
-        cumulative += probability
-        if cumulative > 0.025:
-            break
-        k = i + 1
-        probability = probability * (n - i) / (i + 1)
-    k = max(k, 1)
-    return ordered[k - 1], ordered[n - k]
-
-
-def run_once(command: list[str], log_dir: Path) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}\nfailed with {done.returncode}:\n{done.stderr}")
-    sample: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    logs = sorted(log_dir.glob("*.json"))
-    for log in logs:
-        totals = json.loads(log.read_text())
-        sample["log"] = totals
-        log.unlink()
-    return sample
-
-
-def commands(
-    spec: dict[str, Any], cell: dict[str, Any], build: Path, data: Path, logs: Path
-) -> dict[str, list[str]]:
-    program = [
-        str(build / "bench" / f"cell_{spec['mpi']}"),
-        cell["pattern"],
-        str(data),
-        str(cell["mib_per_rank"]),
-        str(cell["calls"]),
-        str(cell["sync"]),
-    ]
-    launcher = [f"mpiexec.{spec['mpi']}", "-n", str(spec["ranks"])]
-    if spec["mpi"] == "openmpi":
-        launcher += ["--oversubscribe"]
-    penstock = [
-        str(build / "native" / "penstock-exec"),
-        "--quiet",
-        "--require",
-        "--log-dir",
-        str(logs),
-        "--",
-    ]
-    return {"alone": launcher + program, "penstock": launcher + penstock + program}
-
-
-def measure(spec: dict[str, Any], build: Path, directory: Path, seed: int) -> list[dict[str, Any]]:
-    shuffle = random.Random(seed)
-    results: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    with tempfile.TemporaryDirectory(dir=directory) as work:
-        data, logs = Path(work) / "data", Path(work) / "logs"
-        logs.mkdir()
-        for round_number in range(-spec["warm_up"], spec["rounds"]):
-            for cell in spec["cell"]:
-                pair = commands(spec, cell, build, data, logs)
-                order = list(pair)
-                shuffle.shuffle(order)
-                for who in order:
-                    os.sync()
-                    sample = run_once(pair[who], logs)
-                    if round_number >= 0:
-                        results.setdefault(cell["name"], {}).setdefault(who, []).append(sample)
-            print(f"round {max(round_number + 1, 0)} of {spec['rounds']}", file=sys.stderr)
-    return [summarise(name, by_who) for name, by_who in results.items()]
-
-
-def summarise(name: str, by_who: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    alone = [s["seconds"] for s in by_who["alone"]]
-    ours = [s["seconds"] for s in by_who["penstock"]]
-    ratios = [a / b for a, b in zip(alone, ours, strict=True)]
-    engine = [s["log"]["totals"]["engine_bytes"] for s in by_who["penstock"]]
-    if any(e != s["bytes"] for e, s in zip(engine, by_who["penstock"], strict=True)):
-        sys.exit(f"{name}: the engine did not write all bytes: {engine}")
-    return {
-        "cell": name,
-        "bytes": by_who["alone"][0]["bytes"],
-        "alone_s": alone,
-        "penstock_s": ours,
-        "ratio": ratios,
-        "median_ratio": statistics.median(ratios),
-        "ratio_interval": median_interval(ratios),
-    }
-
-
-def show(rows: list[dict[str, Any]], spec: dict[str, Any]) -> None:
-    print(f"{'cell':20} {'alone MB/s':>11} {'penstock MB/s':>14} {'ratio':>6}  interval      n")
-    for r in rows:
-        mb = r["bytes"] / 1e6
-        lo, hi = r["ratio_interval"]
-        alone, ours = mb / statistics.median(r["alone_s"]), mb / statistics.median(r["penstock_s"])
-        verdict = "" if r["median_ratio"] >= spec["least_ratio"] else "  BELOW"
-        print(
-            f"{r['cell']:20} {alone:11.0f} {ours:14.0f} {r['median_ratio']:6.2f}  "
-            f"{lo:.2f}-{hi:.2f}  {len(r['ratio']):4d}{verdict}"
-        )
-
-
-def main() -> int:
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cells", type=Path, default=HERE / "romio_cells.toml")
-    parser.add_argument("--build", type=Path, default=HERE.parent.parent / "build" / "release")
-    parser.add_argument(
-        "--dir", type=Path, default=Path(tempfile.gettempdir()), help="where the data goes"
+    add = parser.add_argument
+    add("--out", type=Path, default=ROOT / "build" / "bench-peers", help="where results go")
+    add("--dir", type=Path, help="where the data goes, a directory to be made [OUT/scratch]")
+    add("--build", type=Path, action="append", help="where programs are, repeatable")
+    add("--cells", help="only these cells, by name, separated by commas")
+    add("--family", action="append", help="only this family, repeatable")
+    add("--full", type=int, nargs="?", const=0, help="N cells of the rest of the product as well")
+    add("--rounds", type=int, help="blocks after the warm-up [cells.toml]")
+    add("--size", choices=variants.SIZES, default="gate", help="smaller: to try the programs")
+    add("--seed", type=int, help="of the order and of --full [cells.toml]")
+    add("--list", action="store_true", help="the cells and who takes part")
+    add("--dry-run", action="store_true", help="what would run, and how long")
+    add("--search", action="store_true", help="search the grids and write best.toml")
+    add("--best", type=Path, default=HERE / "best.toml", help="what --search writes")
+    add("--table", type=Path, metavar="RESULTS", help="measure nothing: the tables of a run")
+    add("--page", type=Path, help="with --table: the Markdown page to write")
+    add("--raw", type=Path, help="with --table: where compact raw samples go, beside the page")
+    add("--readme", action="store_true", help="with --table: print the README's section")
+    return parser.parse_args(words)
+
+
+def site_of(args: argparse.Namespace) -> variants.Site:
+    """Where things are."""
+    builds = args.build or [ROOT / "build" / "release"]
+    scratch = args.dir or args.out / "scratch"
+    return variants.Site(
+        tuple(b.resolve() for b in builds), ROOT / ".mpi", scratch.resolve(), args.size
     )
-    parser.add_argument("--json", type=Path, help="keep every raw sample in this file")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, help="instead of the file's")
-    parser.add_argument("--cell", action="append", help="only this cell")
-    args = parser.parse_args()
-    spec = tomllib.loads(args.cells.read_text())
-    spec["rounds"] = args.rounds or spec["rounds"]
-    if args.cell:
-        spec["cell"] = [c for c in spec["cell"] if c["name"] in args.cell]
-    print(
-        f"seed {args.seed}, {spec['rounds']} rounds, {spec['ranks']} ranks, {spec['mpi']}",
-        file=sys.stderr,
-    )
-    rows = measure(spec, args.build, args.dir, args.seed)
-    show(rows, spec)
-    if args.json:
-        args.json.write_text(json.dumps(rows, indent=1))
-    return 0 if all(r["median_ratio"] >= spec["least_ratio"] for r in rows) else 1
+
+
+def chosen_cells(
+    args: argparse.Namespace, specification: spec.Specification
+) -> tuple[list[spec.Cell], list[str]]:
+    """The cells of this run, and the names of those that are of the full design."""
+    design = specification.cells.design
+    seed = design.seed if args.seed is None else args.seed
+    extra: list[spec.Cell] = []
+    if args.full is not None:
+        extra = full.draw(specification, args.full or design.full_cells, seed)
+    cells = [*specification.cells.cell, *extra]
+    names = args.cells.split(",") if args.cells else [c.name for c in cells]
+    families = args.family or specification.families
+    _among("--cells", names, [c.name for c in cells])
+    _among("--family", families, specification.families)
+    kept = [c for c in cells if c.name in names and specification.family(c) in families]
+    return kept, [c.name for c in extra]
+
+
+def _among(option: str, given: Sequence[str], known: Sequence[str]) -> None:
+    if wrong := [name for name in given if name not in known]:
+        raise PenstockError(f"{option} must be of {', '.join(known)}; got {', '.join(wrong)}")
+
+
+def measure(args: argparse.Namespace, specification: spec.Specification) -> int:
+    """Take the samples that are missing, then say what follows."""
+    cells, extra = chosen_cells(args, specification)
+    site = site_of(args)
+    line = variants.lineup(specification, site, cells, extra)
+    console = Console(stderr=True)
+    absent = [*line.reasons, *variants.unsearched(specification, cells)]
+    for reason in absent:
+        console.print(f"missing: {reason}", **_PLAIN)
+    if not line.measurements:
+        raise PenstockError("nothing of this can be measured here: make build")
+    design = specification.cells.design
+    rounds = args.rounds or design.rounds
+    seed = design.seed if args.seed is None else args.seed
+    stopping = Stopping(minimum=rounds, maximum=rounds, checks=())
+    if args.dry_run:
+        return _dry_run(args.out, line, stopping, seed)
+    args.out.mkdir(parents=True, exist_ok=True)
+    with Store(args.out / NAME) as store, Show(console) as show:
+        session = Session(
+            line.measurements,
+            stopping,
+            store,
+            seed,
+            site.scratch,
+            observer=show,
+            name="peers" if args.size == "gate" else f"peers ({args.size}: nothing to conclude)",
+            collect=partial(provenance.collect, mpi=_libraries(specification)),
+        )
+        console.print(f"{_size(line, rounds)}, seed {seed}; results in {args.out}", markup=False)
+        ending = session.run()
+        _tell_missing(store, absent)
+    if ending.reason != "complete":
+        console.print("stopped; the same command goes on", style="yellow")
+        return STOPPED
+    return conclude(args, specification, args.out)
+
+
+def _libraries(specification: spec.Specification) -> dict[str, str]:
+    return {key: library.title for key, library in specification.peers.library.items()}
+
+
+def _size(line: variants.Lineup, rounds: int) -> str:
+    n = len(line.measurements)
+    cells = len({m.cell for m in line.measurements})
+    return f"{cells} cells, {n} variants, {n * (rounds + 1) + rounds} samples"
+
+
+def _tell_missing(store: Store, absent: Sequence[str]) -> None:
+    """The samples say who could not be measured."""
+    told = {e.text for e in store.results.events if e.what == "missing"}
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    for reason in absent:
+        if reason not in told:
+            store.append(Event(at=now, what="missing", text=reason))
+
+
+def _dry_run(out: Path, line: variants.Lineup, stopping: Stopping, seed: int) -> int:
+    pairs = tuple((m.cell, m.variant) for m in line.measurements)
+    earlier = load(out / NAME).samples if (out / NAME).exists() else []
+    by_cell: dict[str, list[str]] = {}
+    for cell, variant in pairs:
+        by_cell.setdefault(cell, []).append(variant)
+    for cell, names in by_cell.items():
+        print(f"{cell}: {', '.join(names)}")
+    left_s = remaining_s(Plan(pairs, stopping, seed), earlier, USUAL_S) or 0.0
+    print(f"{_size(line, stopping.minimum)}: about {duration_text(left_s)}", end="")
+    print(f", {len(earlier)} samples are there" if earlier else f" at {USUAL_S} s a sample")
+    return DONE
+
+
+def look_for_best(args: argparse.Namespace, specification: spec.Specification) -> int:
+    """Search the grids."""
+    families = args.family or specification.families
+    _among("--family", families, specification.families)
+    seed = specification.cells.design.seed if args.seed is None else args.seed
+    console = Console(stderr=True)
+    found: list[spec.Best] = []
+    for family in families:  # one after the other, so that what is found is kept
+        folder = args.out / "search" / family.replace(" ", "-")
+        try:
+            with Show(console) as show:
+                some, missing = search.run(
+                    specification, site_of(args), [family], folder, seed, show
+                )
+        except KeyboardInterrupt:
+            console.print("stopped; the same command goes on", style="yellow")
+            return STOPPED
+        for why in missing:
+            console.print(f"missing: {why}", **_PLAIN)
+        found += some
+        known = spec.read(args.best, spec.Bests) if args.best.exists() else spec.Bests()
+        args.best.write_text(search.as_toml(search.merged(known, some)), encoding="utf-8")
+        for one in some:
+            setting = ", ".join(f"{k}={v}" for k, v in one.setting.items()) or "default"
+            print(f"{family}, {one.ranks} ranks, {one.access}, {one.library}: {setting}", end="")
+            print(f" ({one.ratio_to_default:.2f} of the default)")
+    return DONE
+
+
+def conclude(args: argparse.Namespace, specification: spec.Specification, results: Path) -> int:
+    """Text, JSON and, when asked for, the page; the exit code."""
+    said = report(load(results), specification.cells.conclusion)
+    if args.readme:
+        print(page.readme(said, "docs/benchmarks/peers.md"), end="")
+    else:
+        print(page.text(said))
+    beside = results if results.is_dir() else None
+    if beside is not None:
+        text = said.model_dump_json(by_alias=True, indent=1)
+        (beside / "peers.json").write_text(text + "\n", encoding="utf-8")
+    if args.page:
+        said = _with_raw(args, specification, results) if args.raw else said
+        _write_page(args, said)
+    if said.gate_failed:
+        print(f"\nfailed: {', '.join(said.gate_failed)}", file=sys.stderr)
+        return FAILED
+    return DONE
+
+
+def _with_raw(args: argparse.Namespace, specification: spec.Specification, results: Path) -> Report:
+    """Keep the raw samples; the page is made from what is kept, so that it can be made again."""
+    site = site_of(args)
+    words = {str(site.scratch): "SCRATCH", str(ROOT / ".mpi"): "MPIS", str(ROOT): "PENSTOCK"}
+    words |= {str(build): "BUILD" for build in site.builds}
+    raw.compact(results, args.raw, words)
+    return report(load(args.raw), specification.cells.conclusion)
+
+
+def _write_page(args: argparse.Namespace, said: Report) -> None:
+    samples = args.raw or args.table
+    where = os.path.relpath(samples.resolve(), args.page.resolve().parent)
+    command = f"bench/peers/run.py --table docs/benchmarks/{where} --page docs/benchmarks/peers.md"
+    args.page.write_text(page.markdown(said, where, command), encoding="utf-8")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    args = arguments(words)
+    try:
+        specification = spec.load()
+        if args.table:
+            return conclude(args, specification, args.table)
+        if args.search:
+            return look_for_best(args, specification)
+        if args.list:
+            cells, extra = chosen_cells(args, specification)
+            for cell in cells:
+                who = variants.of_cell(specification, cell, full=cell.name in extra)
+                print(f"{cell.name}: {', '.join(c.name for c in who)}")
+            return DONE
+        return measure(args, specification)
+    except PenstockError as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return USAGE
 
 
 if __name__ == "__main__":

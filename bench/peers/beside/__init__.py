@@ -1,0 +1,1 @@
+"""Penstock beside what programs use otherwise: cells, competitors, search, report, page."""

@@ -1,0 +1,333 @@
+"""What a run of the peers says: per cell the best peer, Penstock, the ceiling and their ratios; and
+what becomes of the conclusions that cells.toml asks for. A value with a schema of its own.
+
+Ratios are of rates (above 1 the first is faster), paired by block, with the order-statistic
+interval of their median. The clock is the one that the cell's ``end`` stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from beside.spec import Cell, Conclusion, Setting, Verdict
+from penstock.bench import noise
+from penstock.bench.noise import Finding
+from penstock.bench.sample import Provenance, Sample
+from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
+from penstock.bench.store import Results
+
+SCHEMA = "penstock.peers/1"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class Spread(_Model):
+    """A median with its interval and the number of samples."""
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+
+
+class Variant(_Model):
+    """One competitor of a cell. ``failed`` says why samples do not count, each reason once;
+    ``wrong`` whether one of them left wrong bytes in the file."""
+
+    name: str
+    title: str
+    kind: str
+    library: str
+    setting: Setting
+    is_best: bool
+    same_file: bool
+    mpi: str | None
+    bytes: int | None
+    rate: Spread | None
+    actual: Spread | None
+    failures: int
+    failed: list[str]
+    wrong: bool
+
+
+class CellReport(_Model):
+    """A cell. ``ratio`` is Penstock's rate over the best peer's, ``of_ceiling`` over the ring's."""
+
+    name: str
+    cell: Cell
+    family: str
+    variants: list[Variant]
+    best_peer: str | None
+    ratio: Spread | None
+    of_ceiling: Spread | None
+    instead: dict[str, Spread]
+    as_expected: bool | None
+
+
+class CellVerdict(_Model):
+    """What one cell says of a conclusion."""
+
+    cell: str
+    verdict: Verdict
+    why: str
+
+
+class ConclusionReport(_Model):
+    """What became of a conclusion."""
+
+    name: str
+    says: str
+    predicted: Verdict
+    verdict: Verdict
+    gate: bool
+    cells: list[CellVerdict]
+
+
+class Report(_Model):
+    """A run."""
+
+    schema_name: str = Field(default=SCHEMA, alias="schema")
+    name: str
+    created: str
+    penstock: str
+    seed: int
+    samples: int
+    cells: list[CellReport]
+    conclusions: list[ConclusionReport]
+    findings: list[Finding]
+    provenances: list[Provenance]
+    notices: list[str]
+
+    @property
+    def gate_failed(self) -> list[str]:
+        """The gating conclusions that failed."""
+        return [c.name for c in self.conclusions if c.gate and c.verdict == "fails"]
+
+    @property
+    def families(self) -> list[str]:
+        """In the order of the plan."""
+        return list(dict.fromkeys(cell.family for cell in self.cells))
+
+
+def report(
+    results: Results, conclusions: Sequence[Conclusion], notices: Sequence[str] = ()
+) -> Report:
+    """Make the report of the results of a run.
+
+    Parameters
+    ----------
+    results : Results
+        As penstock.bench.store loads them; the plan in their header tells what the variants are.
+    conclusions : sequence of Conclusion
+        What is to be decided.
+    notices : sequence of str
+        What a reader should know besides, such as who could not be measured.
+    """
+    header = results.headers[0]
+    plan: dict[str, list[dict[str, Any]]] = {}
+    for one in header.plan["measurements"]:
+        plan.setdefault(one["cell"], []).append(one)
+    own = [s for s in results.samples if not (s.warm_up or s.canary)]
+    cells = [
+        _cell(name, variants, [s for s in own if s.cell == name]) for name, variants in plan.items()
+    ]
+    return Report(
+        name=header.name,
+        created=header.created,
+        penstock=header.penstock,
+        seed=header.seed,
+        samples=len(own),
+        cells=cells,
+        conclusions=[_conclusion(c, cells) for c in conclusions],
+        findings=noise.find(results.samples, "application"),
+        provenances=list(results.provenances.values()),
+        notices=[*results.notices, *_told(results), *notices],
+    )
+
+
+def _told(results: Results) -> list[str]:
+    """Events that a reader of the tables should know."""
+    return [
+        f"{e.what}: {e.text}"
+        for e in results.events
+        if e.what in ("noise", "provenance", "missing")
+    ]
+
+
+# ---- a cell -----------------------------------------------------------------------------------
+
+
+def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -> CellReport:
+    by_variant = {p["variant"]: [s for s in samples if s.variant == p["variant"]] for p in planned}
+    variants = [_variant(p, by_variant[p["variant"]]) for p in planned]
+    facts = planned[0]["parameters"]
+    cell = Cell.model_validate({k: v for k, v in facts.items() if k in Cell.model_fields})
+    best = best_peer(variants)
+
+    def against(other: str | None) -> Spread | None:
+        return _ratio(by_variant.get(other or "", []), by_variant.get("penstock", []))
+
+    ratio = against(best)
+    expected = cell.expected
+    return CellReport(
+        name=name,
+        cell=cell,
+        family=facts["family"],
+        variants=variants,
+        best_peer=best,
+        ratio=ratio,
+        of_ceiling=against("ceiling"),
+        instead={
+            v.name: r
+            for v in variants
+            if v.kind == "instead" and not v.same_file and (r := against(v.name)) is not None
+        },
+        as_expected=expected[0] <= ratio.median <= expected[1] if expected and ratio else None,
+    )
+
+
+def best_peer(variants: Sequence[Variant]) -> str | None:
+    """Who writes the same file fastest, by the median; one that wrote a wrong byte is none."""
+    fit = [v for v in variants if is_peer(v) and v.rate is not None and not v.wrong]
+    return max(fit, key=lambda v: v.rate.median if v.rate else 0.0).name if fit else None
+
+
+def is_peer(variant: Variant) -> bool:
+    """Whether it does for a program what Penstock does: writes the file that it asked for."""
+    return variant.kind in ("library", "instead") and variant.same_file
+
+
+def _variant(planned: dict[str, Any], samples: Sequence[Sample]) -> Variant:
+    facts = planned["parameters"]
+    failed = [s.failed for s in samples if s.failed is not None]
+    last = next((s.result for s in reversed(samples) if s.result is not None), None)
+    known = {k: facts[k] for k in ("title", "kind", "library", "setting", "is_best", "same_file")}
+    return Variant(
+        name=planned["variant"],
+        mpi=last.mpi if last else None,
+        bytes=last.bytes if last else None,
+        rate=_spread([r for s in samples if (r := s.rate("application"))]),
+        actual=_spread([r for s in samples if (r := s.rate("actual"))]),
+        failures=len(failed),
+        failed=list(dict.fromkeys(failed)),
+        wrong=any(_wrong(s) for s in samples),
+        **known,
+    )
+
+
+def _wrong(sample: Sample) -> bool:
+    verified = sample.result.verified if sample.result else None
+    return verified is not None and verified.wrong_bytes > 0
+
+
+def _spread(values: Sequence[float]) -> Spread | None:
+    if not values:
+        return None
+    s = summarise(values)
+    return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
+
+
+def _ratio(other: Sequence[Sample], ours: Sequence[Sample]) -> Spread | None:
+    """Ours over other, over the blocks that have both."""
+    of_other = {s.block: r for s in other if (r := s.rate("application"))}
+    of_ours = {s.block: r for s in ours if (r := s.rate("application"))}
+    blocks = sorted(of_other.keys() & of_ours.keys())
+    if not blocks:
+        return None
+    found = paired_ratio_interval([of_other[b] for b in blocks], [of_ours[b] for b in blocks])
+    return Spread(
+        median=found.ratio,
+        low=found.low,
+        high=found.high,
+        confidence=found.confidence,
+        n=len(blocks),
+    )
+
+
+# ---- conclusions ------------------------------------------------------------------------------
+
+
+def _conclusion(conclusion: Conclusion, cells: Sequence[CellReport]) -> ConclusionReport:
+    covered = [cell for cell in cells if conclusion.covers(cell.cell)]
+    if conclusion.ceiling:
+        covered = [cell for cell in covered if any(v.kind == "ceiling" for v in cell.variants)]
+    verdicts = [_verdict(conclusion, cell) for cell in covered]
+    return ConclusionReport(
+        name=conclusion.name,
+        says=conclusion.says,
+        predicted=conclusion.predicted,
+        verdict=_together([v.verdict for v in verdicts]),
+        gate=conclusion.gate,
+        cells=verdicts,
+    )
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One failure is enough; to hold, every cell must."""
+    worst_first: tuple[Verdict, ...] = ("fails", "undecided", "not measured")
+    return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")
+
+
+def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
+    if conclusion.every_sample:
+        return _every_sample(cell)
+    if conclusion.ceiling:
+        return _below_ceiling(conclusion.at_least, cell)
+    ours = next((v for v in cell.variants if v.kind == "penstock"), None)
+    if ours is not None and ours.rate is None and ours.failed:
+        return CellVerdict(cell=cell.name, verdict="fails", why=f"Penstock: {ours.failed[0]}")
+    if cell.ratio is None:
+        return CellVerdict(cell=cell.name, verdict="not measured", why="no pair of samples")
+    verdict = decide(cell.ratio, conclusion.at_least)
+    return CellVerdict(cell=cell.name, verdict=verdict, why=_of(cell.ratio, str(cell.best_peer)))
+
+
+def decide(ratio: Spread, at_least: float) -> Verdict:
+    """By the whole interval; one that covers less than 95 % decides nothing."""
+    if ratio.confidence < CONFIDENCE:
+        return "undecided"
+    if ratio.low >= at_least:
+        return "holds"
+    return "fails" if ratio.high < at_least else "undecided"
+
+
+def _of(ratio: Spread, whom: str) -> str:
+    return f"{ratio.median:.2f} [{ratio.low:.2f}-{ratio.high:.2f}] n={ratio.n} of {whom}"
+
+
+def _every_sample(cell: CellReport) -> CellVerdict:
+    ours = [v for v in cell.variants if v.kind == "penstock"]
+    if not ours or (ours[0].rate is None and not ours[0].failures):
+        return CellVerdict(cell=cell.name, verdict="not measured", why="no sample")
+    if ours[0].failures:
+        why = f"{ours[0].failures} failed: {ours[0].failed[0]}"
+        return CellVerdict(cell=cell.name, verdict="fails", why=why)
+    n = ours[0].rate.n if ours[0].rate else 0
+    return CellVerdict(cell=cell.name, verdict="holds", why=f"{n} samples")
+
+
+def _below_ceiling(at_least: float, cell: CellReport) -> CellVerdict:
+    """Medians over the run: a ceiling is looked at from everywhere, not paired with one."""
+    ceiling = next((v.rate for v in cell.variants if v.kind == "ceiling"), None)
+    others = [
+        (v.rate, v.name)
+        for v in cell.variants
+        if v.kind != "ceiling" and v.same_file and v.rate is not None
+    ]
+    if ceiling is None or not others:
+        return CellVerdict(cell=cell.name, verdict="not measured", why="no ceiling here")
+    top, name = max(others, key=lambda one: one[0].median)
+    ratio = Spread(
+        median=ceiling.median / top.median,
+        low=ceiling.low / top.high,
+        high=ceiling.high / top.low,
+        confidence=min(ceiling.confidence, top.confidence),
+        n=min(ceiling.n, top.n),
+    )
+    return CellVerdict(cell=cell.name, verdict=decide(ratio, at_least), why=_of(ratio, name))

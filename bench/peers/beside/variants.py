@@ -1,0 +1,310 @@
+"""Who takes part in a cell, and the command that takes a sample of it.
+
+A competitor that cannot run here (a library or a program is missing, or too old) is named with the
+reason, once; the others of its cell are measured.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from beside.spec import Beside, Cell, Library, Setting, Specification, Work
+from penstock import native
+from penstock.bench.programs import engine_wrote_all, options
+from penstock.bench.session import Measurement
+from penstock.errors import ArgumentError
+
+Kind = Literal["library", "penstock", "ceiling", "instead"]
+SIZES = {"gate": 1, "small": 8, "tiny": 64}  # what bufsize is divided by
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "": 1}
+_PROBE_S = 20.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where things are: build directories in which programs are looked for, MPIs, the data."""
+
+    builds: tuple[Path, ...]
+    mpis: Path
+    scratch: Path
+    size: str = "gate"
+
+    def program(self, path: str) -> Path | None:
+        """The first build that has it."""
+        return next((b / path for b in self.builds if (b / path).is_file()), None)
+
+
+@dataclass(frozen=True)
+class Competitor:
+    """One variant of a cell."""
+
+    name: str
+    title: str
+    kind: Kind
+    library: str
+    program: str
+    setting: Setting = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    same_file: bool = True
+    is_best: bool = False
+    least_version: str | None = None
+
+
+class MissingError(Exception):
+    """Why a competitor cannot run here."""
+
+
+def of_cell(spec: Specification, cell: Cell, full: bool = False) -> list[Competitor]:
+    """Everybody who takes part in a cell, whether it can run here or not.
+
+    Parameters
+    ----------
+    spec : Specification
+        The three files.
+    cell : Cell
+        The cell.
+    full : bool
+        Use the libraries' ``full_ranks``.
+    """
+    work = spec.cells.work[cell.work]
+    found: list[Competitor] = []
+    for key, library in spec.peers.library.items():
+        if cell.ranks in (library.full_ranks if full else library.ranks):
+            found += _settings(spec, cell, work, key, library)
+    ours = spec.peers.penstock
+    found.append(Competitor("penstock", ours.title, "penstock", ours.on[cell.ranks], work.program))
+    if work.program == "measure":
+        found.append(_beside("ceiling", spec.peers.ceiling, "ceiling", cell))
+    if cell.peers == "both":
+        names = [*(["file-per-process"] if work.file_per_process else []), *work.beside]
+        found += [_beside(name, spec.peers.instead[name], "instead", cell) for name in names]
+    return found
+
+
+def _settings(
+    spec: Specification, cell: Cell, work: Work, key: str, library: Library
+) -> Iterator[Competitor]:
+    """A library at its default, at its best, or both; once where they are the same."""
+    best = spec.bests.of(work.family, cell.access, cell.ranks, key)
+    wanted: list[tuple[str, Setting, bool]] = []
+    if cell.peers == "both" or not best:
+        wanted.append((key, {}, best == {}))
+    if best:
+        wanted.append((f"{key}-best", best, True))
+    for name, setting, is_best in wanted:
+        yield Competitor(
+            name, library.title, "library", key, work.program, setting, {}, True, is_best
+        )
+
+
+def _beside(name: str, one: Beside, kind: Kind, cell: Cell) -> Competitor:
+    return Competitor(
+        name, one.title, kind, one.on[cell.ranks], one.program,
+        options=one.options, same_file=one.same_file, least_version=one.least_version,
+    )  # fmt: skip
+
+
+def measurement(spec: Specification, site: Site, cell: Cell, competitor: Competitor) -> Measurement:
+    """The command of a competitor.
+
+    Raises
+    ------
+    MissingError
+        If it cannot run here.
+    """
+    library = spec.peers.library[competitor.library]
+    ours = competitor.kind == "penstock"
+    command = [
+        *_start(site, library, cell.ranks, _mca(spec, competitor)),
+        *(_preload(site) if ours else []),
+        str(_program(spec, site, competitor, library)),
+        *options(_parameters(spec, site, cell, competitor)),
+    ]
+    extra: dict[str, Any] = {"expect": engine_wrote_all(site.scratch)} if ours else {}
+    return Measurement(
+        cell.name,
+        competitor.name,
+        command,
+        env=_environment(site, library),
+        timeout_s=spec.cells.design.timeout_s,
+        parameters=_facts(spec, cell, competitor),
+        **extra,
+    )
+
+
+def _facts(spec: Specification, cell: Cell, competitor: Competitor) -> dict[str, Any]:
+    """What a table made of the results needs to know of a variant."""
+    return {
+        "family": spec.family(cell),
+        **cell.model_dump(mode="json", exclude={"peers"}),
+        "title": competitor.title,
+        "kind": competitor.kind,
+        "library": competitor.library,
+        "setting": dict(competitor.setting),
+        "is_best": competitor.is_best,
+        "same_file": competitor.same_file,
+    }
+
+
+def _start(site: Site, library: Library, ranks: int, mca: Sequence[str]) -> list[str]:
+    words = [w.format(mpis=site.mpis, ranks=ranks) for w in library.start]
+    launcher = shutil.which(words[0])
+    if launcher is None:
+        raise MissingError(
+            f"{library.title}: there is no {words[0]}; scripts/get_mpis.sh builds some"
+        )
+    return [launcher, *mca, *words[1:]]
+
+
+def _mca(spec: Specification, competitor: Competitor) -> list[str]:
+    if not competitor.setting or _how(spec, competitor) != "mca":
+        return []
+    return [word for k, v in competitor.setting.items() for word in ("--mca", k, v)]
+
+
+def _how(spec: Specification, competitor: Competitor) -> str:
+    return spec.peers.grid[spec.peers.library[competitor.library].grid].how
+
+
+def _preload(site: Site) -> list[str]:
+    where = next((b for b in site.builds if (b / "native" / "penstock-exec").is_file()), None)
+    if where is None:
+        raise MissingError("Penstock: penstock-exec is not built: make build")
+    executable = native.executable(where / "native")
+    fixed = ["--quiet", "--isolated", "--require", "--log-dir", str(site.scratch)]
+    return [str(executable), *fixed, "--"]
+
+
+def _program(spec: Specification, site: Site, competitor: Competitor, library: Library) -> Path:
+    path = spec.peers.program[competitor.program].path.format(flavour=library.flavour)
+    found = site.program(path)
+    if found is None:
+        raise MissingError(f"{competitor.title}: {Path(path).name} is not built (make build)")
+    if competitor.least_version:
+        version = _version(found, tuple(_start(site, library, 1, [])))
+        if _numbers(version) < _numbers(competitor.least_version):
+            raise MissingError(
+                f"{competitor.title}: needs {competitor.least_version}, and here is {version}"
+            )
+    return found
+
+
+@functools.cache
+def _version(program: Path, start: tuple[str, ...]) -> str:
+    """What a program says it measures, by a run as small as can be."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["--file", f"{folder}/probe", "--iters", "1", "--bufsize", "64KiB"]
+        done = subprocess.run(
+            [*start, str(program), *words, "--regime", "asis"],
+            env={**os.environ, **_root()},
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_S,
+            check=False,
+        )
+    lines = [x for x in done.stdout.splitlines() if x.startswith("{")]
+    return str(json.loads(lines[-1])["version"]) if lines else "one that does not run"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    last = version.split()[-1]
+    return tuple(int(x) if x.isdigit() else 0 for x in last.split("."))
+
+
+def _parameters(
+    spec: Specification, site: Site, cell: Cell, competitor: Competitor
+) -> dict[str, Any]:
+    program = spec.peers.program[competitor.program]
+    work = spec.cells.work[cell.work]
+    properties = {
+        "pattern": work.pattern,
+        "access": cell.access,
+        "iters": work.iters if site.size == "gate" else min(work.iters, 2),
+        "bufsize": _bytes(work.bufsize[cell.ranks]) // SIZES[site.size],
+        "len": work.len,
+        "stride": work.stride,
+        "end": cell.end,
+        "regime": cell.regime,
+    }
+    taken = {k: v for k, v in properties.items() if k in program.takes and v is not None}
+    hints = []
+    if competitor.setting and _how(spec, competitor) == "hint":
+        hints = [f"{k}={v}" for k, v in competitor.setting.items()]
+    return {
+        "file": site.scratch / "data",
+        **taken,
+        **program.options,
+        **competitor.options,
+        **({"hint": hints} if hints else {}),
+    }
+
+
+def _bytes(text: str) -> int:
+    number = text.rstrip("KMGiB")
+    unit = text[len(number) :]
+    if not number.isdigit() or unit not in _UNITS:
+        raise ArgumentError(f"bufsize must be like 16MiB or 47008, got {text}")
+    return int(number) * _UNITS[unit]
+
+
+def _environment(site: Site, library: Library) -> dict[str, str]:
+    found = {k: v.format(mpis=site.mpis) for k, v in library.env.items()}
+    if old := os.environ.get("LD_LIBRARY_PATH"):
+        found = {k: f"{v}:{old}" if k == "LD_LIBRARY_PATH" else v for k, v in found.items()}
+    return {**(_root() if library.flavour == "openmpi" else {}), **found}
+
+
+def _root() -> dict[str, str]:
+    """Open MPI asks root twice."""
+    if os.geteuid() != 0:
+        return {}
+    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@dataclass
+class Lineup:
+    """What can be measured here, and what cannot with the reason."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)  # "cell: variant" -> why
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each reason once, with the number of variants that it costs."""
+        why = list(self.missing.values())
+        return [f"{reason} ({why.count(reason)} variants)" for reason in dict.fromkeys(why)]
+
+
+def lineup(
+    spec: Specification, site: Site, cells: Sequence[Cell], full: Sequence[str] = ()
+) -> Lineup:
+    """Everybody of some cells; ``full`` names those that are of the full design."""
+    found = Lineup()
+    for cell in cells:
+        for competitor in of_cell(spec, cell, full=cell.name in full):
+            try:
+                found.measurements.append(measurement(spec, site, cell, competitor))
+            except MissingError as why:
+                found.missing[f"{cell.name}: {competitor.name}"] = str(why)
+    return found
+
+
+def unsearched(spec: Specification, cells: Sequence[Cell]) -> list[str]:
+    """Where a library is measured at its default only, since its grid was never searched."""
+    found: dict[str, None] = {}
+    for cell in cells:
+        family = spec.family(cell)
+        for key, library in spec.peers.library.items():
+            known = spec.bests.of(family, cell.access, cell.ranks, key)
+            if known is None and cell.ranks in library.ranks:
+                found[f"{library.title} in {family}, {cell.access}, {cell.ranks} ranks"] = None
+    return [f"at its default only, its grid was not searched: {where}" for where in found]
