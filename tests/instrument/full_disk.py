@@ -209,12 +209,12 @@ def results_on_a_full_disk_lose_nothing(here: Here) -> list[str]:
     data = here.directory / "data"
     data.mkdir()
     command = ("--matrix", here.matrix(rounds=12))
-    with small_disk(here.directory / "small", "256k") as small:
+    with small_disk(here.directory / "small", "64k") as small:
         out = small / "out"
         words = (*command, "--out", str(out))
         out.mkdir()
         filler = small / "filler"
-        filler.write_bytes(b"\0" * (192 << 10))  # leaves room for some samples
+        filler.write_bytes(b"\0" * (40 << 10))  # leaves room for some samples
         done = here.bench(data, *words)
         problems = must(done, 1, "No space left on device", "run the same command again")
         before = samples(out)
@@ -254,19 +254,19 @@ def results_that_cannot_be_written_cost_nothing(here: Here) -> list[str]:
 
 def directories_that_cannot_be_measured_are_told(here: Here) -> list[str]:
     """None, a file, one of others, a read-only one; no results are begun."""
-    matrix = here.matrix()
+    words = ("--matrix", here.matrix(), "--out")
     out = here.directory / "out"
-    words = ("--matrix", matrix, "--out", str(out))
     missing = here.directory / "missing"
-    problems = must(here.bench(missing, *words), 2, str(missing))
-    problems += must(here.bench(Path(matrix), *words), 2, matrix)
+    problems = must(here.bench(missing, *words, str(out)), 2, str(missing))
+    problems += must(here.bench(Path(words[1]), *words, str(out)), 2, words[1])
     with read_only(here.directory) as place:
-        problems += must(here.bench(place, *words), 1, str(place), "Read-only file system")
+        done = here.bench(place, *words, str(out))
+        problems += must(done, 1, str(place), "Read-only file system")
     with unwritable(here.directory) as place:
         here.directory.chmod(0o777)
-        done = here.bench(place, *words, before=NOBODY)
+        done = here.bench(place, *words, str(here.directory / "own"), before=NOBODY)
         problems += must(done, 1, str(place), "Permission denied")
-    taken = samples(out) if out.exists() else []
+    taken = [x for made in here.directory.glob("o*") for x in samples(made)]
     return problems + (["samples of nothing"] if taken else [])
 
 
