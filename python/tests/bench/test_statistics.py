@@ -145,6 +145,25 @@ def test_what_is_not_shown_is_unclear_and_says_why(b: list[float], says: str) ->
     assert re.search(says, c.why)
 
 
+def test_more_samples_in_the_slow_mode_are_never_called_the_same() -> None:
+    mostly_fast = [1.0, 1.001, 0.999, 1.002] * 6 + [0.5, 0.501]
+    half_slow = [1.0, 1.001, 0.999, 1.002] * 4 + [0.5, 0.501] * 5
+    c = compare(mostly_fast, half_slow)
+    assert c.ratio == pytest.approx(1.0, abs=0.01)
+    assert c.means.ratio < 0.9
+    assert c.verdict == "unclear"
+
+
+def test_no_verdict_is_given_against_the_means() -> None:
+    rarely_stuck = [1.0, 1.01, 0.99] * 10
+    quick_or_stuck = [1.1, 1.11, 1.09] * 8 + [0.1] * 6
+    c = compare(rarely_stuck, quick_or_stuck)
+    assert c.ratio > 1.05
+    assert c.means.ratio < 1.0
+    assert c.verdict == "unclear"
+    assert "opposite" in c.why
+
+
 def test_equal_samples_are_the_same() -> None:
     assert compare([2.0] * 6, [2.0] * 6).verdict == "same"
 
