@@ -173,7 +173,8 @@ def launcher(
     environ : mapping
         The environment to look in.
     template : str
-        Words to use instead, such as ``mpiexec --map-by node -n {ranks}``.
+        Words to use instead, such as ``mpiexec --map-by node``; ``{ranks}`` says where the number
+        goes, else ``-n`` and the number are put behind them.
 
     Raises
     ------
@@ -263,11 +264,10 @@ def _from_template(mpi: str, template: str, environ: Mapping[str, str]) -> Launc
         words = shlex.split(template)
     except ValueError as error:
         raise LaunchError(f"--launcher cannot be read ({error}), got {template}") from error
+    if not words:
+        raise LaunchError("--launcher must be words such as 'mpirun', got none")
     if not any(_RANKS in word for word in words):
-        raise LaunchError(
-            f"--launcher must say where the number of ranks goes, as in 'mpiexec -n {_RANKS}', "
-            f"got {template}"
-        )
+        words += ["-n", _RANKS]
     if shutil.which(words[0], path=environ.get("PATH")) is None:
         raise LaunchError(f"--launcher: {words[0]} was not found in PATH", exit_code=127)
     flavour = mpi

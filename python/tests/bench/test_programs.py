@@ -102,6 +102,7 @@ def test_a_template_is_used_as_it_is(tmp_path: Path, tool: Callable[..., Path]) 
     tool("myrun", "")
     found = launcher("mpich", environ(tmp_path), "myrun --np={ranks} -x")
     assert found.before(8) == ["myrun", "--np=8", "-x"]
+    assert launcher("mpich", environ(tmp_path), "myrun -x").before(2) == ["myrun", "-x", "-n", "2"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_a_template_is_used_as_it_is(tmp_path: Path, tool: Callable[..., Path]) 
     [
         ("mpihc", None, "did you mean mpich"),
         ("/nowhere/mpiexec", None, "is not there"),
-        ("mpich", "mpiexec -n 4", "must say where the number of ranks goes"),
+        ("mpich", "", "must be words such as"),
         ("mpich", "nowhere -n {ranks}", "nowhere was not found in PATH"),
         ("mpich", "'unclosed {ranks}", "cannot be read"),
     ],

@@ -1,0 +1,38 @@
+"""Where samples were taken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from penstock.bench import provenance
+from penstock.bench.sample import Provenance
+
+
+def test_machine_and_file_system_are_named(tmp_path: Path) -> None:
+    found = provenance.collect(tmp_path, mpi=[{"flavour": "mpich"}], native="/x").model_dump()
+    assert found["kernel"] == os.uname().release
+    assert found["cpus"] >= 1
+    assert found["write_back"]["dirty_ratio"] is not None
+    assert found["mpi"] == [{"flavour": "mpich"}]
+    where = found["file_system"]
+    assert tmp_path.is_relative_to(where["mount"])
+    assert where["geometry"]["block_bytes"] > 0
+    assert where["options"]
+    assert where["type"]
+
+
+def test_the_same_machine_has_the_same_id(tmp_path: Path) -> None:
+    assert provenance.collect(tmp_path).id == provenance.collect(tmp_path).id
+
+
+def test_what_changed_is_named() -> None:
+    before = Provenance(id="1", kernel="6.1", file_system={"options": "rw"})
+    now = Provenance(id="2", kernel="6.18", file_system={"options": "rw,noatime"})
+    assert provenance.changes(before, now) == (
+        "file_system.options rw -> rw,noatime, kernel 6.1 -> 6.18"
+    )
+
+
+def test_memory_has_no_device() -> None:
+    assert provenance.file_system(Path("/dev/shm"))["device"] is None  # noqa: S108
