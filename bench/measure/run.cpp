@@ -1,0 +1,453 @@
+// The order of a run: files and memory, old file gone, warm disk, memory regime, sampler, barrier,
+// the measured loop, drain, read-back, output.
+#include "run.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "actual.hpp"
+#include "base/clock.hpp"
+#include "comm/thread_comm.hpp"
+#include "record.hpp"
+#include "regime.hpp"
+#include "template.hpp"
+#include "verify.hpp"
+
+namespace penstock::measure {
+namespace {
+
+int64_t ns(double seconds) { return int64_t(seconds * 1e9); }
+
+class Run {
+ public:
+  Run(const Program& program, const Parameters& p, comm::Comm& team, const Place& place)
+      : program_(program), p_(p), team_(team), place_(place) {}
+
+  int run() {
+    if (auto ok = comm::agree(team_, set_up()); !ok) return say(ok.error());
+    bool going = together("prepare", prepare());
+    if (going) {
+      measure();
+      going = finish_clock();
+    }
+    if (going) check();
+    return print();
+  }
+
+ private:
+  // --- Set-up: nothing here touches the file system ---
+
+  Result<void> set_up() {
+    auto node = team_.split_by_node();
+    if (!node) return tl::unexpected(node.error());
+    node_ = *std::move(node);
+    if (auto ok = choose_file(); !ok) return ok;
+    amount_ = {file_team_->size(), p_.bufsize_bytes, p_.iterations, p_.seed};
+    auto part = make_part(p_.pattern, file_team_->rank(), amount_);
+    if (!part) return tl::unexpected(part.error());
+    part_ = *std::move(part);
+    if (part_.bytes_per_iteration != p_.bufsize_bytes && file_team_->rank() == 0)
+      record_.notes.push_back("bufsize " + std::to_string(p_.bufsize_bytes) +
+                              ": the pattern gives " + std::to_string(part_.bytes_per_iteration) +
+                              " bytes per iteration to a file's worker 0");
+    auto view = view_of(part_);
+    if (!view) return tl::unexpected(view.error());
+    view_ = *std::move(view);
+    if (auto ok = make_memory(); !ok) return ok;
+    return make_lock();
+  }
+
+  Result<void> choose_file() {
+    path_ = p_.file;
+    file_team_ = &team_;
+    if (p_.files == Files::per_node) {
+      path_ += ".node" + std::to_string(node_.node);
+      file_team_ = node_.comm.get();
+    }
+    if (p_.files == Files::per_worker) {
+      path_ += "." + std::to_string(team_.rank());
+      alone_ = std::move(comm::make_thread_team(1).front());
+      file_team_ = alone_.get();
+    }
+    return {};
+  }
+
+  Result<void> make_memory() {
+    const Contents contents(p_.seed, file_team_->rank(), p_.memory.shift());
+    const bool keep_all = p_.op == Op::read && p_.verify == Verify::all;
+    auto memory =
+        Memory::make(p_.memory, contents, part_.bytes_per_iteration, keep_all ? p_.iterations : 1);
+    if (!memory) return tl::unexpected(memory.error());
+    memory_.emplace(*std::move(memory));
+    return {};
+  }
+
+  // Files of their own share one lock; a shared file makes its own.
+  Result<void> make_lock() {
+    if (p_.route != RouteKind::engine || p_.files == Files::shared) return {};
+    auto lock = team_.node_lock();
+    if (!lock) return tl::unexpected(lock.error());
+    lock_ = *std::move(lock);
+    return {};
+  }
+
+  RouteRequest request() const {
+    RouteRequest r;
+    r.path = path_;
+    r.part = part_;
+    r.view = view_;
+    r.memory = p_.memory;
+    r.access = p_.access;
+    r.op = p_.op;
+    r.files = p_.files;
+    r.comm = file_team_;
+    r.thread = place_.thread;
+    r.hints = p_.hints;
+    r.method = p_.method;
+    r.node_lock = lock_;
+    return r;
+  }
+
+  // --- Before the clock ---
+
+  bool first_of_node() const { return node_.comm->rank() == 0; }
+  // One worker per file and node acts for all of them.
+  bool acts_for_file() const { return p_.files == Files::per_worker || first_of_node(); }
+
+  // Keeps this worker's error; true when no worker has one.
+  bool together(const char* where, Result<void> mine) {
+    if (!mine && !record_.failure) record_.failure = Failure{where, mine.error()};
+    return bool(comm::agree(team_, std::move(mine)));
+  }
+
+  Result<void> prepare() {
+    Result<void> mine;
+    if (file_team_->rank() == 0) mine = remove_old();
+    if (mine && team_.rank() == 0 && p_.op == Op::write)
+      mine = warm_disk(p_.file, p_.warm_disk_bytes);
+    if (p_.op == Op::read)
+      mine = comm::agree(team_, std::move(mine)).and_then([&] { return write_input(); });
+    if (auto ok = comm::agree(team_, mine); !ok) return mine ? ok : mine;
+    set_regime();
+    return {};
+  }
+
+  Result<void> remove_old() {
+    if (::unlink(path_.c_str()) == 0 || errno == ENOENT) return {};
+    return os_error("unlink", path_, errno);
+  }
+
+  // What is to be read. The route that reads takes no part, so that it cannot hide its own faults.
+  Result<void> write_input() {
+    const Contents contents(p_.seed, file_team_->rank(), p_.memory.shift());
+    auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration, 1);
+    if (!memory) return tl::unexpected(memory.error());
+    RouteRequest r = request();
+    r.op = Op::write;
+    auto route = make_posix_route(r);
+    if (!route) return tl::unexpected(route.error());
+    Result<void> done = (*route)->open();
+    for (int64_t i = 0; done && i < p_.iterations; ++i)
+      done = (*route)->write({i * part_.bytes_per_iteration, memory->window(i)});
+    if (done) done = (*route)->sync();
+    Result<void> closed = (*route)->close();
+    if (done) done = closed;
+    return done && p_.regime == Regime::cold ? forget() : done;
+  }
+
+  // Cold input comes from the device, not from the page cache.
+  Result<void> forget() {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return os_error("open", path_, errno);
+    const int code = ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(fd);
+    if (code != 0) return os_error("posix_fadvise", path_, code);
+    return {};
+  }
+
+  void set_regime() {
+    if (p_.regime == Regime::cold) cool_memory();
+    if (p_.regime != Regime::warm) return;
+    const int64_t touched = warm_memory(node_.comm->size());
+    constexpr int64_t kWanted = int64_t{3} << 30;
+    if (touched * node_.comm->size() < kWanted * 9 / 10)
+      record_.notes.push_back("regime warm: only " + std::to_string(touched * node_.comm->size()) +
+                              " bytes of memory were touched on a node");
+  }
+
+  // --- The clock ---
+
+  Result<std::unique_ptr<Route>> make_route() {
+    if (p_.route == RouteKind::posix) return make_posix_route(request());
+    if (p_.route == RouteKind::engine) return make_engine_route(request());
+    return program_.make_mpi_route(request());
+  }
+
+  Plan plan() const {
+    Plan plan;
+    plan.op = p_.op;
+    plan.access = p_.access;
+    plan.iterations = p_.iterations;
+    plan.bytes_per_iteration = part_.bytes_per_iteration;
+    plan.file_bytes_per_iteration = part_.file_bytes_per_iteration;
+    // 2 x comptime worker-seconds, shared by the iterations and the workers that compute.
+    plan.compute_s = 2 * p_.compute_s / double(p_.iterations) / team_.size();
+    plan.fill = p_.fill;
+    plan.barrier = p_.barrier;
+    plan.end = p_.end;
+    if (!p_.policy_syncs) plan.sync_every_bytes = p_.sync_each ? 1 : p_.syncsize_bytes;
+    return plan;
+  }
+
+  void start_sampler() {
+    if (p_.bin_s == 0 || !first_of_node()) return;
+    auto directory = std::filesystem::path(p_.file).parent_path().string();
+    auto choice = choose_source(directory.empty() ? "." : directory, files_of_node_);
+    sampler_why_ = choice.why;
+    sampler_ = std::make_unique<Sampler>(std::move(choice.source), p_.bin_s);
+  }
+
+  // The paths of this node's workers, each once, on its first worker.
+  Result<void> gather_paths() {
+    const std::string mine = path_ + '\0';
+    auto all = node_.comm->gather(std::as_bytes(std::span(mine)), 0);
+    if (!all) return tl::unexpected(all.error());
+    const std::string text(reinterpret_cast<const char*>(all->data()), all->size());
+    for (size_t begin = 0; begin < text.size();) {
+      files_of_node_.emplace_back(text.c_str() + begin);
+      begin += files_of_node_.back().size() + 1;
+    }
+    std::ranges::sort(files_of_node_);
+    const auto again = std::ranges::unique(files_of_node_);
+    files_of_node_.erase(again.begin(), again.end());
+    return {};
+  }
+
+  void measure() {
+    auto route = make_route();
+    Result<void> ready = gather_paths();
+    if (ready && !route) ready = tl::unexpected(route.error());
+    if (!together("prepare", std::move(ready))) return;
+    start_sampler();
+    loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s);
+    if (!together("barrier", team_.barrier())) return;
+    agreed_ = loop_->run();
+    if (const EngineReport* report = (*route)->engine_report(); report && file_team_->rank() == 0)
+      record_.engine = *report;
+    if (!record_.failure) record_.failure = loop_->failure();
+    if (agreed_ == ErrorClass::none) drain();
+    if (sampler_) sampler_->stop();
+    if (agreed_ == ErrorClass::none) record_.overhead_s = loop_->overhead_s();
+    route_ = *std::move(route);  // destroyed after everything that might still ask it
+  }
+
+  bool writes_nothing() const {
+    return p_.route == RouteKind::engine && !p_.method.mechanism->writes_file;
+  }
+
+  // Until the device has every byte: outside the application's clock.
+  void drain() {
+    const double begin_s = now_s();
+    Result<void> mine;
+    if (p_.op == Op::write && acts_for_file()) mine = push(path_);
+    if (!mine) record_.failure = Failure{"drain", mine.error()};
+    record_.actual_s = now_s() - loop_->zero_s();
+    loop_->phases().drain_s = now_s() - begin_s;
+    if (p_.op == Op::read) record_.actual_s = loop_->application_s();
+    if (writes_nothing()) record_.actual_s = 0;
+  }
+
+  static Result<void> push(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return os_error("open", path, errno);
+    const int failed = ::fsync(fd) == 0 ? 0 : errno;
+    ::close(fd);
+    if (failed != 0) return os_error("fsync", path, failed);
+    return {};
+  }
+
+  // Copies what the loop saw; true when every worker came to the end without an error.
+  bool finish_clock() {
+    if (loop_) {
+      record_.application_s = loop_->application_s();
+      record_.done_s = loop_->done_s();
+      record_.phases = loop_->phases();
+      record_.bytes = loop_->bytes();
+      record_.calls = loop_->calls();
+      if (p_.bin_s > 0) merge_series();
+    }
+    Result<void> mine;
+    if (record_.failure) mine = tl::unexpected(record_.failure->error);
+    return bool(comm::agree(team_, std::move(mine)));
+  }
+
+  // Collective. Sums of all workers' bins, and of all nodes' readings at the ends of bins.
+  void merge_series() {
+    int64_t most[] = {ns(std::max(record_.actual_s, record_.application_s)),
+                      sampler_ ? int64_t(sampler_->source().measures()) : 0};
+    (void)team_.all_max(most);
+    const auto bins = int64_t(std::ceil(double(most[0]) * 1e-9 / p_.bin_s));
+    std::vector<int64_t> sums = loop_->bins().values(bins);
+    sums.resize(size_t(2 * bins + 3));
+    if (sampler_) add_readings(std::span(sums).subspan(size_t(bins)));
+    (void)team_.all_sum(sums);
+    if (team_.rank() == 0) make_series(sums, bins);
+  }
+
+  // Per bin, then the last reading of all, how many there are, and what they cost in ns.
+  void add_readings(std::span<int64_t> into) const {
+    const auto readings = sampler_->readings(loop_->zero_s());
+    const auto bins = int64_t(into.size()) - 3;
+    const bool grows = sampler_->source().measures() == Measures::written;
+    const double before = grows ? at(readings, 0) : 0;
+    for (int64_t i = 0; i < bins; ++i)
+      into[size_t(i)] = std::llround(at(readings, double(i + 1) * p_.bin_s) - before);
+    into[size_t(bins)] = readings.empty() ? 0 : readings.back().bytes;
+    into[size_t(bins) + 1] = int64_t(readings.size());
+    into[size_t(bins) + 2] = ns(sampler_->busy_s());
+  }
+
+  void make_series(const std::vector<int64_t>& sums, int64_t bins) {
+    const auto application = std::span(sums).first(size_t(bins));
+    const auto readings = std::span(sums).subspan(size_t(bins), size_t(bins));
+    const Measures measures = sampler_->source().measures();
+    Series s;
+    s.bin_s = p_.bin_s;
+    s.application_bytes.assign(application.begin(), application.end());
+    s.source = sampler_->source().name();
+    s.why = sampler_->failed().empty() ? sampler_why_ : sampler_->failed();
+    s.readings = sums[size_t(2 * bins) + 1];
+    s.busy_s = double(sums[size_t(2 * bins) + 2]) * 1e-9;
+    const bool drained = record_.actual_s > 0 && p_.op == Op::write && sampler_->failed().empty();
+    int64_t total = 0;
+    for (const int64_t n : application) total += n;
+    if (drained && measures == Measures::unwritten) {
+      s.actual_bytes = reached_device(application, readings);
+      s.left_bytes = sums[size_t(2 * bins)];
+    } else if (drained && measures == Measures::written) {
+      s.actual_bytes = counted_by_device(readings, total);
+    }
+    series_ = std::move(s);
+  }
+
+  // --- After the clock ---
+
+  void check() {
+    if (p_.verify == Verify::none) {
+      verify_why_ = "--verify none";
+    } else if (writes_nothing()) {
+      verify_why_ = "mechanism " + std::string(p_.method.mechanism->name) + " writes no file";
+    } else {
+      Result<void> done = p_.op == Op::read ? check_memory() : check_file();
+      if (!done) record_.failure = Failure{"verify", done.error()};
+    }
+  }
+
+  Result<void> check_memory() {
+    Check check;
+    for (int64_t i = 0; i < p_.iterations; ++i) {
+      int64_t first = 0;
+      const int64_t wrong = memory_->wrong_bytes(i, first);
+      Check one{.bytes = part_.bytes_per_iteration, .wrong_bytes = wrong};
+      if (wrong > 0) {
+        one.first_wrong = view_.offset_of(i * part_.bytes_per_iteration + first);
+        one.first_worker = team_.rank();
+      }
+      check.add(one);
+    }
+    record_.check = check;
+    record_.check_file = path_;
+    return {};
+  }
+
+  // Every worker checks a slice of its file, not the one that it wrote where it can be helped.
+  Result<void> check_file() {
+    auto expected = Expected::make(p_.pattern, amount_, p_.memory.shift());
+    if (!expected) return tl::unexpected(expected.error());
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return os_error("open", path_, errno);
+    const int64_t workers = file_team_->size(), slice = (file_team_->rank() + 1) % workers;
+    const int64_t share = divide_up(expected->file_bytes(), workers);
+    const Extent mine{std::min(expected->file_bytes(), slice * share),
+                      std::min(expected->file_bytes(), (slice + 1) * share)};
+    auto check = expected->check(fd, path_, mine);
+    struct stat now {};
+    if (check && file_team_->rank() == 0 && ::fstat(fd, &now) == 0 &&
+        now.st_size > expected->file_bytes())
+      check->add({.wrong_bytes = now.st_size - expected->file_bytes(),
+                  .first_wrong = expected->file_bytes()});
+    ::close(fd);
+    if (!check) return tl::unexpected(check.error());
+    record_.check = *check;
+    record_.check_file = path_;
+    return {};
+  }
+
+  // --- Output ---
+
+  // Wrong usage that shows only with the number of workers: the worker that knows why says it.
+  int say(const Error& agreed) {
+    record_.failure = Failure{"set up", agreed};
+    auto records = gather_records(team_, record_);
+    if (!records || team_.rank() != 0) return kWrongUsage;
+    std::string text = agreed.message();
+    for (const Record& r : *records)
+      if (r.failure && r.failure->error.detail.find("another ") == std::string::npos)
+        text = r.failure->error.message();
+    std::fprintf(stderr, "%s: %s\n", program_.name.c_str(), text.c_str());
+    return kWrongUsage;
+  }
+
+  int print() {
+    auto records = gather_records(team_, record_);
+    int64_t code[] = {kFailed};
+    if (records && team_.rank() == 0) {
+      const Json line =
+          line_of(program_, p_, place_, team_.nodes(), *records, series_, verify_why_);
+      std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+      std::fflush(stdout);
+      const Json& v = line["verified"];
+      const bool wrong = !v.is_null() && v["wrong_bytes"] != 0;
+      code[0] = !line["error"].is_null() || wrong ? kFailed : kMeasured;
+    }
+    if (team_.rank() != 0) code[0] = kMeasured;
+    return team_.all_max(code) ? int(code[0]) : kFailed;
+  }
+
+  const Program& program_;
+  const Parameters& p_;
+  comm::Comm& team_;
+  Place place_;
+  comm::NodeComm node_;
+  std::unique_ptr<comm::Comm> alone_;
+  comm::Comm* file_team_ = nullptr;
+  std::shared_ptr<comm::NodeLock> lock_;
+  std::string path_, sampler_why_, verify_why_;
+  std::vector<std::string> files_of_node_;
+  Amount amount_;
+  Part part_;
+  layout::FileView view_;
+  std::optional<Memory> memory_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Route> route_;
+  std::optional<Loop> loop_;
+  ErrorClass agreed_ = ErrorClass::none;
+  std::optional<Series> series_;
+  Record record_;
+};
+
+}  // namespace
+
+int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
+               const Place& place) {
+  return Run(program, parameters, team, place).run();
+}
+
+}  // namespace penstock::measure
