@@ -90,7 +90,9 @@ void bind_io(nb::module_& m) {
           "Empty when usable on this machine, else the reason.");
   nb::class_<SyncPolicy>(m, "SyncPolicy", "The descriptor of a sync policy.")
       .def_ro("name", &SyncPolicy::name)
-      .def_ro("summary", &SyncPolicy::summary);
+      .def_ro("summary", &SyncPolicy::summary)
+      .def_ro("takes_bytes", &SyncPolicy::takes_bytes, "Spelled NAME=BYTES in a method.")
+      .def_ro("takes_turns", &SyncPolicy::takes_turns, "One writer of a node at a time.");
   m.def(
       "mechanisms", [] { return references(io::mechanisms()); },
       nb::sig("def mechanisms() -> list[Mechanism]"), "Every mechanism, in the order of its list.");
@@ -117,6 +119,7 @@ void bind_method(nb::module_& m) {
           "Collective buffer of one writer; 0: the default.")
       .def_prop_ro("mechanism", [](const Method& x) { return x.mechanism->name; })
       .def_prop_ro("sync", [](const Method& x) { return x.sync->name; })
+      .def_ro("sync_bytes", &Method::sync_bytes, "Of a sync that takes them, else 0.")
       .def("__str__", [](const Method& x) { return engine::to_string(x); })
       .def("__repr__", [](const Method& x) { return "<Method " + engine::to_string(x) + ">"; });
   m.def(

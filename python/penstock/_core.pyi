@@ -362,6 +362,14 @@ class SyncPolicy:
     @property
     def summary(self) -> str: ...
 
+    @property
+    def takes_bytes(self) -> bool:
+        """Spelled NAME=BYTES in a method."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """One writer of a node at a time."""
+
 def mechanisms() -> list[Mechanism]:
     """Every mechanism, in the order of its list."""
 
@@ -388,6 +396,10 @@ class Method:
 
     @property
     def sync(self) -> str: ...
+
+    @property
+    def sync_bytes(self) -> int:
+        """Of a sync that takes them, else 0."""
 
     def __str__(self) -> str: ...
 

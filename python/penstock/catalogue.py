@@ -12,12 +12,21 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """One variant of a choice. ``unavailable`` is empty, or says why it cannot be used here."""
+    """One variant of a choice.
+
+    ``unavailable`` is empty, or says why it cannot be used here. ``spelling`` is how a method names
+    it: its name, with ``=BYTES`` where it needs them.
+    """
 
     name: str
     summary: str
     unavailable: str = ""
     properties: dict[str, str] = field(default_factory=dict)
+    spelling: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.spelling:
+            object.__setattr__(self, "spelling", self.name)
 
 
 @dataclass(frozen=True)
@@ -53,9 +62,7 @@ _PLANNED = {
     "uring": "asynchronous writes by io_uring",
     "linux_aio": "asynchronous writes by the kernel's older interface",
     "posix_aio": "asynchronous writes by the C library's threads",
-    "every": "after every so many bytes",
     "stream": "write-back is started, not waited for",
-    "coordinated": "writers take turns",
     "background": "by a thread of its own",
     "pulse": "at most so many bytes are dirty",
 }
@@ -90,7 +97,7 @@ def as_markdown() -> str:
         for i, entry in enumerate(family.entries):
             choice = f"**{family.name}**: {family.decides}" if i == 0 else ""
             available = entry.unavailable.replace("|", "\\|") or "yes"
-            lines.append(f"| {choice} | `{entry.name}` | {entry.summary} | {available} |")
+            lines.append(f"| {choice} | `{entry.spelling}` | {entry.summary} | {available} |")
     return "\n".join(lines) + "\n"
 
 
@@ -123,7 +130,10 @@ def _mechanisms() -> tuple[Entry, ...]:
 
 
 def _syncs() -> tuple[Entry, ...]:
-    return tuple(Entry(s.name, s.summary) for s in _core.sync_policies())
+    return tuple(
+        Entry(s.name, s.summary, spelling=f"{s.name}=BYTES" if s.takes_bytes else "")
+        for s in _core.sync_policies()
+    )
 
 
 def _words(words: dict[str, str]) -> tuple[Entry, ...]:

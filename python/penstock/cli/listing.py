@@ -46,7 +46,7 @@ def _print_table() -> None:
     table.add_column("what it does")
     for family in catalogue.families():
         for i, entry in enumerate(family.entries):
-            name = f"[green]{entry.name}[/]" if not entry.unavailable else f"[dim]{entry.name}[/]"
+            name = f"[{'dim' if entry.unavailable else 'green'}]{escape(entry.spelling)}[/]"
             what = escape(entry.summary)
             if entry.unavailable == catalogue.NOT_YET:
                 what += f" [dim]({entry.unavailable})[/]"

@@ -169,12 +169,14 @@ def test_env_without_any_mpi_asks_for_it(cli: Cli, tmp_path: Path) -> None:
 def test_list_names_every_family_in_all_forms(cli: Cli) -> None:
     told = json.loads(cli("list", "--json").stdout)
     names = {f["name"]: [e["name"] for e in f["entries"]] for f in told["families"]}
+    spelled = [e["spelling"] for f in told["families"] for e in f["entries"]]
     assert set(names) == {"algorithm", "exchange", "mechanism", "sync", "return"}
     assert {"individual", "two_phase"} <= set(names["algorithm"])
     text, markdown = cli("list").stdout, cli("list", "--markdown").stdout
-    for name in (n for family in names.values() for n in family):
-        assert name in text
-        assert f"`{name}`" in markdown
+    assert {"individual", "every=BYTES", "coordinated=BYTES"} <= set(spelled)
+    for spelling in spelled:
+        assert spelling in text
+        assert f"`{spelling}`" in markdown
 
 
 def test_what_is_not_available_is_listed_with_its_reason(cli: Cli) -> None:
@@ -192,6 +194,11 @@ def test_what_is_listed_as_available_is_what_the_parser_takes(cli: Cli) -> None:
     for name, entry in algorithms.items():
         done = cli("run", "--method", name, "--dry-run", "--", "true")
         assert (done.returncode == 0) is (entry["unavailable"] == ""), name
+    syncs = next(f for f in told["families"] if f["name"] == "sync")
+    for entry in syncs["entries"]:
+        method = "auto + messages + pwrite + " + entry["spelling"].replace("BYTES", "4MiB")
+        done = cli("run", "--method", method, "--dry-run", "--", "true")
+        assert (done.returncode == 0) is (entry["unavailable"] == ""), method
 
 
 def test_explain_tells_and_draws(cli: Cli, tmp_path: Path) -> None:
