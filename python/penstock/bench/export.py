@@ -97,7 +97,10 @@ def _column(name: str, values: Sequence[Any]) -> pl.Series:
 def _kind(values: Sequence[Any]) -> pl.DataType | None:
     present = [v for v in values if v is not None]
     if present and all(isinstance(v, list) for v in present):
-        inner = _number([x for v in present for x in v])
+        inside = [x for v in present for x in v]
+        if all(isinstance(x, str) for x in inside):
+            return pl.List(pl.String())
+        inner = _number(inside)
         return pl.List(inner) if inner is not None else None
     if all(isinstance(v, str) for v in present):
         return pl.String()

@@ -39,7 +39,7 @@ def test_a_row_holds_what_a_sample_holds(results: Results) -> None:
     assert rows[1]["application.bytes_per_s"] == 1e9
     assert rows[1]["actual.source"] == "cachestat"
     assert rows[1]["series.application_bytes"] == [1, 2, 3]
-    assert rows[1]["command"] == '["true"]'
+    assert rows[1]["command"] == ["true"]
     assert (rows[3]["failed"], rows[3]["bytes"]) == ("no space", None)
     assert {r["provenance.file_system.type"] for r in rows} == {"ext4"}
     assert {r["provenance.host"] for r in rows} == {"here"}
@@ -63,6 +63,7 @@ def test_csv_comes_back_with_series_as_json(results: Results, tmp_path: Path) ->
     back, table = pl.read_csv(path), frame(results)
     assert back.columns == table.columns
     assert json.loads(back["series.application_bytes"][1]) == [1, 2, 3]
+    assert json.loads(back["command"][1]) == ["true"]
     for name in ("application.bytes_per_s", "variant", "block", "failed", "canary"):
         assert back[name].to_list() == table[name].to_list()
 
