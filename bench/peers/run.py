@@ -52,6 +52,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--out", type=Path, default=ROOT / "build" / "bench-peers", help="where results go")
     add("--dir", type=Path, help="where the data goes, a directory to be made [OUT/scratch]")
     add("--build", type=Path, action="append", help="where programs are, repeatable")
+    add("--spec", type=Path, default=HERE, help="where cells.toml, peers.toml and best.toml are")
     add("--cells", help="only these cells, by name, separated by commas")
     add("--family", action="append", help="only this family, repeatable")
     add("--full", type=int, nargs="?", const=0, help="N cells of the rest of the product as well")
@@ -61,7 +62,6 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--list", action="store_true", help="the cells and who takes part")
     add("--dry-run", action="store_true", help="what would run, and how long")
     add("--search", action="store_true", help="search the grids and write best.toml")
-    add("--best", type=Path, default=HERE / "best.toml", help="what --search writes")
     add("--table", type=Path, metavar="RESULTS", help="measure nothing: the tables of a run")
     add("--page", type=Path, help="with --table: the Markdown page to write")
     add("--raw", type=Path, help="with --table: where compact raw samples go, beside the page")
@@ -178,7 +178,7 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
     _among("--family", families, specification.families)
     seed = specification.cells.design.seed if args.seed is None else args.seed
     console = Console(stderr=True)
-    found: list[spec.Best] = []
+    best = args.spec / "best.toml"
     for family in families:  # one after the other, so that what is found is kept
         folder = args.out / "search" / family.replace(" ", "-")
         try:
@@ -191,9 +191,8 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
             return STOPPED
         for why in missing:
             console.print(f"missing: {why}", **_PLAIN)
-        found += some
-        known = spec.read(args.best, spec.Bests) if args.best.exists() else spec.Bests()
-        args.best.write_text(search.as_toml(search.merged(known, some)), encoding="utf-8")
+        known = search.merged(spec.read(best, spec.Bests), some)
+        best.write_text(search.as_toml(known), encoding="utf-8")
         for one in some:
             setting = ", ".join(f"{k}={v}" for k, v in one.setting.items()) or "default"
             print(f"{family}, {one.ranks} ranks, {one.access}, {one.library}: {setting}", end="")
@@ -241,7 +240,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command line."""
     args = arguments(words)
     try:
-        specification = spec.load()
+        specification = spec.load(args.spec)
         if args.table:
             return conclude(args, specification, args.table)
         if args.search:

@@ -252,7 +252,8 @@ def _check(spec: Specification) -> None:
             _known(f"cells.toml: beside of {name}", one, peers.instead)
     for library in peers.library.values():
         _known(f"peers.toml: grid of {library.title}", library.grid, peers.grid)
-    for other in (peers.penstock, peers.ceiling, *peers.instead.values()):
+    others: list[Ours | Beside] = [peers.penstock, peers.ceiling, *peers.instead.values()]
+    for other in others:
         for where in other.on.values():
             _known(f"peers.toml: on of {other.title}", where, peers.library)
     names = [cell.name for cell in spec.cells.cell]
