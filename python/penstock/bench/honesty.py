@@ -122,11 +122,20 @@ def recorded(path: Path) -> list[Recorded]:
     return [Recorded(r["recorded"], np.asarray(r["rates"], dtype=np.float64)) for r in lines]
 
 
-def take(stream: Stream, ratio: float, draws: Draws, stopping: Stopping) -> tuple[Floats, Floats]:
-    """Samples of A, and of B that is ``ratio`` times as fast, until the rule stops both."""
-    blocks = stream(draws, 2 * stopping.maximum).reshape(-1, 2)
-    swapped = draws.random(len(blocks)) < 0.5
-    blocks[swapped] = blocks[swapped, ::-1]
+def take(
+    stream: Stream, ratio: float, draws: Draws, stopping: Stopping, *, interleaved: bool = True
+) -> tuple[Floats, Floats]:
+    """Samples of A, and of B that is ``ratio`` times as fast, until the rule stops both.
+
+    Not interleaved, all of B's are taken after all of A's, as two sessions would.
+    """
+    taken = stream(draws, 2 * stopping.maximum)
+    if interleaved:
+        blocks = taken.reshape(-1, 2)
+        swapped = draws.random(len(blocks)) < 0.5
+        blocks[swapped] = blocks[swapped, ::-1]
+    else:
+        blocks = taken.reshape(2, -1).T
     a, b = blocks[:, 0], ratio * blocks[:, 1]
     n = stopping.minimum
     while n < stopping.maximum and "go on" in (stopping.decide(a[:n]), stopping.decide(b[:n])):
@@ -149,14 +158,14 @@ class Tally:
 
 
 def tally(
-    stream: Stream, ratio: float, trials: int, seed: int, stopping: Stopping | None = None
+    stream: Stream, ratio: float, trials: int, seed: int, *, interleaved: bool = True
 ) -> Tally:
     """Compare ``trials`` times A with a B that is ``ratio`` times as fast."""
     verdicts: Counter[Verdict] = Counter()
     counts = []
     for trial in range(trials):
         draws = np.random.default_rng([seed, trial])
-        a, b = take(stream, ratio, draws, stopping or Stopping())
+        a, b = take(stream, ratio, draws, Stopping(), interleaved=interleaved)
         verdicts[compare(a, b, seed=trial).verdict] += 1
         counts.append(a.size)
     return Tally(ratio, trials, verdicts, float(np.median(counts)))
@@ -170,16 +179,22 @@ def _streams(recordings: list[Recorded]) -> Iterator[tuple[str, float, Stream]]:
         yield f"recorded: {r.name}, scaled", CV, r.scaled(CV).stream
 
 
+def _row(name: str, cv: float, stream: Stream, trials: int, seed: int, **how: bool) -> str:
+    equal = tally(stream, 1.0, trials, seed, **how)
+    slowed = tally(stream, SLOWDOWN, trials, seed + 1, **how)
+    said = (equal.share(v) for v in ("faster", "slower", "same", "unclear"))
+    found = slowed.share("slower")
+    cells = [f"{100 * s:.1f} %" for s in (*said, found, 1 - found)]
+    return f"| {name} | {100 * cv:.0f} % | {' | '.join(cells)} | {slowed.median_n:.0f} |"
+
+
 def _noises(recordings: list[Recorded], trials: int, seed: int) -> Iterator[str]:
     yield "| noise | CV | A/A: faster | slower | same | unclear | 10 % slower: found | missed | n |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for name, cv, stream in _streams(recordings):
-        equal = tally(stream, 1.0, trials, seed)
-        slowed = tally(stream, SLOWDOWN, trials, seed + 1)
-        said = (equal.share(v) for v in ("faster", "slower", "same", "unclear"))
-        found = slowed.share("slower")
-        cells = [f"{100 * s:.1f} %" for s in (*said, found, 1 - found)]
-        yield f"| {name} | {100 * cv:.0f} % | {' | '.join(cells)} | {slowed.median_n:.0f} |"
+        yield _row(name, cv, stream, trials, seed)
+    for name in ("drifting", "autocorrelated"):
+        yield _row(f"{name}, not interleaved", CV, SYNTHETIC[name], trials, seed, interleaved=False)
 
 
 def _truths(trials: int, seed: int) -> Iterator[str]:

@@ -45,6 +45,11 @@ def test_same_is_not_said_of_what_differs_by_more_than_the_margin() -> None:
     assert tally(calm, 0.95, 50, seed=13).share("same") == 0.0
 
 
+def test_only_interleaving_makes_drift_harmless() -> None:
+    apart = tally(SYNTHETIC["drifting"], 1.0, 50, seed=14, interleaved=False)
+    assert apart.share("slower") > 0.5
+
+
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_the_noises_are_of_10_percent(name: str) -> None:
     samples = SYNTHETIC[name](np.random.default_rng(1), 20_000)
