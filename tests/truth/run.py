@@ -23,14 +23,21 @@ METHODS = [
     "two_phase(writers=2, cycle=4KiB)",
     "two_phase(writers=3, cycle=64KiB)",
 ]
+# Syncs between writes: what a failed one may have lost is not counted, though it may be there.
+SYNCING_METHODS = [
+    "individual + none + pwrite + every=64KiB",
+    "two_phase(writers=1, cycle=64KiB) + messages + pwrite + coordinated=128KiB",
+]
 RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
 
 
-def problems_of(evidence: Evidence, fault: Fault, collective: bool) -> list[str]:
+def problems_of(
+    evidence: Evidence, fault: Fault, collective: bool, *, longest: bool = True
+) -> list[str]:
     if evidence.hung:
         return [f"hangs; told so far: {evidence.text()}"]
     problems = [] if evidence.complete else [f"a rank did not end: {evidence.text()}"]
-    problems += evidence.untrue_counts(longest=True)
+    problems += evidence.untrue_counts(longest=longest)
     if collective:
         problems += evidence.disagreements()
     if evidence.strangers:
@@ -51,7 +58,10 @@ def run_case(
     except NotPossibleError as reason:
         suite.skip(case, str(reason))
         return
-    problems = problems_of(evidence, fault, mode == "collective")
+    syncs = method in SYNCING_METHODS
+    problems = problems_of(evidence, fault, mode == "collective", longest=not syncs)
+    if syncs and fault.expected is not None and fault.expected not in evidence.write_classes():
+        problems.append(f"write: nobody was told {fault.expected}")
     if outcome.logs and any(log["totals"]["passthrough_bytes"] for log in outcome.logs):
         problems.append("bytes were passed through")
     if not outcome.logs:
@@ -69,6 +79,16 @@ def cases(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
                 # What was there would fill a small disk by itself.
                 if method == METHODS[2] and not fault.disk_bytes:
                     yield fault, mode, method, True
+    yield from syncing_cases(only)
+
+
+def syncing_cases(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
+    """A sync between writes that fails is told by the write, by sync and by close."""
+    for fault in FAULTS:
+        for method in SYNCING_METHODS:
+            wanted = fault.step == "sync" or fault.expected is None
+            if wanted and only in f"{fault.name} collective {method}":
+                yield fault, "collective", method, False
 
 
 def main() -> int:
