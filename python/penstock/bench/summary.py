@@ -16,6 +16,7 @@ from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, RateKind, Sample
 from penstock.bench.statistics import MARGIN, Stopping, Verdict
 from penstock.bench.store import Results
+from penstock.errors import ArgumentError
 
 SCHEMA = "penstock.summary/1"
 
@@ -144,7 +145,15 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
         Which rate ranks and must have converged; by default the one that the session was for.
     margin : float
         What difference does not matter.
+
+    Raises
+    ------
+    ArgumentError
+        If the results are those of a session that had not begun.
     """
+    if not results.headers:
+        names = ", ".join(map(str, results.paths))
+        raise ArgumentError(f"{names} holds no results: penstock bench was stopped at its start")
     header = results.headers[0]
     planned: RateKind = "actual" if header.plan.get("rate") == "actual" else "application"
     chosen: RateKind = rate or planned

@@ -95,7 +95,7 @@ def test_without_canaries_nothing_is_said_of_them() -> None:
 def test_drift_is_named_with_what_it_moved(draws: np.random.Generator) -> None:
     falling = [r * (1 - 0.01 * i) for i, r in enumerate(rates(draws))]
     found = [f for f in noise.find(session({"a": falling})) if f.name == "drift"]
-    assert "moved to 69 %" in found[0].evidence
+    assert "ran at 76 % of the rate of the first third" in found[0].evidence
     assert found[0].cell is None
     assert "interleaved" in found[0].remedy
 

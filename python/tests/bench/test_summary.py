@@ -14,6 +14,7 @@ from penstock.bench.doubts import Doubt, free_run_bytes
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import load
 from penstock.bench.summary import Summary, summarise
+from penstock.errors import ArgumentError
 
 
 def noisy(level: float, n: int = 20, cv: float = 0.01, seed: int = 1) -> list[float]:
@@ -180,6 +181,12 @@ def test_outliers_name_their_blocks(tmp_path: Path) -> None:
     assert application is not None
     assert application.outlier_blocks == [16]
     assert [f.name for f in s.findings] == ["outliers"]
+
+
+def test_a_session_that_had_not_begun_is_said(tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").touch()
+    with pytest.raises(ArgumentError, match="stopped at its start"):
+        summarise(load(tmp_path))
 
 
 def test_a_summary_is_json_and_comes_back(tmp_path: Path) -> None:
