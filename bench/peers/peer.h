@@ -87,7 +87,8 @@ void peer_fail(struct Peer* peer, const char* where, const char* error_class, co
                ...) __attribute__((format(printf, 4, 5)));
 /* Not collective. Keeps an MPI error with its class's name; true when `code` is a success. */
 bool peer_ok_mpi(struct Peer* peer, const char* where, int code);
-/* True on every rank when any has failed. */
+/* True on every rank when any has failed. A rank that failed while others stay inside a library
+ * waits for some seconds, prints the line alone and ends the job. */
 bool peer_any_failed(struct Peer* peer);
 
 /* Not collective. `wrong` of `bytes` read back differ, the first at `first` (text, or NULL). */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "peer.h"
 
@@ -152,16 +151,18 @@ static void write_file(const double* buffer) {
   peer_begin(&peer);
   open_writer(&w, &s);
   peer_lap(&peer, PEER_OPEN);
-  if (!peer_any_failed(&peer)) {
-    for (int64_t i = 0; i < peer.iters; ++i) write_step(&w, &s, buffer + i * PEER_SHIFT);
-    peer_lap(&peer, PEER_WRITE);
-    ok("close", adios2_close(w.engine));
-    peer_lap(&peer, PEER_CLOSE);
-    if (!strcmp(peer.end, "sync")) sync_files();
-    peer_lap(&peer, PEER_SYNC);
-  }
+  if (peer_any_failed(&peer)) return peer_end(&peer);
+  for (int64_t i = 0; i < peer.iters && !peer.error.failed; ++i)
+    write_step(&w, &s, buffer + i * PEER_SHIFT);
+  peer_lap(&peer, PEER_WRITE);
+  /* An engine that has thrown cannot be used again, nor closed while others write. */
+  if (peer_any_failed(&peer)) return peer_end(&peer);
+  ok("close", adios2_close(w.engine));
+  peer_lap(&peer, PEER_CLOSE);
+  if (!peer_any_failed(&peer) && !strcmp(peer.end, "sync")) sync_files();
+  peer_lap(&peer, PEER_SYNC);
   peer_end(&peer);
-  if (w.adios) adios2_finalize(w.adios);
+  ok("close", adios2_finalize(w.adios));
 }
 
 /* ---- reading back ---- */
@@ -220,19 +221,6 @@ static void verify(void) {
   adios2_finalize(adios);
 }
 
-/* ADIOS2 talks on stdout, which belongs to the line of JSON: its words go to stderr. */
-static int divert_stdout(void) {
-  const int kept = dup(STDOUT_FILENO);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  return kept;
-}
-
-static void restore_stdout(int kept) {
-  fflush(stdout);
-  dup2(kept, STDOUT_FILENO);
-  close(kept);
-}
-
 int main(int argc, char** argv) {
   const int code = peer_start(&peer, argc, argv, options, sizeof options / sizeof *options);
   if (code >= 0) return code;
@@ -247,10 +235,8 @@ int main(int argc, char** argv) {
                       8 * 2 * PARTICLE_VARIABLES, peer.bufsize);
   const struct Selection s = selection();
   double* buffer = peer_buffer(&peer, s.elements * s.variables);
-  const int kept = divert_stdout();
   if (!peer_any_failed(&peer)) write_file(buffer);
   if (!peer_any_failed(&peer) && !strcmp(peer.verify, "all")) verify();
-  restore_stdout(kept);
   free(buffer);
   return peer_finish(&peer);
 }
