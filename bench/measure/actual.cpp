@@ -4,9 +4,6 @@
 #include "actual.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -19,6 +16,7 @@
 #include <sstream>
 
 #include "base/clock.hpp"
+#include "helper_thread.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::measure {
@@ -229,11 +227,7 @@ Choice choose_source(const std::string& directory, const std::vector<std::string
 Sampler::Sampler(std::unique_ptr<Source> source, double period_s)
     : source_(std::move(source)), period_s_(period_s) {
   if (source_->measures() == Measures::nothing) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = helper_thread([this] { run(); });
 }
 
 Sampler::~Sampler() { stop(); }
@@ -251,12 +245,7 @@ void Sampler::take() {
 }
 
 void Sampler::run() {
-  // The launcher may have bound the rank, and with it this thread, to the core it works on.
-  cpu_set_t every;
-  CPU_ZERO(&every);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &every);
-  (void)sched_setaffinity(0, sizeof every, &every);  // the kernel keeps to what is allowed
-  constexpr double kLeastPauses = 99;                // 1 % of a core
+  constexpr double kLeastPauses = 99;  // 1 % of a core
   std::unique_lock lock(mutex_);
   for (double next_s = now_s(); !stopping_;) {
     lock.unlock();

@@ -68,9 +68,13 @@ int run_rank(const Program& program, const Parameters& p, int rank, int ranks) {
                    team.error().message().c_str());
     return kWrongUsage;
   }
+  std::vector<Pulse> pulses(team->size());
+  const Watchdog watchdog(pulses, p.patience_s, [&](const Hang& hang) {
+    give_up(program, p, Place{ranks, p.threads, rank, 0, nullptr}, hang);
+  });
   std::vector<int> codes(team->size(), kFailed);
   const auto work = [&](int thread) {
-    const Place place{ranks, p.threads, rank, thread};
+    const Place place{ranks, p.threads, rank, thread, &pulses[size_t(thread)]};
     codes[size_t(thread)] = run_worker(program, p, *(*team)[size_t(thread)], place);
   };
   std::vector<std::thread> others;

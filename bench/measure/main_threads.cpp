@@ -20,9 +20,17 @@ int main(int argc, char** argv) {
     return kWrongUsage;
   }
   const Parameters& p = request.parameters;
+  std::vector<Pulse> pulses(size_t(p.threads));
+  const Watchdog watchdog(pulses, p.patience_s, [&](const Hang& hang) {
+    give_up(program, p, {.ranks = 1, .threads = p.threads}, hang);
+  });
   std::vector<int> codes(size_t(p.threads), kFailed);
   penstock::comm::run_thread_team(p.threads, [&](penstock::comm::Comm& team) {
-    const Place place{.ranks = 1, .threads = p.threads, .rank = 0, .thread = team.rank()};
+    const Place place{.ranks = 1,
+                      .threads = p.threads,
+                      .rank = 0,
+                      .thread = team.rank(),
+                      .pulse = &pulses[size_t(team.rank())]};
     codes[size_t(team.rank())] = run_worker(program, p, team, place);
   });
   return codes.front();

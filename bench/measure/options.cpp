@@ -66,6 +66,8 @@ constexpr std::array kOptions = {
     Option{"each-call", "", Kind::flag, "", "", "",
            "begin, time and worker of every call in the output"},
     Option{"seed", "", Kind::count, "1", "", "", "of contents, irregular and particles"},
+    Option{"patience", "", Kind::seconds, "600", "s", "",
+           "a worker that is in one call for so long hangs: the sample fails; 0: wait for ever"},
     Option{
         "fill", "", Kind::choice, "", "", "once|each",
         "make the data before the clock, or in every iteration (default: each when comptime > 0)"},

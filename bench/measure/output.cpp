@@ -168,9 +168,7 @@ Json error_of(const std::vector<Record>& records) {
 }
 
 Json rate(double seconds, int64_t bytes) {
-  Json j{{"seconds", seconds}, {"bytes_per_s", Json()}};
-  if (seconds > 0) j["bytes_per_s"] = double(bytes) / seconds;
-  return j;
+  return {{"seconds", seconds}, {"bytes_per_s", seconds > 0 ? double(bytes) / seconds : 0.0}};
 }
 
 Json actual_of(const Parameters& p, const std::vector<Record>& records, int64_t bytes,

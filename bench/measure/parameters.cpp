@@ -350,6 +350,7 @@ class Reader {
     constexpr double kFinest = 1e-3;
     if (p_.bin_s > 0 && p_.bin_s < kFinest)
       return refuse("--bins must be 0 or at least 0.001 s, got " + t_.text("bins"));
+    if (auto ok = seconds("patience", p_.patience_s); !ok) return ok;
     p_.each_call = t_.flag("each-call");
     note("each-call", p_.each_call ? "true" : "false");
     return count("seed", t_.text("seed"), 0, INT64_MAX, p_.seed);

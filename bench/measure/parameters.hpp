@@ -61,6 +61,7 @@ struct Parameters {
   Verify verify = Verify::all;
   std::vector<std::pair<std::string, std::string>> hints;
   double bin_s = 0;
+  double patience_s = 0;  // 0: for ever
   bool each_call = false;
   uint64_t seed = 1;
   Fill fill = Fill::once;

@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "actual.hpp"
 #include "base/clock.hpp"
@@ -236,7 +239,7 @@ class Run {
     if (ready && !route) ready = tl::unexpected(route.error());
     if (!together("prepare", std::move(ready))) return;
     start_sampler();
-    loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s);
+    loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s, *place_.pulse);
     if (!together("barrier", team_.barrier())) return;
     agreed_ = loop_->run();
     if (const EngineReport* report = (*route)->engine_report(); report && file_team_->rank() == 0)
@@ -444,6 +447,27 @@ class Run {
 };
 
 }  // namespace
+
+void give_up(const Program& program, const Parameters& parameters, const Place& place,
+             const Hang& hang) {
+  using namespace std::chrono_literals;
+  if (place.rank != 0) {
+    std::this_thread::sleep_for(5s);
+    ::_exit(kFailed);
+  }
+  char text[160];
+  std::snprintf(text, sizeof text, "not back after %.1f s%s: given up (--patience)", hang.seconds,
+                std::strcmp(hang.where, "barrier") == 0
+                    ? ": another worker does not come back from its call"
+                    : "");
+  std::vector<Record> records(size_t(place.ranks * place.threads));
+  records[size_t(hang.thread)].failure =
+      Failure{hang.where, Error{ErrorClass::communication, 0, hang.where, text}};
+  const Json line = line_of(program, parameters, place, 0, records, std::nullopt, "given up");
+  std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
+  ::_exit(kFailed);
+}
 
 int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
                const Place& place) {

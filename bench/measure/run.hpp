@@ -6,6 +6,7 @@
 #include "comm/comm.hpp"
 #include "parameters.hpp"
 #include "route.hpp"
+#include "watchdog.hpp"
 
 namespace penstock::measure {
 
@@ -19,6 +20,7 @@ struct Program {
 
 struct Place {  // of a worker
   int ranks = 1, threads = 1, rank = 0, thread = 0;
+  Pulse* pulse = nullptr;
 };
 
 enum ExitCode { kMeasured = 0, kFailed = 1, kWrongUsage = 2 };
@@ -26,5 +28,10 @@ enum ExitCode { kMeasured = 0, kFailed = 1, kWrongUsage = 2 };
 // Collective over all workers. The same exit code on all; worker 0 has printed.
 int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
                const Place& place);
+
+// What a process does whose worker hangs: the one with worker 0 prints a line that says so, the
+// others wait for that a moment. Then it ends, and the launcher ends the rest.
+[[noreturn]] void give_up(const Program& program, const Parameters& parameters, const Place& place,
+                          const Hang& hang);
 
 }  // namespace penstock::measure

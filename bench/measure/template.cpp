@@ -8,8 +8,14 @@
 
 namespace penstock::measure {
 
-Loop::Loop(comm::Comm& team, Route& route, const Memory& memory, const Plan& plan, double bin_s)
-    : team_(team), route_(route), memory_(memory), plan_(plan), bins_(bin_s > 0 ? bin_s : 1.0) {
+Loop::Loop(comm::Comm& team, Route& route, const Memory& memory, const Plan& plan, double bin_s,
+           Pulse& pulse)
+    : team_(team),
+      route_(route),
+      memory_(memory),
+      plan_(plan),
+      pulse_(pulse),
+      bins_(bin_s > 0 ? bin_s : 1.0) {
   calls_.reserve(size_t(plan.iterations));  // no allocation inside the loop
 }
 
@@ -20,12 +26,17 @@ void Loop::fail(const char* where, Error error) {
 template <class Do>
 void Loop::phase(const char* where, double& sum_s, Do work) {
   const Stopwatch watch(sum_s);
+  pulse_.enter(where);
   if (Result<void> done = work(); !done) fail(where, done.error());
+  pulse_.leave();
 }
 
 ErrorClass Loop::agree() {
   int64_t worst[] = {failure_ ? int64_t(failure_->error.error_class) : 0};
-  if (auto met = team_.all_max(worst); !met) {
+  pulse_.enter("barrier");
+  const auto met = team_.all_max(worst);
+  pulse_.leave();
+  if (!met) {
     fail("barrier", met.error());
     return met.error().error_class;
   }
@@ -42,11 +53,14 @@ void Loop::compute(int64_t iteration) {
 
 void Loop::call(int64_t iteration) {
   const Piece piece{iteration * plan_.bytes_per_iteration, memory_.window(iteration)};
+  const char* where = plan_.op == Op::write ? "write" : "read";
   const double begin_s = now_s();
+  pulse_.enter(where, begin_s);
   Result<void> done;
   if (measuring_) done = plan_.op == Op::write ? route_.write(piece) : route_.read(piece);
+  pulse_.leave();
   const double end_s = now_s();
-  if (!done) fail(plan_.op == Op::write ? "write" : "read", done.error());
+  if (!done) fail(where, done.error());
   const Call taken{begin_s - zero_s_, end_s - begin_s};
   phases_.write_s += taken.seconds;
   calls_.push_back(taken);
@@ -93,7 +107,7 @@ ErrorClass Loop::run() {
 }
 
 double Loop::overhead_s() {
-  Loop empty(team_, route_, memory_, plan_, 1.0);
+  Loop empty(team_, route_, memory_, plan_, 1.0, pulse_);
   empty.measuring_ = false;
   empty.plan_.compute_s = 0;
   empty.plan_.fill = Fill::once;

@@ -12,6 +12,7 @@
 #include "parameters.hpp"
 #include "route.hpp"
 #include "series.hpp"
+#include "watchdog.hpp"
 
 namespace penstock::measure {
 
@@ -38,7 +39,8 @@ struct Plan {  // what one worker does
 
 class Loop {
  public:
-  Loop(comm::Comm& team, Route& route, const Memory& memory, const Plan& plan, double bin_s);
+  Loop(comm::Comm& team, Route& route, const Memory& memory, const Plan& plan, double bin_s,
+       Pulse& pulse);
 
   // Collective over all workers, who have just left a barrier; the same ErrorClass on all.
   ErrorClass run();
@@ -71,6 +73,7 @@ class Loop {
   Route& route_;
   const Memory& memory_;
   Plan plan_;
+  Pulse& pulse_;
   double zero_s_ = 0, application_s_ = 0, done_s_ = 0;
   int64_t bytes_ = 0;
   bool measuring_ = true;
