@@ -176,6 +176,11 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
     """Search the grids."""
     families = args.family or specification.families
     _among("--family", families, specification.families)
+    if args.dry_run:
+        number = search.samples_of(specification, families)
+        print(f"at most {number} samples: about {duration_text(number * USUAL_S)}", end="")
+        print(f" at {USUAL_S} s a sample")
+        return DONE
     seed = specification.cells.design.seed if args.seed is None else args.seed
     console = Console(stderr=True)
     best = args.spec / "best.toml"

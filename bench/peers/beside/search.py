@@ -1,7 +1,7 @@
 """The best setting of every library in every family, by successive halving on the committed grid.
 
 All settings of a library in two interleaved rounds (the session's warm-up round is one of them:
-each sample warms its own memory); then the best two and the default in four more. What is best
+each sample warms its own memory); then the best two and the default in three more. What is best
 then, and more than the margin better than the default, is stored; else the default is.
 """
 
@@ -20,7 +20,7 @@ from penstock.bench.session import Measurement, Observer, Session
 from penstock.bench.statistics import MARGIN, Stopping
 from penstock.bench.store import Store
 
-SCREENING, FINAL = 1, 3  # blocks after the first, which counts here
+SCREENING, FINAL = 1, 2  # blocks after the first, which counts here
 FINALISTS = 2
 
 _HEAD = """\
@@ -87,11 +87,23 @@ def run(
     samples = screening.take([(c, list(c.settings)) for c in wanted], missing)
     finalists = [(c, chosen) for c in wanted if (chosen := _finalists(c, samples))]
     final = _Stage(spec, site, folder / "final.jsonl", seed, FINAL, observer)
-    last = final.take(finalists, missing)
-    found = [
-        b for c, names in finalists if (b := _best(spec, c, names, last, final.machine)) is not None
+    last = final.take([(c, names) for c, names in finalists if len(names) > 1], missing)
+    decided = [
+        _best(spec, c, names, last if len(names) > 1 else samples, screening.machine)
+        for c, names in finalists
     ]
-    return found, list(missing)
+    return [best for best in decided if best is not None], list(missing)
+
+
+def samples_of(spec: Specification, families: Sequence[str]) -> int:
+    """How many samples a search takes at most, canaries included."""
+    wanted = contests(spec, families)
+    stages = 0
+    for family in dict.fromkeys(spec.family(c.cell) for c in wanted):
+        own = [c for c in wanted if spec.family(c.cell) == family]
+        stages += sum(len(c.settings) for c in own) * (SCREENING + 1) + SCREENING
+        stages += len(own) * (FINALISTS + 1) * (FINAL + 1) + FINAL
+    return stages
 
 
 @dataclass
@@ -148,9 +160,11 @@ def _rates(contest: Contest, name: str, samples: Sequence[Sample]) -> list[float
 
 
 def _finalists(contest: Contest, samples: Sequence[Sample]) -> list[str]:
-    """The default, and the best others by their better sample: noise only ever slows."""
+    """The default, and the best of those that may be better: by their better sample, since noise
+    only ever slows."""
     rated = {n: max(r) for n in contest.settings if (r := _rates(contest, n, samples))}
-    others = sorted((n for n in rated if n != contest.default), key=lambda n: -rated[n])
+    least = rated.get(contest.default, 0.0) * (1 + MARGIN)
+    others = sorted((n for n in rated if rated[n] > least), key=lambda n: -rated[n])
     return [contest.default, *others[:FINALISTS]] if rated else []
 
 

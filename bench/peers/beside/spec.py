@@ -138,17 +138,18 @@ class ProgramSpec(_Model):
 
 
 class Grid(_Model):
-    """Settings to try: one value of every axis together."""
+    """Settings to try: one value of every axis together, and some more."""
 
     how: Literal["hint", "mca"]
     axes: list[list[Setting]]
+    also: list[Setting] = []
 
     def settings(self, ranks: int) -> list[Setting]:
         """Every combination, the default (nothing set) first."""
         found: list[Setting] = [{}]
         for axis in self.axes:
             found = [{**before, **value} for before in found for value in axis]
-        filled = [{k: v.format(ranks=ranks) for k, v in s.items()} for s in found]
+        filled = [{k: v.format(ranks=ranks) for k, v in s.items()} for s in [*found, *self.also]]
         return [s for i, s in enumerate(filled) if s not in filled[:i]]
 
 

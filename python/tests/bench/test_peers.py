@@ -298,7 +298,7 @@ def test_committed_best_settings_are_of_the_committed_grid() -> None:
 def test_grid_begins_with_the_default_and_repeats_nothing() -> None:
     settings = committed().peers.grid["romio"].settings(2)
     assert settings[0] == {}
-    assert len(settings) == 12
+    assert len(settings) == 8
     assert {"cb_nodes": "2", "cb_config_list": "*:2"} in settings
 
 
@@ -535,6 +535,8 @@ def test_dry_run_lists_and_estimates_and_measures_nothing(
     told = capsys.readouterr().out
     assert "even-2: a, b, penstock, ceiling, file-per-process" in told
     assert "1 cells, 5 variants, 41 samples: about 1 min 2 s" in told
+    assert bench.run("--search", "--dry-run") == 0
+    assert "samples: about" in capsys.readouterr().out
     assert not bench.out.exists()
 
 
