@@ -29,12 +29,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from disks import MIB, Disk, NotHereError, memory_disk, slow_disk, sync, warm_memory, working_disk
 from run_mpi import Suite
 
+from penstock.bench.statistics import compare
+
 MARGIN = 0.10  # of the ratio; the interval has to reach into it
 NOTICED = 0.7  # a program of this part of the rate would have to be noticed
 LIMIT = 40 * MIB
 LIMIT_MARGIN = 0.05
 CACHE_SHOWS = 3.0  # application rate over the limit
 CALL = MIB
+MOST_ROUNDS, MORE_ROUNDS = 30, 5
 WARM_FILES = 3  # memory made warm, in files
 
 
@@ -123,33 +126,44 @@ def rest(disk: Disk, cell: Cell) -> None:
     warm_memory(WARM_FILES * cell.bytes)
 
 
-def measure(program: Path, disk: Disk, cell: Cell, rounds: int, draws: random.Random) -> Rates:
-    """Rounds of both in random order; the first round is not counted."""
-    rates = Rates()
-    for number in range(rounds + 1):
+def take_rounds(
+    program: Path, disk: Disk, cell: Cell, rounds: int, draws: random.Random, rates: Rates
+) -> None:
+    """Rounds of both, in random order."""
+    for _ in range(rounds):
         for which in draws.sample(["fio", "program"], 2):
             rest(disk, cell)
             if which == "fio":
                 rates.fio.append(run_fio(disk, cell))
             else:
                 rates.program.append(run_program(program, disk, cell, rates))
-        if number == 0:
-            rates = Rates()
     rest(disk, cell)
+
+
+def too_noisy(rates: Rates) -> bool:
+    """Whether a program that is much slower could pass for one that is not."""
+    return NOTICED * compare(rates.fio, rates.program, MARGIN).high >= 1 - MARGIN
+
+
+def measure(program: Path, disk: Disk, cell: Cell, rounds: int, draws: random.Random) -> Rates:
+    """After a round that is not counted: rounds, and more while they are too noisy to say."""
+    take_rounds(program, disk, cell, 1, draws, Rates())
+    rates = Rates()
+    take_rounds(program, disk, cell, rounds, draws, rates)
+    while too_noisy(rates) and len(rates.fio) < MOST_ROUNDS:
+        take_rounds(program, disk, cell, MORE_ROUNDS, draws, rates)
     return rates
 
 
 def agreement_problems(suite: Suite, cell: Cell, rates: Rates) -> list[str] | None:
     """What is wrong; None where the rounds are too noisy to say."""
-    from penstock.bench.statistics import compare
-
     c = compare(rates.fio, rates.program, MARGIN)
     medians = [f"{plain.median(x) / MIB:.0f}" for x in (rates.program, rates.fio)]
     print(
         f"  {cell.name}: program / fio {c.ratio:.3f} [{c.low:.3f}, {c.high:.3f}] "
         f"n={c.n_a}+{c.n_b}, medians {' and '.join(medians)} MiB/s: {c.verdict}"
     )
-    if NOTICED * c.high >= 1 - MARGIN:
+    if too_noisy(rates):
         why = f"too noisy to say: {NOTICED:g} of the rate would not be noticed"
         suite.skip(f"{cell.name}: agrees", why)
         return None
@@ -218,7 +232,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, required=True, help="the build tree")
     parser.add_argument("--only", default="", help="run only cells whose name contains this")
-    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=12, help="at least; a warm-up besides")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     suite = Suite("fio")

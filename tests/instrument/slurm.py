@@ -26,7 +26,7 @@ from run_mpi import Suite
 
 NODES = 2
 PARTS = 3
-ROUNDS = 6
+ROUNDS = 4
 Done = subprocess.CompletedProcess[str]
 
 # Four cells in three parts: one part has two. {comptime}: how long a sample takes.
@@ -36,6 +36,7 @@ rounds = {rounds}
 
 [defaults]
 route = "posix"
+regime = "asis"
 threads = 1
 bufsize = "64KiB"
 comptime = {comptime}
@@ -45,6 +46,16 @@ iters = [1, 2, 3, 4]
 
 [compare]
 end = ["sync", "close"]
+"""
+RANKS = """
+rounds = 2
+
+[defaults]
+mpi = "mpich"
+ranks = 4
+bufsize = "64KiB"
+iters = 4
+regime = "asis"
 """
 CELLS = 4
 VARIANTS = 2
@@ -180,7 +191,7 @@ def submitted_parts_make_the_whole(slurm: Cluster) -> list[str]:
 def a_cancelled_part_resumes(slurm: Cluster) -> list[str]:
     """scancel ends one element; the same command submits it alone, and it goes on."""
     results = slurm.directory / "out"
-    command = ("--matrix", slurm.matrix(comptime=0.3), "--out", "out", "--submit", str(PARTS))
+    command = ("--matrix", slurm.matrix(comptime=0.15), "--out", "out", "--submit", str(PARTS))
     problems = must(slurm.bench(*command))
     until(lambda: len(samples(results)) >= 4, 60)
     victim = next((x for x in slurm.queued() if x.endswith("_0")), "")
@@ -226,8 +237,7 @@ def a_dry_run_submits_nothing(slurm: Cluster) -> list[str]:
 
 def inside_an_allocation_srun_starts_the_ranks(slurm: Cluster) -> list[str]:
     """Ranks of MPICH on two nodes, verified by the program; the launcher is srun."""
-    matrix = 'rounds = 2\n[defaults]\nmpi = "mpich"\nranks = 4\nbufsize = "64KiB"\niters = 4\n'
-    (slurm.directory / "ranks.toml").write_text(matrix)
+    (slurm.directory / "ranks.toml").write_text(RANKS)
     allocate = ("salloc", f"--nodes={NODES}", "--ntasks=4")
     done = slurm.bench("--matrix", "ranks.toml", "--out", "out", before=allocate)
     problems = must(done)
