@@ -4,7 +4,6 @@
 #include "comm/mpi_hybrid_comm.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <string>
 #include <utility>

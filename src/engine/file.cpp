@@ -139,7 +139,8 @@ void File::State::start_sync() {
   if (method.sync->takes_turns) {
     auto made = gate();
     if (!made) {
-      never_served = made.error().message();
+      never_served = "sync " + std::string(method.sync->name) +
+                     " needs a lock that a node's ranks share: " + made.error().message();
       return;
     }
     request.gate = *std::move(made);

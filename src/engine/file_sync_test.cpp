@@ -176,6 +176,46 @@ TEST_F(FileSyncs, AFileOfOneRankWithoutALockSaysThatItTakesTurnsWithNobody) {
   });
 }
 
+// A communicator whose node lock cannot be made, as on a node with a full /dev/shm.
+class Lockless final : public comm::Comm {
+ public:
+  explicit Lockless(comm::Comm& c) : c_(c) {}
+  int rank() const noexcept override { return c_.rank(); }
+  int size() const noexcept override { return c_.size(); }
+  int nodes() const noexcept override { return c_.nodes(); }
+  int cores_per_node() const noexcept override { return c_.cores_per_node(); }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return c_.allgather(mine, all);
+  }
+  Result<void> all_max(std::span<int64_t> values) override { return c_.all_max(values); }
+  Result<void> all_sum(std::span<int64_t> values) override { return c_.all_sum(values); }
+  Result<void> barrier() override { return c_.barrier(); }
+  Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override {
+    return c_.gather(mine, root);
+  }
+  Result<std::shared_ptr<comm::NodeLock>> node_lock() override {
+    return os_error("posix_fallocate", "/dev/shm/x", ENOSPC);
+  }
+  Result<comm::NodeComm> split_by_node() override { return c_.split_by_node(); }
+  std::unique_ptr<comm::Transfers> transfers() override { return c_.transfers(); }
+
+ private:
+  comm::Comm& c_;
+};
+
+TEST_F(FileSyncs, WithoutALockTheFileIsPassedThroughAndSaysWhy) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(std::make_unique<Lockless>(comm),
+                        info_for(path_.path(), "individual + none + pwrite + coordinated=1KiB"));
+    EXPECT_FALSE(f->served());
+    EXPECT_NE(f->why_unserved().find("needs a lock"), std::string::npos);
+    EXPECT_NE(f->why_unserved().find("/dev/shm/x"), std::string::npos);
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
 TEST_F(FileSyncs, RanksOfDifferentNodesDoNotTakeTurns) {
   for (int tries = 0; tries < 50 && !record_.crowded; ++tries)
     comm::run_thread_team(
