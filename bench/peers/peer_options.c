@@ -112,14 +112,17 @@ static const char* add_hint(struct Peer* peer, const char* pair) {
   return NULL;
 }
 
-/* What is wrong with the command line, or NULL; *help when it asks for help. */
-static const char* parse(struct Peer* peer, int argc, char** argv, bool* help) {
+enum Wish { MEASURE, HELP, VERSION };
+
+/* What is wrong with the command line, or NULL; *wish is what it asks for. */
+static const char* parse(struct Peer* peer, int argc, char** argv, enum Wish* wish) {
   static char problem[256];
   int count;
   const struct PeerOption* common = common_options(peer, &count);
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
-    if (!strcmp(word, "--help")) return *help = true, NULL;
+    if (!strcmp(word, "--help")) return *wish = HELP, NULL;
+    if (!strcmp(word, "--version")) return *wish = VERSION, NULL;
     const bool dashes = strncmp(word, "--", 2) == 0;
     const char* name = dashes ? word + 2 : "";
     const size_t length = strcspn(name, "=");
@@ -163,6 +166,7 @@ static void print_help(struct Peer* peer) {
   for (int i = 0; i < count; ++i) print_option(&common[i]);
   for (int i = 0; i < peer->own_count; ++i) print_option(&peer->own[i]);
   printf("  --%-12s KEY=VALUE, repeatable: a setting of the library\n", kHint);
+  printf("  --%-12s of what is measured\n", "version");
   printf(
       "\nOne line of JSON on stdout (schema penstock.measure/1). Exit code 0: measured; 1: an I/O\n"
       "call failed or bytes are wrong; 2: wrong usage.\n");
@@ -184,15 +188,16 @@ int peer_start(struct Peer* peer, int argc, char** argv, const struct PeerOption
   set_defaults(peer);
   peer->own = own;
   peer->own_count = count;
-  bool help = false;
-  const char* problem = parse(peer, argc, argv, &help);
+  enum Wish wish = MEASURE;
+  const char* problem = parse(peer, argc, argv, &wish);
   if (problem) return peer_usage(peer, "%s", problem);
-  if (!help) {
+  if (wish == MEASURE) {
     peer_divert_stdout();
     return -1;
   }
   set_defaults(peer);
-  if (peer->rank == 0) print_help(peer);
+  if (peer->rank == 0 && wish == HELP) print_help(peer);
+  if (peer->rank == 0 && wish == VERSION) printf("%s: %s\n", peer->program, peer->version);
   MPI_Comm_free(&peer->node);
   MPI_Finalize();
   return 0;

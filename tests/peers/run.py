@@ -36,6 +36,7 @@ class Program:
     variants: tuple[tuple[str, ...], ...]  # options; all ranks' numbers: the first
     square: tuple[tuple[str, ...], ...] = ()  # on 4 ranks
     wrong: tuple[str, ...] = ()  # one wrong usage
+    on_full_disk: tuple[str, ...] = ()  # options with which the library comes back from it
     mpi_io: bool = False  # writes through MPI-IO: Penstock can serve it
 
 
@@ -90,6 +91,8 @@ PROGRAMS = (
             ("--pattern", "cubes3d", "--hint", "NumAggregators=2", "--end", "close"),
         ),
         wrong=("--hint", "NumberOfAggregators=2"),
+        # The default, TwoLevelShm, never returns from EndStep when a rank's write fails.
+        on_full_disk=("--hint", "AggregationType=EveryoneWritesSerial"),
     ),
 )
 
@@ -234,6 +237,10 @@ def wrong_usage(place: Place, suite: Suite) -> None:
         problems = [] if outcome.code == 0 else [f"exit code {outcome.code}"]
         problems += [] if "--bufsize" in outcome.output else ["--bufsize is not listed"]
         suite.check(f"{place.program.name} --help", problems, outcome)
+        outcome = place.run(1, Path(directory), "--version")
+        problems = [] if outcome.code == 0 else [f"exit code {outcome.code}"]
+        problems += [] if outcome.output.startswith(place.program.says) else ["no version"]
+        suite.check(f"{place.program.name} --version", problems, outcome)
 
 
 def no_directory(place: Place, suite: Suite) -> None:
@@ -248,6 +255,7 @@ def full_disk(place: Place, suite: Suite, penstock: Penstock | None) -> None:
     try:
         with small_disk(2 << 20) as directory:
             options = ("--regime", "asis", "--iters", "4", "--bufsize", "1MiB")
+            options += place.program.on_full_disk
             outcome = place.run(2, directory, *options, penstock=penstock, timeout_s=20)
     except NotPossibleError as reason:
         suite.skip(case, str(reason))
@@ -257,6 +265,30 @@ def full_disk(place: Place, suite: Suite, penstock: Penstock | None) -> None:
         suite.skip(case, "; ".join(problems), fails_alone=True)  # the MPI library's own doing
         return
     suite.check(case, problems, outcome)
+
+
+def same_bytes(place: Place, suite: Suite) -> None:
+    """The ceiling is of the measuring program's file: the same bytes at the same places."""
+    measure = place.bench.build / "native" / f"penstock-measure-{place.bench.mpi.family}"
+    for pattern in (*PATTERNS, "btio"):
+        case = f"the measuring program writes the same file: {pattern}"
+        if not measure.exists():
+            suite.skip(case, f"no {measure.name} in this build")
+            continue
+        ranks = 4 if pattern == "btio" else 3
+        with tempfile.TemporaryDirectory(prefix="penstock-peers-") as directory:
+            words = [*SMALL, "--pattern", pattern, "--seed", "7"]
+            other = Path(directory) / "measured"
+            ring = place.run(ranks, Path(directory), *words)
+            command = [str(measure), "--file", str(other), "--route", "posix", *words]
+            environment = place.bench.mpi.environment()
+            outcome = launch(place.bench, ranks, command, environment=environment)
+            problems = success_problems(ring, place.program, ranks)
+            if outcome.code != 0:
+                problems.append(f"the measuring program ends with {outcome.code}")
+            elif (Path(directory) / "out.bp").read_bytes() != other.read_bytes():
+                problems.append("the files differ")
+            suite.check(case, problems, outcome)
 
 
 def under_penstock(place: Place, suite: Suite) -> None:
@@ -277,6 +309,8 @@ def cases(place: Place, suite: Suite) -> None:
     wrong_usage(place, suite)
     no_directory(place, suite)
     full_disk(place, suite, None)
+    if place.program.name == "page-ring":
+        same_bytes(place, suite)
     if place.program.mpi_io:
         under_penstock(place, suite)
         full_disk(place, suite, Penstock("two_phase", require=False))
