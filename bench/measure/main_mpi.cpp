@@ -92,6 +92,8 @@ int measure(const Program& named, const Parameters& p) {
   program.mpi = library();
   program.flavour = PENSTOCK_FLAVOUR;
   Communicators communicators = make_communicators(p.threads);
+  Turns turns(p.threads);
+  if (p.threads > 1) communicators.turns = &turns;
   program.make_mpi_route = [&](const RouteRequest& r) { return make_mpi_route(r, communicators); };
   const int code = run_rank(program, p, rank, ranks);
   free(communicators);

@@ -293,7 +293,7 @@ Result<PatternChoice> parse_pattern(std::string_view text) {
   const std::string_view name = text.substr(0, colon);
   const auto found = std::ranges::find(kPatterns, name, &PatternInfo::name);
   if (found == kPatterns.end())
-    return refuse("must be one of " + names() + ", got \"" + std::string(text) + "\"");
+    return refuse("--pattern must be one of " + names() + ", got \"" + std::string(text) + "\"");
   PatternChoice choice{found->kind, 0};
   if (colon == std::string_view::npos) {
     if (found->kind == PatternKind::interleaved)

@@ -10,10 +10,16 @@ namespace {
 
 class MpiRoute final : public Route {
  public:
-  MpiRoute(const RouteRequest& request, MPI_Comm comm, Datatype filetype, MemoryType memory)
-      : r_(request), comm_(comm), filetype_(std::move(filetype)), memory_(std::move(memory)) {}
+  MpiRoute(const RouteRequest& request, MPI_Comm comm, Turns* turns, Datatype filetype,
+           MemoryType memory)
+      : r_(request),
+        comm_(comm),
+        turns_(turns),
+        filetype_(std::move(filetype)),
+        memory_(std::move(memory)) {}
 
   Result<void> open() override {
+    const Turns::Turn turn(turns_, r_.thread);
     MPI_Info info = MPI_INFO_NULL;
     if (!r_.hints.empty()) MPI_Info_create(&info);
     for (const auto& [key, value] : r_.hints) MPI_Info_set(info, key.c_str(), value.c_str());
@@ -29,6 +35,7 @@ class MpiRoute final : public Route {
   }
 
   Result<void> write(const Piece& piece) override {
+    const Turns::Turn turn(together() ? turns_ : nullptr, r_.thread);
     const MPI_Offset at = etypes(piece);
     MPI_Status status;
     const int code = together() ? MPI_File_write_at_all(file_, at, piece.memory, memory_.count,
@@ -39,6 +46,7 @@ class MpiRoute final : public Route {
   }
 
   Result<void> read(const Piece& piece) override {
+    const Turns::Turn turn(together() ? turns_ : nullptr, r_.thread);
     const MPI_Offset at = etypes(piece);
     MPI_Status status;
     const int code = together() ? MPI_File_read_at_all(file_, at, piece.memory, memory_.count,
@@ -49,11 +57,13 @@ class MpiRoute final : public Route {
   }
 
   Result<void> sync() override {
+    const Turns::Turn turn(turns_, r_.thread);
     const int code = MPI_File_sync(file_);
     return code == MPI_SUCCESS ? Result<void>() : mpi_failure("MPI_File_sync", r_.path, code);
   }
 
   Result<void> close() override {
+    const Turns::Turn turn(turns_, r_.thread);
     if (!open_) return {};
     open_ = false;
     const int code = MPI_File_close(&file_);
@@ -82,6 +92,7 @@ class MpiRoute final : public Route {
 
   RouteRequest r_;
   MPI_Comm comm_;
+  Turns* turns_;
   Datatype filetype_;
   MemoryType memory_;
   MPI_File file_ = MPI_FILE_NULL;
@@ -97,10 +108,11 @@ Result<std::unique_ptr<Route>> make_mpi_route(const RouteRequest& request,
   auto memory = memory_type_of(request.memory, request.part.bytes_per_iteration);
   if (!memory) return tl::unexpected(memory.error());
   const auto thread = size_t(request.thread);
+  Turns* turns = request.files == Files::per_worker ? nullptr : communicators.turns;
   const MPI_Comm comm = request.files == Files::shared     ? communicators.shared[thread]
                         : request.files == Files::per_node ? communicators.per_node[thread]
                                                            : MPI_COMM_SELF;
-  return std::make_unique<MpiRoute>(request, comm, *std::move(filetype), *std::move(memory));
+  return std::make_unique<MpiRoute>(request, comm, turns, *std::move(filetype), *std::move(memory));
 }
 
 }  // namespace penstock::measure

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "route.hpp"
+#include "turns.hpp"
 
 namespace penstock::measure {
 
@@ -14,6 +15,7 @@ namespace penstock::measure {
 struct Communicators {
   std::vector<MPI_Comm> shared;    // by thread: each thread opens a shared file with its peers
   std::vector<MPI_Comm> per_node;  // likewise
+  Turns* turns = nullptr;          // nullptr: one thread
 };
 
 Result<std::unique_ptr<Route>> make_mpi_route(const RouteRequest& request,

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""The measuring program end to end: every route, pattern, access and number of workers writes what
+it should, says so in one line of JSON of the documented form, and tells of every error.
+
+``--mpi threads`` runs the program without MPI, else the one of that library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+try:
+    import jsonschema
+except ImportError:  # of the distribution's Python; then the end says that it was not looked at
+    jsonschema = None
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS, ROOT, Mpi
+from run_mpi import Bench, Outcome, Suite, launch
+
+SCHEMA = ROOT / "docs" / "reference" / "measure-sample.schema.json"
+PATTERNS = (
+    "contiguous",
+    "interleaved:8",
+    "interleaved:4700",
+    "slabs3d",
+    "cubes3d",
+    "btio",
+    "irregular",
+    "particles",
+)
+QUICK = ("--iters", "3", "--bufsize", "60000", "--regime", "asis")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program under test and how it is started."""
+
+    build: Path
+    mpi: Mpi | None
+
+    @property
+    def program(self) -> Path:
+        flavour = self.mpi.flavour if self.mpi else "threads"
+        return self.build / "native" / f"penstock-measure-{flavour}"
+
+    @property
+    def name(self) -> str:
+        return self.mpi.name if self.mpi else "threads"
+
+    def start(self, words: list[str], ranks: int = 1, timeout_s: float = 60) -> Outcome:
+        """Run it with these words after its name; without MPI `ranks` become threads."""
+        if self.mpi is not None:
+            command = [str(self.program), *words]
+            return launch(Bench(self.build, self.mpi), ranks, command, timeout_s=timeout_s)
+        threads = [] if "--threads" in words else ["--threads", str(ranks)]
+        try:
+            done = subprocess.run(
+                [str(self.program), *words, *threads],
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(1, "", "", timeout_s, True, [])
+        return Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
+
+
+def line_of(out: Outcome) -> dict[str, Any]:
+    """The line of JSON; Open MPI's own warnings may stand around it."""
+    lines = [x for x in out.output.splitlines() if x.startswith('{"schema":"penstock.measure/1"')]
+    return dict(json.loads(lines[0])) if len(lines) == 1 else {}
+
+
+def problems_of(out: Outcome, workers: int) -> list[str]:
+    """What is wrong with a run that should have gone well."""
+    if out.hung:
+        return ["hangs"]
+    line = line_of(out)
+    if out.code != 0 or not line:
+        return [f"exit code {out.code}, {out.errors.strip()[-300:]}"]
+    found = [f"schema: {x}" for x in schema_problems(line)]
+    if line["error"] is not None:
+        found.append(f"error {line['error']}")
+    if line["workers"] != workers:
+        found.append(f"{line['workers']} workers, not {workers}")
+    verified = line["verified"]
+    if verified is None or verified["wrong_bytes"] or verified["bytes"] != line["bytes"]:
+        found.append(f"{line['bytes']} bytes, verified {verified}")
+    if line["actual"]["seconds"] < line["application"]["seconds"]:
+        found.append("the device was done before the application")
+    return [*found, *series_problems(line)]
+
+
+def series_problems(line: dict[str, Any]) -> list[str]:
+    series = line["series"]
+    if series is None:
+        return []
+    found = []
+    for name in ("application_bytes", "actual_bytes"):
+        values = series[name]
+        if values is not None and (sum(values) != line["bytes"] or min(values) < 0):
+            found.append(f"{name}: {sum(values)} of {line['bytes']} bytes")
+    return found
+
+
+def schema_problems(line: dict[str, Any]) -> list[str]:
+    """Against the schema, where the validator is there; else nothing is claimed."""
+    if jsonschema is None:
+        return []
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    return [f"{e.json_path}: {e.message}" for e in validator.iter_errors(line)]
+
+
+# ---- what goes well
+
+
+def write_words(target: Target, full: bool, brief: bool) -> Iterator[tuple[list[str], int]]:
+    """Command lines and numbers of ranks that must all be verified."""
+    routes = ("engine", "posix") if target.mpi is None else ("mpi", "engine")
+    ranks = (1, 2, 3, 4) if full or target.mpi is None else (2, 3) if not brief else (2,)
+    for n, (pattern, route) in itertools.product(ranks, itertools.product(PATTERNS, routes)):
+        square = n if pattern != "btio" else {2: 1, 3: 4}.get(n, n)
+        if route == "engine" and target.mpi is not None and not full and n != 2:
+            continue  # the engine's own suites cover it; here it is the plumbing
+        yield ["--pattern", pattern, "--route", route], square
+    yield from odd_words(target, routes[0])
+
+
+def odd_words(target: Target, route: str) -> Iterator[tuple[list[str], int]]:
+    memory = ["--len", "12", "--stride", "32"]
+    independent = ["--access", "independent"]
+    for words in (
+        ["--files", "per_worker"],
+        ["--files", "per_node", "--pattern", "irregular"],
+        [*memory, "--pattern", "cubes3d"],
+        [*memory, *independent, "--pattern", "particles"],
+        [*independent, "--pattern", "interleaved:8"],
+        ["--syncsize", "100000", "--barrier", "start"],
+        ["--end", "close", "-Y", "--bins", "0.001", "--each-call"],
+        ["--comptime", "0.05", "--bins", "0"],
+    ):
+        yield [*words, "--route", route], 2
+    for strategy in ("S1A", "S1B"):
+        yield ["--method", strategy, "--syncsize", "100000"], 3
+    read_route = "posix" if target.mpi is None else "mpi"
+    yield ["--op", "read", "--route", read_route, "--pattern", "irregular"], 2
+    yield ["--op", "read", "--route", read_route, *independent, *memory], 3
+
+
+def run_writes(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    for words, ranks in write_words(target, options.full, options.brief):
+        case = f"{' '.join(words)} of {ranks}"
+        if options.only in case:
+            with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+                out = target.start([*QUICK, "-o", f"{directory}/f", *words], ranks)
+            suite.check(case, problems_of(out, ranks), out)
+
+
+def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    if target.mpi is None:
+        return
+    for words in (
+        ["--route", "engine", "--pattern", "cubes3d"],
+        ["--route", "mpi", "--pattern", "irregular"],
+        ["--route", "mpi", "--files", "per_worker"],
+        ["--route", "posix", "--pattern", "particles"],
+        ["--method", "S1B", "--syncsize", "100000"],
+    ):
+        case = f"{' '.join(words)} of 2 x 2"
+        if options.only in case:
+            with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+                command = [*QUICK, "-o", f"{directory}/f", *words, "--threads", "2"]
+                out = target.start(command, 2)
+            suite.check(case, problems_of(out, 4), out)
+
+
+# ---- what goes wrong
+
+
+def error_problems(out: Outcome, where: set[str], text: str = "") -> list[str]:
+    """A failed run ends by itself, with exit code 1 and a line that says where it failed."""
+    line = line_of(out)
+    if out.hung:
+        return ["hangs"]
+    if out.code != 1 or not line or line["error"] is None:
+        return [f"exit code {out.code}, error {line.get('error') if line else 'no line'}"]
+    found = [f"schema: {x}" for x in schema_problems(line)]
+    if line["error"]["where"] not in where:
+        found.append(f"where: {line['error']['where']}")
+    if text not in line["error"]["text"]:
+        found.append(f"text: {line['error']['text']}")
+    return found
+
+
+@contextlib.contextmanager
+def small_disk(megabytes: int) -> Iterator[Path]:
+    """A tmpfs of its own; raises PermissionError where mounting is not allowed."""
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-disk-") as place:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", place]
+        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            raise PermissionError("mounting needs root")
+        try:
+            yield Path(place)
+        finally:
+            subprocess.run(["umount", "-l", place], check=False)
+
+
+def run_full_disk(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    routes = ("engine", "posix") if target.mpi is None else ("engine", "mpi")
+    for route in routes:
+        case = f"a full disk, route {route}"
+        if options.only not in case:
+            continue
+        try:
+            with small_disk(4) as disk:
+                words = ["--iters", "8", "--pattern", "interleaved:4096", "--regime", "asis"]
+                patience = ["--patience", "4"] if route == "mpi" else []
+                out = target.start([*words, "-o", f"{disk}/f", "--route", route, *patience], 2)
+        except PermissionError as why:
+            suite.skip(case, str(why))
+            continue
+        # An MPI library may tell late, tell some ranks only, or hang: each must end as an error.
+        anywhere = {"write", "sync", "close", "barrier", "drain", "verify"}
+        suite.check(case, error_problems(out, anywhere if route == "mpi" else {"write"}), out)
+
+
+def run_errors(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    run_full_disk(target, suite, options)
+    route = "posix" if target.mpi is None else "mpi"
+    for place, extra, where in (
+        ("/nonexistent/f", ["--warm-disk", "0"], "open"),
+        ("/nonexistent/f", [], "prepare"),
+        ("/proc/f", ["--warm-disk", "0"], "open"),
+    ):
+        case = f"no file can be made: {place} {' '.join(extra)}"
+        if options.only in case:
+            out = target.start([*QUICK, "-o", place, "--route", route, *extra], 2)
+            suite.check(case, error_problems(out, {where}), out)
+
+
+def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    for words, text in (
+        ([], "--file"),
+        (["-o", "f", "--pattern", "spiral"], "interleaved:BYTES"),
+        (["-o", "f", "--pattern", "btio", *QUICK], "square number"),
+        (["-o", "f", "--op", "read"], "no reads"),
+    ):
+        case = f"wrong usage: {' '.join(words)}"
+        if options.only not in case:
+            continue
+        out = target.start(words, 2)
+        problems = [] if out.code == 2 else [f"exit code {out.code}"]
+        if text not in out.errors:
+            problems.append(f"stderr: {out.errors[-300:]}")
+        if line_of(out):
+            problems.append("a line of JSON for what was not measured")
+        suite.check(case, problems, out)
+
+
+# ---- what is claimed, and what is not
+
+
+def run_claims(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    if options.only not in "claims":
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        file = f"{directory}/f"
+        method = ["--method", "individual + none + null"]
+        out = target.start(["-o", file, *method, "--iters", "200", "--regime", "asis"], 2)
+        line = line_of(out)
+        problems = [] if out.code == 0 and line else [f"exit code {out.code}"]
+        if line and (line["verified"] is not None or "null" not in line["verified_why"]):
+            problems.append("a mechanism that writes nothing was verified")
+        if line and line["actual"] is not None:
+            problems.append("an actual rate of bytes that no device has")
+        if line and not 0 < line["overhead"]["per_iteration_s"] < 0.1:
+            problems.append(f"overhead {line['overhead']}")
+        suite.check("mechanism null claims nothing", problems, out)
+        if target.mpi is None:
+            damaged(target, suite, file)
+
+
+def damaged(target: Target, suite: Suite, file: str) -> None:
+    """A byte that is changed between the clock and the read-back is found.
+
+    The read-back itself is tested in verify_test.cpp; here a preloaded pwrite changes one byte.
+    """
+    library = Path(file).parent / "damage.so"
+    compiler = os.environ.get("CC", "cc")
+    source = Path(__file__).resolve().parent / "damage.c"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    words = [*QUICK, "-o", file, "--route", "posix"]
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    done = subprocess.run(
+        [str(target.program), *words], env=environment, capture_output=True, text=True, check=False
+    )
+    out = Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
+    line = line_of(out)
+    problems = [] if out.code == 1 and line else [f"exit code {out.code}"]
+    if line and (line["verified"]["wrong_bytes"] != 1 or not line["verified"]["first_wrong"]):
+        problems.append(f"verified {line['verified']}")
+    suite.check("a byte that was damaged is found", problems, out)
+
+
+def run_types(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    if target.mpi is None or options.only not in "datatypes":
+        return
+    bench = Bench(target.build, target.mpi)
+    out = launch(bench, 1, [str(bench.program("measure_types"))])
+    problems = [] if out.code == 0 else [out.output[-500:]]
+    suite.check("datatypes name the bytes of their loop trees", problems, out)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, required=True, help="the build tree")
+    parser.add_argument("--mpi", required=True, choices=["threads", *MPIS])
+    parser.add_argument("--only", default="", help="run only cases whose name contains this")
+    parser.add_argument("--full", action="store_true", help="every number of ranks")
+    parser.add_argument("--brief", action="store_true", help="two ranks alone")
+    parser.add_argument("--record", type=Path, help="not used: no case for the support matrix")
+    options = parser.parse_args()
+    target = Target(options.build.resolve(), MPIS.get(options.mpi))
+    suite = Suite("measure", options.mpi)
+    for part in (
+        run_writes,
+        run_threads_of_ranks,
+        run_errors,
+        run_wrong_usage,
+        run_claims,
+        run_types,
+    ):
+        part(target, suite, options)
+    if jsonschema is None:
+        print("the form of the lines was not looked at: this Python has no jsonschema")
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
