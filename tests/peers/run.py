@@ -40,7 +40,13 @@ class Program:
     mpi_io: bool = False  # writes through MPI-IO: Penstock can serve it
 
 
-PATTERNS = ("contiguous", "interleaved:47008", "interleaved:8", "slabs3d", "cubes3d")
+PATTERNS: tuple[str, ...] = (
+    "contiguous",
+    "interleaved:47008",
+    "interleaved:8",
+    "slabs3d",
+    "cubes3d",
+)
 PATTERNS += ("irregular", "irregular:100", "particles")
 PROGRAMS = (
     Program(
@@ -255,8 +261,8 @@ def full_disk(place: Place, suite: Suite, penstock: Penstock | None) -> None:
     try:
         with small_disk(2 << 20) as directory:
             options = ("--regime", "asis", "--iters", "4", "--bufsize", "1MiB")
-            options += place.program.on_full_disk
-            outcome = place.run(2, directory, *options, penstock=penstock, timeout_s=20)
+            words = [*options, *place.program.on_full_disk]
+            outcome = place.run(2, directory, *words, penstock=penstock, timeout_s=20)
     except NotPossibleError as reason:
         suite.skip(case, str(reason))
         return
