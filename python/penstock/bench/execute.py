@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -186,7 +187,8 @@ def _signal_name(number: int) -> str:
 
 
 def _last_words(stderr: str) -> str:
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    """The last line with a word in it: Open MPI draws boxes."""
+    lines = [line.strip() for line in stderr.splitlines() if re.search(r"\w\w", line)]
     return f": {lines[-1][:300]}" if lines else ""
 
 

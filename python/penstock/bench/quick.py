@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from penstock.bench.session import environment
 from penstock.bench.statistics import Stopping
 from penstock.errors import ArgumentError, LaunchError, WriteError
 
-BUDGET_S = 48.0  # of samples; the pilot, starting and telling take the rest of a minute
+BUDGET_S = 45.0  # of samples; the pilot, starting and telling take the rest of a minute
 TIMEOUT_S = 30.0
 SETTLE_S = 2.0
 STOPPING = Stopping(minimum=6, maximum=10, checks=(6, 8, 10))
@@ -33,9 +34,12 @@ _WAYS = 6  # that a person reads at a glance; fewer where samples are slow
 _MOST_WORKERS = 4
 _PLANNED_ROUNDS = 8  # at least 6 are needed for an interval, and noise takes its time
 _ITERS = 8
+_PILOT_S = 7.0
+_WARM_UP_S = 0.2  # what making memory warm may take of a sample; else it is left as it is
 _PILOT_BYTES = 4 * 2**20
 _LARGE_PILOT_BYTES = 16 * 2**20
 _LEAST_BYTES, _MOST_BYTES = 2**20, 256 * 2**20
+_WITHOUT = "without "
 _OF_FREE_SPACE = 20  # a sample takes at most this part of it
 
 
@@ -76,7 +80,8 @@ class Way:
     def case(self, cell: str, pattern: str, total_bytes: int, workers: int) -> Case:
         """This way of doing a cell's work."""
         bufsize = max(4096, total_bytes // workers // _ITERS // 4096 * 4096)
-        given = {"pattern": pattern, "bufsize": bufsize, "iters": _ITERS, **self.parameters}
+        given = {"pattern": pattern, "bufsize": bufsize, "iters": _ITERS, "regime": "asis"}
+        given |= self.parameters
         if self.syncs:
             given["syncsize"] = bufsize * _ITERS // 2
         return Case(cell, self.name, self.mpi, self.ranks, parameters=given)
@@ -213,27 +218,58 @@ def _by_pilot(
     scratch: Path,
     notes: list[str],
 ) -> Choice:
-    tried: list[Tried] = []
-    for way in ways:
-        ran = _try(way, _PILOT_BYTES, workers, known, scratch)
-        if ran.failed:
-            notes.append(f"without {way.name}: {ran.failed}")
-        else:
-            tried.append(Tried(way, ran.wall_s))
+    def attempt(way: Way, total_bytes: int) -> ProgramResult:
+        return _try(way, total_bytes, workers, known, scratch)
+
+    tried = _each_once(ways, attempt, notes)
     if not tried:
         raise ArgumentError("no way to write could be measured: " + "; ".join(notes))
-    large = _try(tried[0].way, _LARGE_PILOT_BYTES, workers, known, scratch)
-    per_byte_s = max(large.wall_s - tried[0].wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
+    first = tried[0]
+    large = attempt(first.way, _LARGE_PILOT_BYTES)
+    per_byte_s = max(large.wall_s - first.wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
+    warm = attempt(_in_regime(first.way, "warm"), _PILOT_BYTES)
+    extra_s = max(warm.wall_s - first.wall_s, 0.0)
+    if not warm.failed and extra_s < _WARM_UP_S:
+        tried = [Tried(_in_regime(one.way, "warm"), one.wall_s + extra_s) for one in tried]
     chosen, cells, total = fit(tried, per_byte_s, wish.budget_s, _room(wish.directory))
-    left_out = [one.way.name for one in tried if one not in chosen]
-    if left_out:
-        notes.append(f"not measured, to stay within the time: {', '.join(left_out)}")
+    told = {one.way.name for one in chosen} | {
+        note.partition(": ")[0].removeprefix(_WITHOUT) for note in notes
+    }
+    if left_out := [way.name for way in ways if way.name not in told]:
+        notes.append(f"not measured, to stay within the time: {'; '.join(left_out)}")
     notes.append(
         f"{_core.human_size(total)} per sample by {workers} workers, {len(chosen)} ways in "
-        f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
+        f"{len(cells)} cell{'s' if len(cells) > 1 else ''}; {_about_memory(chosen[0].way)}"
     )
     made = [one.way.case(cell, _CELLS[cell], total, workers) for cell in cells for one in chosen]
     return Choice(made, notes)
+
+
+def _each_once(
+    ways: Sequence[Way], attempt: Callable[[Way, int], ProgramResult], notes: list[str]
+) -> list[Tried]:
+    """Few bytes by each, until there are enough ways or the pilot's time is over."""
+    begin_s = time.monotonic()
+    tried: list[Tried] = []
+    for way in ways:
+        if tried and (len(tried) >= _WAYS or time.monotonic() - begin_s > _PILOT_S):
+            break
+        ran = attempt(way, _PILOT_BYTES)
+        if ran.failed:
+            notes.append(f"{_WITHOUT}{way.name}: {ran.failed}")
+        else:
+            tried.append(Tried(way, ran.wall_s))
+    return tried
+
+
+def _in_regime(way: Way, regime: str) -> Way:
+    return replace(way, parameters={**way.parameters, "regime": regime})
+
+
+def _about_memory(way: Way) -> str:
+    if way.parameters.get("regime") == "warm":
+        return "memory is made warm before each"
+    return "memory is left as it is: making it warm would take too long here"
 
 
 def _try(way: Way, total_bytes: int, workers: int, known: Programs, scratch: Path) -> ProgramResult:

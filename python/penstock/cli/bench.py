@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock import _core
 from penstock.cli.output import console, print_json
 from penstock.errors import ArgumentError
 
@@ -217,8 +218,6 @@ def _say_how_it_ended(ending: Ending, sweep: Sweep) -> None:
         _tell(f"interrupted: the samples so far are in {sweep.out}; to go on: {again}")
     elif ending.reason == "budget":
         _tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
-    for (cell, variant), why in ending.dropped.items():
-        _tell(f"dropped: {variant} of {cell}: {why}")
 
 
 def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool) -> bool:
@@ -237,12 +236,13 @@ def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool)
 
 
 def _print_next(said: Summary, out: Path) -> None:
+    default = str(_core.default_method())
     typer.echo(f"\nresults: {out}")
     for cell in said.cells:
         best = next((v for v in cell.variants if v.variant == cell.ranking.best), None)
         if best is not None and best.method:
-            method = shlex.quote(best.method)
-            typer.echo(f"for programs like {cell.cell}: penstock run --method {method} -- ...")
+            given = "" if best.method == default else f"--method {shlex.quote(best.method)} "
+            typer.echo(f"for programs like {cell.cell}: penstock run {given}-- ...")
     typer.echo(f"against another run: penstock compare OTHER {out}")
 
 
