@@ -26,14 +26,15 @@ MIB = 1 << 20
 
 
 def rows_of_calls(result: dict[str, Any]) -> list[float]:
-    """Bytes per second of each stretch, from its first call's begin to its last one's end."""
+    """Bytes per second of each stretch, from its first call's begin to that of the next stretch."""
     calls = result["calls"]["each_s"]
     call_bytes = result["bytes"] / len(calls)
     step = -(-len(calls) // ROWS)
     rates = []
     for first in range(0, len(calls), step):
         stretch = calls[first : first + step]
-        end_s = stretch[-1][0] + stretch[-1][1]
+        after = calls[first + step : first + step + 1]  # what a sync takes lies between calls
+        end_s = after[0][0] if after else stretch[-1][0] + stretch[-1][1]
         rates.append(len(stretch) * call_bytes / (end_s - stretch[0][0]))
     return rates
 
