@@ -41,8 +41,14 @@ check-install: ## install, move, use, load as a module; offline from the archive
 check-fresh: ## the README's commands on a fresh Debian (as root; downloads one)
 	@scripts/check_fresh.sh
 
-bench-peers: build ## against ROMIO on its own two-phase ground
+bench-peers: ## beside ROMIO, OMPIO and what else programs use, every pattern (an hour; make it quiet)
+	@scripts/bootstrap.sh check
+	@scripts/get_peers.sh
+	@scripts/build.sh release
 	@$(PYTHON) bench/peers/run.py
+
+honesty: build ## how often the verdicts of penstock compare are wrong
+	@$(PYTHON) -m penstock.bench.honesty --recorded python/tests/bench/data/recorded.jsonl
 
 docs-table: build ## the table of algorithms, mechanisms and sync policies in docs/
 	@$(PYTHON) scripts/docs_table.py
@@ -51,4 +57,4 @@ clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
 .PHONY: help bootstrap build demo check check-full check-the-checks install dist check-install check-fresh \
-  bench-peers docs-table clean
+  bench-peers honesty docs-table clean

@@ -133,4 +133,4 @@ fi
 if [ ! -x .venv/bin/python ] || [ ! -e .venv/stamp ]; then python=$(find_python); fi
 make_venv "${python:-.venv/bin/python}"
 if [ "$tier" != build ]; then scripts/get_mpis.sh; fi
-if [ "$tier" = full ]; then scripts/get_libraries.sh; fi
+if [ "$tier" = full ]; then scripts/get_libraries.sh && scripts/get_peers.sh; fi

@@ -108,6 +108,24 @@ def source_steps() -> list[Step]:
     ]
 
 
+def instrument_steps() -> list[Step]:
+    """What measures: on full disks, killed, under Slurm, on two nodes; the ceiling."""
+    return [
+        suite_step("measure full disk", "tests/instrument/full_disk.py"),
+        suite_step("measure slurm", "tests/instrument/slurm.py"),
+        suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
+        suite_step("file systems", "tests/fs/run.py"),
+        killed_sweeps(6),
+        suite_step("page ring", "tests/peers/run.py", "--mpi", "mpich", "--only", "page"),
+    ]
+
+
+def killed_sweeps(kills: int) -> Step:
+    """A sweep killed so many times has the samples of an undisturbed one."""
+    command = [PYTHON, "tests/bench/kill.py", "--kills", str(kills)]
+    return Step(f"killed sweeps {kills}", command, is_suite=True, timeout_s=3600)
+
+
 def quick_steps() -> list[Step]:
     """`make check`."""
     return [
@@ -124,6 +142,7 @@ def quick_steps() -> list[Step]:
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
         suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
         suite_step("messages", "tests/messages/run.py", "--check"),
+        *instrument_steps(),
         Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400),
         ctest_step("layers under asan", "asan", "-j", JOBS, "-LE", "full"),
     ]
@@ -134,6 +153,10 @@ def full_steps() -> list[Step]:
     return [
         *quick_steps(),
         ctest_step("long tests", "release", "-L", "full"),
+        killed_sweeps(50),
+        suite_step("measure beside fio", "tests/instrument/fio.py"),
+        suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
+        suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),
         Step("build tsan", ["scripts/build.sh", "tsan"], timeout_s=2400),
         ctest_step("layers under tsan", "tsan", "-j", JOBS, "-LE", "full"),
         Step("build clang", ["scripts/build.sh", "clang"], timeout_s=2400),
