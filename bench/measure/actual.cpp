@@ -206,6 +206,13 @@ bool in_memory(const std::string& type) {
 
 }  // namespace
 
+std::vector<std::unique_ptr<Source>> all_sources(const std::string& directory,
+                                                 const std::vector<std::string>& files) {
+  std::vector<std::unique_ptr<Source>> list = counters(mount_of(directory));
+  list.insert(list.begin(), std::make_unique<CacheStat>(files));
+  return list;
+}
+
 Choice choose_source(const std::string& directory, const std::vector<std::string>& files) {
   const Mount mount = mount_of(directory);
   if (in_memory(mount.type))

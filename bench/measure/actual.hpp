@@ -34,6 +34,10 @@ struct Choice {
   std::string why;                 // this one: why the better ones were not taken
 };
 
+// Every source that could tell of files in `directory`, best first; reading some may fail.
+std::vector<std::unique_ptr<Source>> all_sources(const std::string& directory,
+                                                 const std::vector<std::string>& files);
+
 // The best source for files in `directory`. The files need not exist yet.
 Choice choose_source(const std::string& directory, const std::vector<std::string>& files);
 

@@ -30,6 +30,7 @@ from mpis import MPIS, ROOT, Mpi
 from run_mpi import Bench, Outcome, Suite, launch
 
 SCHEMA = ROOT / "docs" / "reference" / "measure-sample.schema.json"
+PAGE = ROOT / "docs" / "reference" / "measure.md"
 PATTERNS = (
     "contiguous",
     "interleaved:8",
@@ -293,6 +294,22 @@ def run_claims(target: Target, suite: Suite, options: argparse.Namespace) -> Non
             damaged(target, suite, file)
 
 
+def run_page(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """The page's table of options is the program's."""
+    if options.only not in "page" or target.mpi is None:
+        return
+    described = json.loads(target.start(["--describe"]).output)["options"]
+    page = PAGE.read_text()
+    missing = [o["name"] for o in described if not described_in(page, o)]
+    suite.check("the page has every option", [f"not as on the page: {x}" for x in missing])
+
+
+def described_in(page: str, option: dict[str, Any]) -> bool:
+    rows = [x for x in page.splitlines() if x.startswith(f"| `--{option['name']}`")]
+    default = "" if option["default"] is None else f"`{option['default']}`"
+    return len(rows) == 1 and option["help"] in rows[0] and f"| {default} |" in rows[0]
+
+
 def damaged(target: Target, suite: Suite, file: str) -> None:
     """A byte that is changed between the clock and the read-back is found.
 
@@ -343,6 +360,7 @@ def main() -> int:
         run_wrong_usage,
         run_claims,
         run_types,
+        run_page,
     ):
         part(target, suite, options)
     if jsonschema is None:
