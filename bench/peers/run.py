@@ -119,6 +119,8 @@ def measure(args: argparse.Namespace, specification: spec.Specification) -> int:
     if args.dry_run:
         return _dry_run(args.out, line, stopping, seed)
     args.out.mkdir(parents=True, exist_ok=True)
+    here = search.machine([provenance.collect(site.scratch.parent)])
+    absent += search.elsewhere(specification.bests, here)
     with Store(args.out / NAME) as store, Show(console) as show:
         session = Session(
             line.measurements,

@@ -40,6 +40,20 @@ from [the raw samples]({raw}), which are without time series and single calls.
   not a peer.
 - *other files*: what users do instead; not the file that the program asked for.
 - A cell's number is its ranks. Unless its name says so it is collective, synced and warm."""
+_README = """\
+## Beside what programs use otherwise
+
+Synced collective writes in warm memory on {place}: Penstock's default method, and the fastest of
+all MPI-IO libraries, each at its default and at the best of a grid of settings. Ratio: Penstock's
+rate over that peer's, paired by block, with the interval of its median. The ceiling is a program
+that knows the file's layout beforehand.
+
+{table}
+
+`make bench-peers` measures it on your machine. Conclusions written down before: {verdicts}.
+Which these are, independent, unsynced and cold writes, every peer at every setting, and the raw
+samples: [{page}]({page}).
+"""
 _RULE = """\
 A cell *holds* when the whole interval is at or above the threshold, *fails* when the whole of it is
 below, else it is *undecided*; a conclusion fails by one failing cell."""
@@ -78,7 +92,7 @@ def markdown(report: Report, raw: str, command: str) -> str:
 
 
 def readme(report: Report, page: str) -> str:
-    """The README's section, without its heading."""
+    """The README's section, with its heading."""
     rows = [
         (
             c.name,
@@ -94,12 +108,7 @@ def readme(report: Report, page: str) -> str:
     head = ("cell-ranks", "best peer", "its MB/s", "Penstock, MB/s", "ratio", "of the ceiling")
     table = _as_markdown(head, rows)
     verdicts = ", ".join(f"*{c.name}* {c.verdict}" for c in report.conclusions)
-    return (
-        f"{table}\n\nSynced collective writes in warm memory; {_place(report)}. Ratio: Penstock's "
-        "rate over the best peer's, paired by block, with the interval of its median. Conclusions "
-        f"written down before: {verdicts}. Independent, unsynced and cold writes, every peer at "
-        f"every setting, and the raw samples: [{page}]({page}).\n"
-    )
+    return _README.format(place=_place(report), table=table, verdicts=verdicts, page=page)
 
 
 # ---- pieces -----------------------------------------------------------------------------------

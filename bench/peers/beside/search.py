@@ -137,7 +137,7 @@ class _Stage:
             )
             if session.run().reason == "interrupted":
                 raise KeyboardInterrupt
-            self.machine = _machine(list(store.results.provenances.values()))
+            self.machine = machine(list(store.results.provenances.values()))
             return store.samples
 
     def _of(self, contest: Contest, name: str, missing: dict[str, None]) -> Measurement | None:
@@ -190,7 +190,15 @@ def _best(
     )
 
 
-def _machine(provenances: Sequence[Provenance]) -> str:
+def elsewhere(bests: Bests, here: str) -> list[str]:
+    """A notice where settings were searched on another machine than this; else none."""
+    others = sorted({b.machine for b in bests.best if b.machine != here})
+    if not others:
+        return []
+    return [f"best settings of this machine: they were searched on {' and on '.join(others)}"]
+
+
+def machine(provenances: Sequence[Provenance]) -> str:
     """What the settings were found on, as far as they depend on it."""
     if not provenances:
         return ""

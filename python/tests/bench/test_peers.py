@@ -397,12 +397,24 @@ def test_search_keeps_the_default_where_nothing_is_better_by_more_than_the_margi
     bench.run("--search")
     best = {b.library: b for b in module("spec").load(bench.folder).bests.best}
     assert best["a"].setting == best["b"].setting == {}
-    assert best["a"].machine
+    assert best["a"].machine in best["b"].machine
     bench.rates(a=100, b=80, penstock=100, ceiling=200)
     bench.run()
     variants = {v["name"]: v for v in bench.report()["cells"][0]["variants"]}
     assert variants["a"]["is_best"]
     assert "a-best" not in variants
+
+
+def test_settings_that_another_machine_was_searched_for_are_told(bench: Bench) -> None:
+    bench.rates(a=100, b=80, penstock=100, ceiling=200)
+    bench.run("--search")
+    path = bench.folder / "best.toml"
+    machine = module("spec").load(bench.folder).bests.best[0].machine
+    assert bench.run("--rounds", "1") == 0
+    assert not any("searched on" in notice for notice in bench.report()["notices"])
+    path.write_text(path.read_text().replace(machine, "another machine"))
+    bench.run("--rounds", "1")
+    assert any("searched on another machine" in notice for notice in bench.report()["notices"])
 
 
 def test_search_takes_no_setting_that_fails(bench: Bench) -> None:
