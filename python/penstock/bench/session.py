@@ -173,8 +173,8 @@ class Session:
         WriteError
             If a sample cannot be stored; those before it are.
         """
-        self._begin()
         try:
+            self._begin()
             with _terminations_interrupt():
                 reason = self._blocks()
         except KeyboardInterrupt:

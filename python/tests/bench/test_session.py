@@ -227,6 +227,18 @@ def test_results_on_a_full_disk_lose_nothing(
     assert session([measurement("c", "x")]).run().reason == "complete"
 
 
+def test_results_that_cannot_even_be_begun_leave_nothing(
+    measurement: Make, session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Store, record: object) -> None:
+        raise WriteError(28, "the results' disk is full")
+
+    monkeypatch.setattr(Store, "append", full)
+    with pytest.raises(WriteError, match="disk is full"):
+        session([measurement("c", "x")]).run()
+    assert not (tmp_path / "scratch").exists()
+
+
 def test_an_unsettled_machine_is_said(
     measurement: Make, session: MakeSession, tmp_path: Path
 ) -> None:
