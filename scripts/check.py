@@ -114,6 +114,7 @@ def instrument_steps() -> list[Step]:
         suite_step("measure full disk", "tests/instrument/full_disk.py"),
         suite_step("measure slurm", "tests/instrument/slurm.py"),
         suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
+        suite_step("measure examples", "tests/instrument/examples.py"),
         suite_step("file systems", "tests/fs/run.py"),
         killed_sweeps(6),
         suite_step("page ring", "tests/peers/run.py", "--mpi", "mpich", "--only", "page"),
@@ -124,6 +125,12 @@ def killed_sweeps(kills: int) -> Step:
     """A sweep killed so many times has the samples of an undisturbed one."""
     command = [PYTHON, "tests/bench/kill.py", "--kills", str(kills)]
     return Step(f"killed sweeps {kills}", command, is_suite=True, timeout_s=3600)
+
+
+def beside_fio() -> Step:
+    """The measuring program and fio agree where both do the same."""
+    command = [PYTHON, "tests/instrument/fio.py", "--build", "build/release"]
+    return Step("measure beside fio", command, is_suite=True, timeout_s=2400)
 
 
 def quick_steps() -> list[Step]:
@@ -154,7 +161,7 @@ def full_steps() -> list[Step]:
         *quick_steps(),
         ctest_step("long tests", "release", "-L", "full"),
         killed_sweeps(50),
-        suite_step("measure beside fio", "tests/instrument/fio.py"),
+        beside_fio(),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),
         Step("build tsan", ["scripts/build.sh", "tsan"], timeout_s=2400),
