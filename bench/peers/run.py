@@ -240,6 +240,7 @@ def _write_page(args: argparse.Namespace, said: Report) -> None:
     samples = args.raw or args.table
     where = os.path.relpath(samples.resolve(), args.page.resolve().parent)
     command = f"bench/peers/run.py --table docs/benchmarks/{where} --page docs/benchmarks/peers.md"
+    args.page.parent.mkdir(parents=True, exist_ok=True)
     args.page.write_text(page.markdown(said, where, command), encoding="utf-8")
 
 

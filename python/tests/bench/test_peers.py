@@ -503,7 +503,6 @@ def test_a_stopped_run_goes_on_with_the_same_command(bench: Bench) -> None:
 def test_page_is_made_again_from_the_raw_samples_alone(bench: Bench) -> None:
     bench.run()
     page, raw = bench.folder / "docs" / "peers.md", bench.folder / "docs" / "raw" / "x.jsonl"
-    page.parent.mkdir()
     assert bench.run("--table", str(bench.out), "--raw", str(raw), "--page", str(page)) == 0
     first = page.read_text()
     shutil.rmtree(bench.out)
