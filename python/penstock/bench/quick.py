@@ -36,6 +36,7 @@ _PLANNED_ROUNDS = 8  # at least 6 are needed for an interval, and noise takes it
 _ITERS = 8
 _PILOT_S = 7.0
 _WARM_UP_S = 0.2  # what making memory warm may take of a sample; else it is left as it is
+_SLOW_S = 2.0  # a first try that takes longer is not followed by a larger one
 _PILOT_BYTES = 4 * 2**20
 _LARGE_PILOT_BYTES = 16 * 2**20
 _LEAST_BYTES, _MOST_BYTES = 2**20, 256 * 2**20
@@ -225,12 +226,11 @@ def _by_pilot(
     if not tried:
         raise ArgumentError("no way to write could be measured: " + "; ".join(notes))
     first = tried[0]
-    large = attempt(first.way, _LARGE_PILOT_BYTES)
-    per_byte_s = max(large.wall_s - first.wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
-    warm = attempt(_in_regime(first.way, "warm"), _PILOT_BYTES)
-    extra_s = max(warm.wall_s - first.wall_s, 0.0)
-    if not warm.failed and extra_s < _WARM_UP_S:
-        tried = [Tried(_in_regime(one.way, "warm"), one.wall_s + extra_s) for one in tried]
+    per_byte_s = first.wall_s / _PILOT_BYTES  # of a disk so slow that nothing else counts
+    if first.wall_s < _SLOW_S:
+        large = attempt(first.way, _LARGE_PILOT_BYTES)
+        per_byte_s = max(large.wall_s - first.wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
+        tried = _warm_if_cheap(tried, attempt)
     chosen, cells, total = fit(tried, per_byte_s, wish.budget_s, _room(wish.directory))
     told = {one.way.name for one in chosen} | {
         note.partition(": ")[0].removeprefix(_WITHOUT) for note in notes
@@ -260,6 +260,14 @@ def _each_once(
         else:
             tried.append(Tried(way, ran.wall_s))
     return tried
+
+
+def _warm_if_cheap(tried: list[Tried], attempt: Callable[[Way, int], ProgramResult]) -> list[Tried]:
+    warm = attempt(_in_regime(tried[0].way, "warm"), _PILOT_BYTES)
+    extra_s = max(warm.wall_s - tried[0].wall_s, 0.0)
+    if warm.failed or extra_s >= _WARM_UP_S:
+        return tried
+    return [Tried(_in_regime(one.way, "warm"), one.wall_s + extra_s) for one in tried]
 
 
 def _in_regime(way: Way, regime: str) -> Way:
