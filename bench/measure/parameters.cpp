@@ -207,6 +207,8 @@ class Reader {
     if (auto ok = size("syncsize", p_.syncsize_bytes); !ok) return ok;
     p_.sync_each = t_.flag("sync-each");
     note("sync-each", p_.sync_each ? "true" : "false");
+    if (p_.op == Op::read && (p_.sync_each || p_.syncsize_bytes > 0))
+      return refuse("--op read has nothing to sync: leave --sync-each and --syncsize out");
     if (p_.sync_each && p_.syncsize_bytes > 0)
       return refuse("--sync-each and --syncsize: leave one out");
     if (auto ok = size("winsize", p_.winsize_bytes); !ok) return ok;

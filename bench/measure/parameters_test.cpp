@@ -111,6 +111,7 @@ TEST(Parameters, EveryRefusalNamesTheOptionAndTheValue) {
            {"--seed x", "--seed", "x"},
            {"--op read", "engine", "reads"},
            {"-w -r", "--write", "--read"},
+           {"-r -Y --route posix", "--op read", "--sync-each"},
            {"--syncsize 1MiB -Y", "--syncsize", "--sync-each"},
        }) {
     const std::string text = refusal(words);

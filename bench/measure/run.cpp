@@ -205,7 +205,8 @@ class Run {
     plan.fill = p_.fill;
     plan.barrier = p_.barrier;
     plan.end = p_.end;
-    if (!p_.policy_syncs) plan.sync_every_bytes = p_.sync_each ? 1 : p_.syncsize_bytes;
+    if (!p_.policy_syncs) plan.sync_every_bytes = p_.syncsize_bytes;
+    if (p_.sync_each) plan.sync_every_bytes = 1;
     return plan;
   }
 
