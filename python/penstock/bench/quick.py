@@ -25,7 +25,7 @@ from penstock.bench.session import environment
 from penstock.bench.statistics import Stopping
 from penstock.errors import ArgumentError, LaunchError, WriteError
 
-BUDGET_S = 45.0  # of samples; the pilot, starting and telling take the rest of a minute
+BUDGET_S = 50.0  # of pilot and samples; starting and telling take the rest of a minute
 TIMEOUT_S = 30.0
 SETTLE_S = 2.0
 STOPPING = Stopping(minimum=6, maximum=10, checks=(6, 8, 10))
@@ -61,6 +61,7 @@ class Choice:
 
     cases: list[Case]
     notes: list[str] = field(default_factory=list)
+    budget_s: float = BUDGET_S
 
 
 @dataclass(frozen=True)
@@ -222,6 +223,7 @@ def _by_pilot(
     def attempt(way: Way, total_bytes: int) -> ProgramResult:
         return _try(way, total_bytes, workers, known, scratch)
 
+    begin_s = time.monotonic()
     tried = _each_once(ways, attempt, notes)
     if not tried:
         raise ArgumentError("no way to write could be measured: " + "; ".join(notes))
@@ -231,7 +233,8 @@ def _by_pilot(
         large = attempt(first.way, _LARGE_PILOT_BYTES)
         per_byte_s = max(large.wall_s - first.wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
         tried = _warm_if_cheap(tried, attempt)
-    chosen, cells, total = fit(tried, per_byte_s, wish.budget_s, _room(wish.directory))
+    left_s = max(wish.budget_s - (time.monotonic() - begin_s), wish.budget_s / 2)
+    chosen, cells, total = fit(tried, per_byte_s, left_s, _room(wish.directory))
     told = {one.way.name for one in chosen} | {
         note.partition(": ")[0].removeprefix(_WITHOUT) for note in notes
     }
@@ -242,7 +245,7 @@ def _by_pilot(
         f"{len(cells)} cell{'s' if len(cells) > 1 else ''}; {_about_memory(chosen[0].way)}"
     )
     made = [one.way.case(cell, _CELLS[cell], total, workers) for cell in cells for one in chosen]
-    return Choice(made, notes)
+    return Choice(made, notes, left_s)
 
 
 def _each_once(

@@ -10,6 +10,7 @@ import hashlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -157,6 +158,7 @@ class Session:
         self._collect = collect
         self._keep = keep
         self._provenance_id = ""
+        self._begin_s, self._spent_before_s = time.monotonic(), 0.0
         self._mark = hashlib.sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
         self._said_dropped: set[Pair] = set()
 
@@ -173,6 +175,7 @@ class Session:
         WriteError
             If a sample cannot be stored; those before it are.
         """
+        self._begin_s, self._spent_before_s = time.monotonic(), self._sampled_s()
         try:
             self._begin()
             with _terminations_interrupt():
@@ -187,7 +190,10 @@ class Session:
 
     @property
     def spent_s(self) -> float:
-        """Seconds of all samples so far, waits included."""
+        """Seconds of this run, and of the samples of earlier ones, waits included."""
+        return self._spent_before_s + time.monotonic() - self._begin_s
+
+    def _sampled_s(self) -> float:
         return sum(s.wall_s + (s.settled.waited_s if s.settled else 0) for s in self.store.samples)
 
     @property
@@ -204,7 +210,7 @@ class Session:
         while turns := self.plan.block(number, self.store.samples):
             for turn in pending(turns, self.store.samples):
                 if self.budget_s is not None and self.spent_s >= self.budget_s:
-                    self._say("budget", f"the budget of {self.budget_s:g} s is used up")
+                    self._say("budget", f"the budget of {self.budget_s:.3g} s is used up")
                     return "budget"
                 self._observer.sample_begins(turn, len(turns))
                 self._observer.sample_ends(self._take(turn))

@@ -244,7 +244,8 @@ def _quick(request: Request) -> Sweep:
     if before := _planned(sweep.samples_file):
         return replace(sweep, cases=tuple(before))
     chosen = quick.choose(wish, known)
-    return replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
+    made = replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
+    return replace(made, budget_s=chosen.budget_s)
 
 
 def _planned(path: Path) -> Sequence[Case]:
