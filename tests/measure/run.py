@@ -338,7 +338,7 @@ def run_types(target: Target, suite: Suite, options: argparse.Namespace) -> None
         return
     bench = Bench(target.build, target.mpi)
     out = launch(bench, 1, [str(bench.program("measure_types"))])
-    problems = [] if out.code == 0 else [out.output[-500:]]
+    problems = [] if out.code == 0 else [f"exit code {out.code}: {out.output[-500:]}"]
     suite.check("datatypes name the bytes of their loop trees", problems, out)
 
 
