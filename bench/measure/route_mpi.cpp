@@ -1,7 +1,7 @@
 // The route of MPI-IO. Every return code is looked at, and the counts of every status.
 #include "route_mpi.hpp"
 
-#include <climits>
+#include <mutex>
 
 #include "mpi_types.hpp"
 
@@ -24,7 +24,7 @@ class MpiRoute final : public Route {
     if (!r_.hints.empty()) MPI_Info_create(&info);
     for (const auto& [key, value] : r_.hints) MPI_Info_set(info, key.c_str(), value.c_str());
     const int mode = r_.op == Op::write ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
-    const int opened = MPI_File_open(comm_, r_.path.c_str(), mode, info, &file_);
+    const int opened = open_file(mode, info);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     if (opened != MPI_SUCCESS) return mpi_failure("MPI_File_open", r_.path, opened);
     open_ = true;
@@ -71,6 +71,15 @@ class MpiRoute final : public Route {
   }
 
  private:
+  // ROMIO makes an operator of the whole process in its first open, which Intel MPI does not guard:
+  // threads that open files of their own meet there.
+  int open_file(int mode, MPI_Info info) {
+    static std::mutex first_open;
+    std::unique_lock<std::mutex> lock;
+    if (turns_ == nullptr) lock = std::unique_lock(first_open);
+    return MPI_File_open(comm_, r_.path.c_str(), mode, info, &file_);
+  }
+
   bool together() const noexcept { return r_.access == Access::collective; }
   MPI_Offset etypes(const Piece& piece) const noexcept {
     return piece.position_bytes / r_.part.etype_bytes;

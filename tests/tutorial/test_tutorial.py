@@ -28,7 +28,15 @@ TARGETS = ["plan_tests", "io_tests", "exec_tests", "_core"]
 def copy_sources() -> None:
     """Times are kept: what did not change is not built again."""
     shutil.rmtree(COPY, ignore_errors=True)
-    for name in ("src", "cmake", "bindings", "packaging", "python", "tests/CMakeLists.txt"):
+    for name in (
+        "src",
+        "bench",
+        "cmake",
+        "bindings",
+        "packaging",
+        "python",
+        "tests/CMakeLists.txt",
+    ):
         source, target = ROOT / name, COPY / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
