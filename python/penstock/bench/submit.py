@@ -272,7 +272,10 @@ def _ask(command: list[str]) -> str:
         raise SlurmError(f"{command[0]} cannot be started: {error.strerror}") from error
     if done.returncode != 0:
         why = done.stderr.strip() or f"exit code {done.returncode}"
-        raise SlurmError(f"{shlex.join(command)} failed: {why}")
+        raise SlurmError(
+            f"{shlex.join(command)} failed: {why}\n"
+            "Submit where sbatch works by itself (sinfo tells), or measure here without --submit"
+        )
     return done.stdout
 
 
