@@ -128,7 +128,9 @@ readme_uses() {
   grep -E '^\| [A-Z][^|]* \| `' README.md | grep -oE '`[^`]*`' | tr -d '`' |
     grep -E '^(penstock|mpiexec|eval) ' |
     sed -E 's/-n 64/-n 2/; s/ -- \.\.\.$/ -- mpiexec -n 2 .\/app out.dat/; s/(\.\/app)$/\1 out.dat/' |
-    sed -E 's/^(penstock doctor) DIR$/\1 . || [ $? = 1 ]/'
+    sed -E 's/^(penstock doctor) DIR$/\1 . || [ $? = 1 ]/' |
+    sed -E 's/^(penstock bench) DIR --matrix .*/\1 . --matrix sweep.toml --out AFTER/' |
+    sed -E 's/^(penstock bench) DIR$/\1 ./; s/^penstock compare .*/penstock compare AFTER AFTER/'
 }
 
 check_root() {
@@ -140,7 +142,8 @@ check_root() {
   bring_program /root/penstock/here
   step "root: make demo" as root 'cd penstock && make demo'
   local prepare='cd penstock/here && export PATH=~/penstock/.venv/bin:~/penstock/build/release/native:$PATH
-    mpicc -o app writer.c && cp app your_app; rm -f out.dat;'
+    mpicc -o app writer.c && cp app your_app; rm -f out.dat
+    printf "rounds = 5\n[defaults]\nmpi = \"none\"\n[[variant]]\nname = \"engine\"\n" >sweep.toml;'
   step "root: .venv/bin/penstock run" as root "$prepare mpiexec --version | head -n 1
     ~/penstock/.venv/bin/penstock run --require -- mpiexec -n 2 ./your_app out.dat && $expect_bytes"
   local use
