@@ -22,6 +22,7 @@
 #include "engine/config.hpp"
 #include "engine/method.hpp"
 #include "engine/select.hpp"
+#include "exec/exchange.hpp"
 #include "io/mechanism.hpp"
 #include "io/probe.hpp"
 #include "io/sync_policy.hpp"
@@ -84,10 +85,19 @@ void bind_io(nb::module_& m) {
       .def_ro("summary", &Mechanism::summary)
       .def_ro("alignment_bytes", &Mechanism::alignment_bytes, "Of offsets and lengths.")
       .def_ro("writes_file", &Mechanism::writes_file)
+      .def_ro("takes_direct", &Mechanism::takes_direct, "Past the page cache: NAME(direct).")
+      .def_ro("default_depth", &Mechanism::default_depth,
+              "Writes under way at a time unless NAME(depth=N) says; 0: it takes none.")
       .def_prop_ro(
           "unavailable",
           [](const Mechanism& x) { return x.unavailable ? x.unavailable() : std::string(); },
           "Empty when usable on this machine, else the reason.");
+  nb::class_<exec::Exchange>(m, "Exchange",
+                             "The descriptor of an exchange: how bytes reach the writer.")
+      .def_ro("name", &exec::Exchange::name)
+      .def_ro("summary", &exec::Exchange::summary)
+      .def_ro("shares_pages", &exec::Exchange::shares_pages,
+              "The ranks of a node fill the pages of its writers themselves.");
   nb::class_<SyncPolicy>(m, "SyncPolicy", "The descriptor of a sync policy.")
       .def_ro("name", &SyncPolicy::name)
       .def_ro("summary", &SyncPolicy::summary)
@@ -96,6 +106,9 @@ void bind_io(nb::module_& m) {
   m.def(
       "mechanisms", [] { return references(io::mechanisms()); },
       nb::sig("def mechanisms() -> list[Mechanism]"), "Every mechanism, in the order of its list.");
+  m.def(
+      "exchanges", [] { return references(exec::exchanges()); },
+      nb::sig("def exchanges() -> list[Exchange]"), "Every exchange, in the order of its list.");
   m.def(
       "sync_policies", [] { return references(io::sync_policies()); },
       nb::sig("def sync_policies() -> list[SyncPolicy]"),
@@ -117,7 +130,29 @@ void bind_method(nb::module_& m) {
       .def_prop_ro(
           "cycle_bytes", [](const Method& x) { return x.parameters.cycle_bytes; },
           "Collective buffer of one writer; 0: the default.")
+      .def(
+          "cycle_for",
+          [](const Method& x, std::string_view algorithm, const plan::Team& team) {
+            const plan::Algorithm* a = plan::find_algorithm(algorithm);
+            if (a == nullptr)
+              raise_argument("cycle_for",
+                             "there is no algorithm \"" + std::string(algorithm) + "\"");
+            return exec::cycle_for(x.parameters.cycle_bytes, *a, x.exchange, team);
+          },
+          "algorithm"_a, "team"_a,
+          "Collective buffer of one writer in a call; 0: the algorithm's own default.")
+      .def_prop_ro(
+          "stripe_bytes", [](const Method& x) { return x.parameters.stripe_bytes; },
+          "Of what is dealt to the writers; 0: the file system's, or a default.")
+      .def_prop_ro(
+          "writer", [](const Method& x) { return x.parameters.writer; },
+          "The rank that writes alone, where one does.")
+      .def_prop_ro(
+          "at_once", [](const Method& x) { return x.parameters.at_once; },
+          "Ranks that write at a time, where all write; 0: all of them.")
       .def_prop_ro("mechanism", [](const Method& x) { return x.mechanism->name; })
+      .def_ro("direct", &Method::direct, "Past the page cache.")
+      .def_ro("depth", &Method::depth, "Writes under way at a time; 0: the mechanism's default.")
       .def_prop_ro("sync", [](const Method& x) { return x.sync->name; })
       .def_ro("sync_bytes", &Method::sync_bytes, "Of a sync that takes them, else 0.")
       .def("__str__", [](const Method& x) { return engine::to_string(x); })

@@ -55,30 +55,56 @@ Summary summarise(const FileView& view, Pair own) {
 
 // A plan together with what the checks below need to know of its origin.
 struct PlanValue {
-  std::unique_ptr<const Plan> plan;
+  std::shared_ptr<const Plan> plan;
   Crowd crowd;
+  bool cuts_known = false;
 
   void check(int writer, int cycle) const {
     check_index("writer", writer, plan->writers());
     check_index("cycle", cycle, plan->cycles(writer));
   }
+  // Of the writer to which a rank sends.
+  void check_cuts(int rank) const {
+    if (cuts_known) return;
+    const plan::IntRange to = plan->reached(crowd.summary(rank), rank);
+    for (int writer = to.begin; writer < to.end; ++writer)
+      if (plan->cuts(writer) > 0)
+        raise_argument("plan", "its cycles end where the views say; ask with_cuts() first");
+  }
 };
 
 PlanValue place(const std::string& name, const Team& team, const Crowd& crowd,
-                const layout::Geometry& geometry, int writers, int64_t cycle_bytes) {
+                const layout::Geometry& geometry, int writers, int64_t cycle_bytes,
+                int64_t stripe_bytes, int writer) {
   const Algorithm* algorithm = plan::find_algorithm(name);
   if (algorithm == nullptr) raise_argument("place", "there is no algorithm \"" + name + "\"");
   if (crowd.ranks() != team.ranks) {
     raise_argument("place", "the team has " + std::to_string(team.ranks) + " ranks and the crowd " +
                                 std::to_string(crowd.ranks()));
   }
-  return {unwrap(algorithm->place({writers, cycle_bytes}, team, crowd, geometry)), crowd};
+  const plan::Parameters parameters{writers, cycle_bytes, stripe_bytes, writer};
+  return {unwrap(algorithm->place(parameters, team, crowd, geometry)), crowd};
+}
+
+PlanValue with_cuts(const PlanValue& p, const std::vector<std::pair<FileView, Pair>>& by_rank) {
+  if (int(by_rank.size()) != p.crowd.ranks()) {
+    raise_argument("plan", "the crowd has " + std::to_string(p.crowd.ranks()) +
+                               " ranks, and there are " + std::to_string(by_rank.size()) +
+                               " parts");
+  }
+  std::vector<plan::Part> parts;
+  for (const auto& [view, own] : by_rank) {
+    check_request(view, own);
+    parts.push_back({view, {own.first, own.second}});
+  }
+  return {plan::with_all_cuts(p.plan, parts), p.crowd, true};
 }
 
 Pair part(const PlanValue& p, const FileView& view, Pair own, int rank, int writer, int cycle) {
   check_request(view, own);
   check_index("rank", rank, p.crowd.ranks());
   p.check(writer, cycle);
+  p.check_cuts(rank);
   return to_pair(p.plan->part(view, {own.first, own.second}, rank, writer, cycle));
 }
 
@@ -86,6 +112,7 @@ std::vector<std::tuple<int, int, Pair>> slices(const PlanValue& p, const FileVie
                                                int rank) {
   check_request(view, own);
   check_index("rank", rank, p.crowd.ranks());
+  p.check_cuts(rank);
   std::vector<std::tuple<int, int, Pair>> list;
   plan::Slices walk(*p.plan, view, {own.first, own.second}, p.crowd.summary(rank), rank);
   while (const auto slice = walk.next()) {
@@ -159,6 +186,8 @@ void bind_algorithms(nb::module_& m) {
       .def_prop_ro("needs", [](const Algorithm& a) { return std::string(to_string(a.needs)); })
       .def_ro("owns_blocks", &Algorithm::owns_blocks)
       .def_ro("exchanges", &Algorithm::exchanges)
+      .def_ro("writes_behind", &Algorithm::writes_behind,
+              "A writer's pages are written by a thread of its own.")
       .def_prop_ro(
           "options",
           [](const Algorithm& a) {
@@ -217,12 +246,14 @@ void bind_plan_value(nb::module_& m) {
             return to_pair(p.plan->extent(writer, cycle));
           },
           "writer"_a, "cycle"_a, "The file bytes that a writer may write in a cycle.")
+      .def("with_cuts", &with_cuts, "parts"_a,
+           "The plan that knows where cycles end; ``parts``: (view, stream range) of every rank.")
       .def("part", &part, "view"_a, "stream_range"_a, "rank"_a, "writer"_a, "cycle"_a,
            "The part of a rank's stream range that goes to a writer in a cycle.")
       .def("slices", &slices, "view"_a, "stream_range"_a, "rank"_a,
            "All parts of a rank as (writer, cycle, (begin, end)), in (cycle, writer) order.");
   m.def("place", &place, "algorithm"_a, "team"_a, "crowd"_a, "geometry"_a, nb::kw_only(),
-        "writers"_a = 0, "cycle_bytes"_a = 0,
+        "writers"_a = 0, "cycle_bytes"_a = 0, "stripe_bytes"_a = 0, "writer"_a = 0,
         "The plan of an algorithm; 0 leaves a parameter to the algorithm.");
 }
 

@@ -27,6 +27,13 @@ function(penstock_layer name)
   endif()
 endfunction()
 
+# For what is run once or is not measured: compiled in half the time.
+function(penstock_compile_quickly target)
+  if(CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
 # One GoogleTest program per layer: NAME_tests from src/NAME/*_test.cpp.
 function(penstock_layer_tests)
   find_package(GTest REQUIRED)
@@ -37,6 +44,7 @@ function(penstock_layer_tests)
     if(sources)
       add_executable(${name}_tests ${sources})
       target_link_libraries(${name}_tests PRIVATE penstock_${name} GTest::gtest_main rapidcheck)
+      penstock_compile_quickly(${name}_tests)
       gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST)
     endif()
   endforeach()

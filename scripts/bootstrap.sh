@@ -29,13 +29,14 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 packages=(g++ gfortran cmake ninja-build make git ccache
   mpich libmpich-dev openmpi-bin libopenmpi-dev
-  nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libcli11-dev
+  nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libcli11-dev liburing-dev
   libgtest-dev librapidcheck-dev python3 python3-dev python3-venv)
 if [ "$tier" != build ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db lmod fio slurm-wlm e2fsprogs iproute2 util-linux
+    libtool autoconf automake m4
     libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools python3-mpi4py python3-h5py-mpi)
 fi
-if [ "$tier" = full ]; then packages+=(g++-11 debootstrap libtool autoconf automake m4); fi
+if [ "$tier" = full ]; then packages+=(g++-11 debootstrap); fi
 
 missing_packages() {
   local installed

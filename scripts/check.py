@@ -62,6 +62,10 @@ class Outcome:
         counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
         return f"{name:<28} {mark:<6} {counts} in {self.seconds:.0f} s"
 
+    def named(self) -> list[str]:
+        """The complaints that name a case."""
+        return [one for one in self.complaints if one.startswith(("failed: ", "unforeseen skip: "))]
+
 
 # ---- the steps ----
 
@@ -155,11 +159,20 @@ def quick_steps() -> list[Step]:
     ]
 
 
+def many_views() -> Step:
+    """The method product on threads, on far more random views than the quick tier draws."""
+    junit = OUT / "many-views.xml"
+    program = ["build/release/exec_tests", "--gtest_brief=1", "--gtest_filter=*Conformance*"]
+    command = ["env", "PENSTOCK_TEST_SEEDS=200", *program, f"--gtest_output=xml:{junit}"]
+    return Step("many views", command, junit=junit, timeout_s=7200)
+
+
 def full_steps() -> list[Step]:
     """`make check-full`: the quick steps and the long ones."""
     return [
         *quick_steps(),
         ctest_step("long tests", "release", "-L", "full"),
+        many_views(),
         killed_sweeps(50),
         beside_fio(),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
@@ -314,13 +327,18 @@ def run_all(steps: list[Step], *, resume: bool) -> int:
 
     run = resumable(plain) if resume else plain
     total = Outcome()
+    wrong = []
     for step in steps:
         outcome = run(step)
         print(outcome.line(step.name), *outcome.complaints, sep="\n", flush=True)
+        if outcome.failed:
+            wrong += [outcome.line(step.name), *outcome.named()]
         total.passed += outcome.passed
         total.failed += outcome.failed
         total.skipped += outcome.skipped
     closing = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
+    if wrong:  # again at the end: what is above may be long
+        print("what failed:", *wrong, sep="\n")
     (OUT / "total.txt").write_text(closing + "\n")
     print(closing)
     return 1 if total.failed else 0

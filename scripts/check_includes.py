@@ -15,6 +15,7 @@ from pathlib import Path
 
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".def"}
 PURE = {"layout", "plan", "model"}
+MPI_HEADERS = {"mpi.h", "penstock/penstock_mpi.h"}  # the second includes the first
 FILE_HEADERS = re.compile(r"^(fcntl\.h|unistd\.h|sys/.*|fstream|filesystem|cstdio|stdio\.h)$")
 # The few headers of a layer below that a layer is meant to see, when it may not see all of it.
 ONLY = {("io", "layout"): {"layout/geometry.hpp"}}
@@ -36,13 +37,14 @@ def layers(cmake: str) -> dict[str, set[str]]:
 
 
 def may_include_mpi(layer: str, name: str) -> bool:
-    return layer == "pmpi" or (layer == "comm" and name.startswith("mpi_"))
+    return layer == "pmpi" or (layer in ("comm", "capi") and name.startswith("mpi_"))
 
 
 def complaint(layer: str, name: str, quoted: str, system: str, allowed: set[str]) -> str:
     """What is wrong with one #include of a file of a layer; empty when nothing is."""
-    if system == "mpi.h" or quoted == "mpi.h":
-        return "" if may_include_mpi(layer, name) else "only pmpi and comm/mpi_* may include mpi.h"
+    if MPI_HEADERS & {system, quoted}:
+        allowed_here = may_include_mpi(layer, name)
+        return "" if allowed_here else "only pmpi, comm/mpi_* and capi/mpi_* may include mpi.h"
     if system and layer in PURE and "_test." not in name and FILE_HEADERS.match(system):
         return f"layer {layer} is pure: it knows no files"
     target = quoted.split("/")[0] if "/" in quoted else layer

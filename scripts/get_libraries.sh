@@ -19,27 +19,10 @@ readonly out=.libraries
 readonly list=scripts/requirements-libraries.txt
 readonly hdf5=/usr/lib/x86_64-linux-gnu/hdf5/mpich
 readonly jobs=$(nproc)
-mkdir -p "$out/log"
-
-say() { printf 'get_libraries: %s\n' "$*"; }
+readonly program=get_libraries
+. scripts/stamped.sh
 
 pinned() { grep "^$1==" "$list"; }
-
-# NAME STAMP: makes it unless the stamp is there already; what was printed is kept. In a process of
-# its own, because bash ignores errors inside a function whose result is looked at.
-failed=0
-get() {
-  local name=$1 stamp=$2
-  if [ "$(cat "$out/$name.stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
-  say "$name"
-  if scripts/get_libraries.sh --make "$name" >"$out/log/$name.log" 2>&1 </dev/null; then
-    printf '%s' "$stamp" >"$out/$name.stamp"
-  else
-    tail -n 15 "$out/log/$name.log" >&2
-    say "$name failed (all of it in $out/log/$name.log)" >&2
-    failed=1
-  fi
-}
 
 pip() { "$out/python/bin/python" -m pip --disable-pip-version-check "$@"; }
 
@@ -118,8 +101,6 @@ if [ "${1:-}" = --make ]; then
   "make_${2//-/_}"
   exit
 fi
-
-wanted() { [ $# -eq 1 ] || printf '%s\n' "${@:2}" | grep -qx -- "$1"; }
 
 if wanted python "$@"; then get python "$(cat "$list")"; fi
 if wanted mpi4py "$@"; then get mpi4py "$(pinned mpi4py)"; fi

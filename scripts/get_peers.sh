@@ -21,27 +21,9 @@ readonly out=$PWD/.peers
 readonly adios2=adios2==2.12.1.1001
 readonly jobs=${PENSTOCK_JOBS:-$(nproc)}
 readonly flavours="mpich openmpi"
-mkdir -p "$out/log"
+readonly program=get_peers
+. scripts/stamped.sh
 echo '*' >"$out/.gitignore"
-
-say() { printf 'get_peers: %s\n' "$*"; }
-
-# NAME STAMP: makes it unless the stamp is there already; what was printed is kept. In a process of
-# its own, because bash ignores errors inside a function whose result is looked at.
-failed=0
-get() {
-  local name=$1 stamp=$2
-  if [ "$(cat "$out/$name.stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
-  say "$name"
-  if scripts/get_peers.sh --make "$name" >"$out/log/$name.log" 2>&1 </dev/null; then
-    printf '%s' "$stamp" >"$out/$name.stamp"
-    grep '^get_peers: ' "$out/log/$name.log" || true
-  else
-    tail -n 15 "$out/log/$name.log" >&2
-    say "$name failed (all of it in $out/log/$name.log)" >&2
-    failed=1
-  fi
-}
 
 present_flavours() {
   local flavour
@@ -180,8 +162,6 @@ if [ "${1:-}" = --make ]; then
   "make_$2"
   exit
 fi
-
-wanted() { [ $# -eq 1 ] || printf '%s\n' "${@:2}" | grep -qx -- "$1"; }
 
 mpis=$(present_flavours | tr '\n' ' ')
 if wanted pnetcdf "$@"; then get pnetcdf "${PENSTOCK_PNETCDF_SOURCE:-newest} for $mpis"; fi

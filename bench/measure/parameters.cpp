@@ -213,8 +213,9 @@ class Reader {
       return refuse("--sync-each and --syncsize: leave one out");
     if (auto ok = size("winsize", p_.winsize_bytes); !ok) return ok;
     if (p_.winsize_bytes > 0)
-      return refuse("--winsize: no mechanism of this version maps the file in windows, got " +
-                    t_.text("winsize") + "; leave it out");
+      return refuse(
+          "--winsize: a window of mmap is the page of a cycle; set --cycle instead, got " +
+          t_.text("winsize"));
     return {};
   }
 
@@ -267,6 +268,7 @@ class Reader {
     if (s != nullptr) {
       p_.strategy = s->name;
       p_.policy_syncs = true;
+      p_.dedicated = s->dedicated;
       text = method_text(*s, mechanism, p_.syncsize_bytes);
     }
     auto parsed = engine::parse_method(text);
@@ -328,6 +330,9 @@ class Reader {
     if (!index) return tl::unexpected(index.error());
     p_.access = Access(*index);
     note("access", text);
+    if (p_.dedicated && p_.access == Access::independent)
+      return refuse("strategy " + p_.strategy +
+                    ": every worker hands its bytes to the writer; leave --access independent out");
     if (p_.route == RouteKind::posix && p_.access == Access::collective)
       return refuse(
           "--access collective: POSIX calls are each worker's own; leave it out, or use "

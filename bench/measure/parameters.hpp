@@ -51,6 +51,7 @@ struct Parameters {
   Access access = Access::collective;
   int threads = 1;
   int64_t iterations = 0, bufsize_bytes = 0, syncsize_bytes = 0, winsize_bytes = 0;
+  bool dedicated = false;     // a strategy with a worker that only writes
   bool policy_syncs = false;  // the method syncs every syncsize bytes, not the loop
   double compute_s = 0;
   MemoryShape memory;

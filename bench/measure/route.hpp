@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "engine/file.hpp"
 #include "engine/method.hpp"
 #include "engine/statistics.hpp"
 #include "memory.hpp"
@@ -20,6 +21,13 @@ namespace penstock::measure {
 enum class Access : uint8_t { collective, independent };
 enum class Op : uint8_t { write, read };
 enum class Files : uint8_t { shared, per_worker, per_node };
+
+// What is handed to a worker that writes for all others: theirs are the parts of workers 0, 1, ..
+// of `amount`.
+struct Handover {
+  PatternChoice pattern;
+  Amount amount;
+};
 
 struct RouteRequest {
   std::string path;
@@ -34,6 +42,7 @@ struct RouteRequest {
   std::vector<std::pair<std::string, std::string>> hints;  // route mpi
   engine::Method method;                                   // route engine
   std::shared_ptr<comm::NodeLock> node_lock;               // of all workers of the node
+  Handover handover;                                       // of make_dedicated_route
 };
 
 // The bytes [position, position + bytes_per_iteration) of the worker's stream.
@@ -61,7 +70,14 @@ class Route {
 
 using MakeRoute = std::function<Result<std::unique_ptr<Route>>(const RouteRequest&)>;
 Result<std::unique_ptr<Route>> make_engine_route(const RouteRequest& request);
+// Of the engine too: worker 0 of the file writes, the others hand over.
+Result<std::unique_ptr<Route>> make_dedicated_route(const RouteRequest& request);
 Result<std::unique_ptr<Route>> make_posix_route(const RouteRequest& request);
+
+// For the engine, which opens a file that exists, as after a program's MPI_File_open: the file, and
+// what it is opened with.
+Result<void> create_file(const std::string& path);
+engine::OpenInfo open_info(const RouteRequest& request);
 
 // Why the engine cannot read; empty when it can. Asked, so that it is true when that changes.
 std::string why_engine_cannot_read();

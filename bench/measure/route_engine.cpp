@@ -18,15 +18,9 @@ class EngineRoute final : public Route {
       : r_(request), memory_tree_(std::move(memory_tree)) {}
 
   Result<void> open() override {
-    Result<void> created = r_.comm->rank() == 0 ? create() : Result<void>();
+    Result<void> created = r_.comm->rank() == 0 ? create_file(r_.path) : Result<void>();
     if (auto ok = comm::agree(*r_.comm, std::move(created)); !ok) return ok;
-    engine::OpenInfo info;
-    info.path = r_.path;
-    info.writable = true;
-    info.config.method = r_.method;
-    info.config.log = false;
-    info.node_lock = r_.node_lock;
-    file_ = engine::File::open(comm::borrow(*r_.comm), info);
+    file_ = engine::File::open(comm::borrow(*r_.comm), open_info(r_));
     file_->set_view(r_.view, "");
     if (!file_->served()) return unserved();
     if (r_.access == Access::independent && !file_->serves_independent()) return unserved();
@@ -71,14 +65,6 @@ class EngineRoute final : public Route {
   const EngineReport* engine_report() const override { return report_ ? &*report_ : nullptr; }
 
  private:
-  // The engine opens a file that exists, as after a program's MPI_File_open.
-  Result<void> create() {
-    const int fd = ::open(r_.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return os_error("open", r_.path, errno);
-    ::close(fd);
-    return {};
-  }
-
   // The type as a program would name it: bytes, so and so many; or one of a strided type.
   int64_t memory_count_() const noexcept {
     return r_.memory.contiguous() ? r_.part.bytes_per_iteration : 1;
@@ -98,6 +84,23 @@ class EngineRoute final : public Route {
 };
 
 }  // namespace
+
+Result<void> create_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return os_error("open", path, errno);
+  ::close(fd);
+  return {};
+}
+
+engine::OpenInfo open_info(const RouteRequest& request) {
+  engine::OpenInfo info;
+  info.path = request.path;
+  info.writable = true;
+  info.config.method = request.method;
+  info.config.log = false;
+  info.node_lock = request.node_lock;
+  return info;
+}
 
 std::string why_engine_cannot_read() {
   return "the engine has no reads yet: use --route mpi or posix";

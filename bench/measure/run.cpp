@@ -52,12 +52,12 @@ class Run {
     if (!node) return tl::unexpected(node.error());
     node_ = *std::move(node);
     if (auto ok = choose_file(); !ok) return ok;
-    amount_ = {file_team_->size(), p_.bufsize_bytes, p_.iterations, p_.seed};
-    auto part = make_part(p_.pattern, file_team_->rank(), amount_);
+    if (auto ok = share_out(); !ok) return ok;
+    auto part = make_part(p_.pattern, part_number(), amount_);
     if (!part) return tl::unexpected(part.error());
     part_ = *std::move(part);
-    if (part_.bytes_per_iteration != p_.bufsize_bytes && file_team_->rank() == 0)
-      record_.notes.push_back("bufsize " + std::to_string(p_.bufsize_bytes) +
+    if (part_.bytes_per_iteration != amount_.bufsize_bytes && file_team_->rank() == 0)
+      record_.notes.push_back("bufsize " + std::to_string(amount_.bufsize_bytes) +
                               ": the pattern gives " + std::to_string(part_.bytes_per_iteration) +
                               " bytes per iteration to a file's worker 0");
     auto view = view_of(part_);
@@ -66,6 +66,24 @@ class Run {
     if (auto ok = make_memory(); !ok) return ok;
     return make_lock();
   }
+
+  // A worker that only writes leaves its share of the bytes to the others, as benson-2003 does:
+  // whatever the strategy, the same total.
+  Result<void> share_out() {
+    const int workers = file_team_->size(), computing = workers - (p_.dedicated ? 1 : 0);
+    if (computing < 1)
+      return fail(ErrorClass::argument, "strategy",
+                  p_.strategy +
+                      " needs a worker that computes beside the one that writes: at "
+                      "least 2 workers, got 1");
+    amount_ = {computing, p_.bufsize_bytes * workers / computing, p_.iterations, p_.seed};
+    return {};
+  }
+
+  bool only_writes() const { return p_.dedicated && file_team_->rank() == 0; }
+  // Whose part of the file it computes. The one that only writes has a buffer as its neighbour's,
+  // and never uses it.
+  int part_number() const { return std::max(0, file_team_->rank() - (p_.dedicated ? 1 : 0)); }
 
   Result<void> choose_file() {
     path_ = p_.file;
@@ -83,7 +101,7 @@ class Run {
   }
 
   Result<void> make_memory() {
-    const Contents contents(p_.seed, file_team_->rank(), p_.memory.shift());
+    const Contents contents(p_.seed, part_number(), p_.memory.shift());
     const bool keep_all = p_.op == Op::read && p_.verify == Verify::all;
     auto memory =
         Memory::make(p_.memory, contents, part_.bytes_per_iteration, keep_all ? p_.iterations : 1);
@@ -115,6 +133,7 @@ class Run {
     r.hints = p_.hints;
     r.method = p_.method;
     r.node_lock = lock_;
+    r.handover = {p_.pattern, amount_};
     return r;
   }
 
@@ -189,6 +208,7 @@ class Run {
 
   Result<std::unique_ptr<Route>> make_route() {
     if (p_.route == RouteKind::posix) return make_posix_route(request());
+    if (p_.dedicated) return make_dedicated_route(request());
     if (p_.route == RouteKind::engine) return make_engine_route(request());
     return program_.make_mpi_route(request());
   }
@@ -201,8 +221,14 @@ class Run {
     plan.bytes_per_iteration = part_.bytes_per_iteration;
     plan.file_bytes_per_iteration = part_.file_bytes_per_iteration;
     // 2 x comptime worker-seconds, shared by the iterations and the workers that compute.
-    plan.compute_s = 2 * p_.compute_s / double(p_.iterations) / team_.size();
+    const int computing = team_.size() - (p_.dedicated ? 1 : 0);
+    plan.compute_s = 2 * p_.compute_s / double(p_.iterations) / computing;
     plan.fill = p_.fill;
+    if (only_writes()) {
+      plan.bytes_per_iteration = 0;  // they are counted where they are computed
+      plan.compute_s = 0;
+      plan.fill = Fill::once;
+    }
     plan.barrier = p_.barrier;
     plan.end = p_.end;
     if (!p_.policy_syncs) plan.sync_every_bytes = p_.syncsize_bytes;
@@ -389,6 +415,7 @@ class Run {
                   .first_wrong = expected->file_bytes()});
     ::close(fd);
     if (!check) return tl::unexpected(check.error());
+    if (p_.dedicated && check->first_worker >= 0) ++check->first_worker;  // parts begin at worker 1
     record_.check = *check;
     record_.check_file = path_;
     return {};

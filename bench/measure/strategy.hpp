@@ -22,6 +22,8 @@ struct Strategy {
   Files files;
   Access access;
   int least_workers;
+  // Worker 0 does not compute: it writes what the others hand over to it.
+  bool dedicated = false;
 };
 std::span<const Strategy> strategies();
 const Strategy* find_strategy(std::string_view name);  // nullptr when there is none

@@ -257,6 +257,10 @@ class Algorithm:
     def exchanges(self) -> bool: ...
 
     @property
+    def writes_behind(self) -> bool:
+        """A writer's pages are written by a thread of its own."""
+
+    @property
     def options(self) -> list[tuple[str, str]]:
         """(name, summary) of each option."""
 
@@ -297,6 +301,11 @@ class Plan:
     def extent(self, writer: int, cycle: int) -> tuple[int, int]:
         """The file bytes that a writer may write in a cycle."""
 
+    def with_cuts(self, parts: Sequence[tuple[FileView, tuple[int, int]]]) -> Plan:
+        """
+        The plan that knows where cycles end; ``parts``: (view, stream range) of every rank.
+        """
+
     def part(self, view: FileView, stream_range: tuple[int, int], rank: int, writer: int, cycle: int) -> tuple[int, int]:
         """The part of a rank's stream range that goes to a writer in a cycle."""
 
@@ -305,7 +314,7 @@ class Plan:
         All parts of a rank as (writer, cycle, (begin, end)), in (cycle, writer) order.
         """
 
-def place(algorithm: str, team: Team, crowd: Crowd, geometry: Geometry, *, writers: int = 0, cycle_bytes: int = 0) -> Plan:
+def place(algorithm: str, team: Team, crowd: Crowd, geometry: Geometry, *, writers: int = 0, cycle_bytes: int = 0, stripe_bytes: int = 0, writer: int = 0) -> Plan:
     """The plan of an algorithm; 0 leaves a parameter to the algorithm."""
 
 def parse_size(text: str, what: str = 'size') -> int:
@@ -350,8 +359,29 @@ class Mechanism:
     def writes_file(self) -> bool: ...
 
     @property
+    def takes_direct(self) -> bool:
+        """Past the page cache: NAME(direct)."""
+
+    @property
+    def default_depth(self) -> int:
+        """Writes under way at a time unless NAME(depth=N) says; 0: it takes none."""
+
+    @property
     def unavailable(self) -> str:
         """Empty when usable on this machine, else the reason."""
+
+class Exchange:
+    """The descriptor of an exchange: how bytes reach the writer."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def shares_pages(self) -> bool:
+        """The ranks of a node fill the pages of its writers themselves."""
 
 class SyncPolicy:
     """The descriptor of a sync policy."""
@@ -373,6 +403,9 @@ class SyncPolicy:
 def mechanisms() -> list[Mechanism]:
     """Every mechanism, in the order of its list."""
 
+def exchanges() -> list[Exchange]:
+    """Every exchange, in the order of its list."""
+
 def sync_policies() -> list[SyncPolicy]:
     """Every sync policy, in the order of its list."""
 
@@ -391,8 +424,31 @@ class Method:
     def cycle_bytes(self) -> int:
         """Collective buffer of one writer; 0: the default."""
 
+    def cycle_for(self, algorithm: str, team: Team) -> int:
+        """Collective buffer of one writer in a call; 0: the algorithm's own default."""
+
+    @property
+    def stripe_bytes(self) -> int:
+        """Of what is dealt to the writers; 0: the file system's, or a default."""
+
+    @property
+    def writer(self) -> int:
+        """The rank that writes alone, where one does."""
+
+    @property
+    def at_once(self) -> int:
+        """Ranks that write at a time, where all write; 0: all of them."""
+
     @property
     def mechanism(self) -> str: ...
+
+    @property
+    def direct(self) -> bool:
+        """Past the page cache."""
+
+    @property
+    def depth(self) -> int:
+        """Writes under way at a time; 0: the mechanism's default."""
 
     @property
     def sync(self) -> str: ...

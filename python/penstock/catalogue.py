@@ -38,33 +38,15 @@ class Family:
     entries: tuple[Entry, ...]
 
 
-# Exchanges and returns are not plugged in one by one and have no descriptors.
-_EXCHANGES = {
-    "none": "every rank writes its own bytes",
-    "messages": "point-to-point messages to the writers",
-    "shm": "straight into the writer's file page in shared memory",
-    "node_leaders": "few large messages between the nodes' leaders",
-}
+# Returns are not plugged in one by one and have no descriptors.
 _RETURNS = {
-    "written": "when the bytes are in the file",
-    "staged": "when the bytes are copied; bounded in bytes and seconds",
+    "written": "blocking calls when the bytes are in the file, other calls when copied",
+    "staged": "as written, within `limit=BYTES`; 0: all calls when the bytes are in the file",
 }
 # What the design names and the parser says this version lacks has no descriptor either.
 _PLANNED = {
-    "cyclic": "file pages dealt out to the writers in turn",
-    "dynamic_segmentation": "a group's writer cuts its bytes into segments as they come",
-    "static_segmentation": "every rank's bytes in a segment of their own",
-    "designated_writer": "given ranks write, the others send",
-    "dedicated_writer": "given ranks do nothing but write",
+    "node_leaders": "few large messages between the nodes' leaders",
     "write_behind": "short for cyclic + staged, fed by independent calls",
-    "pwritev": "vectored positional writes",
-    "mmap": "copies into a mapped window of the file",
-    "uring": "asynchronous writes by io_uring",
-    "linux_aio": "asynchronous writes by the kernel's older interface",
-    "posix_aio": "asynchronous writes by the C library's threads",
-    "stream": "write-back is started, not waited for",
-    "background": "by a thread of its own",
-    "pulse": "at most so many bytes are dirty",
 }
 NOT_YET = "not in this version"
 
@@ -73,7 +55,7 @@ def families() -> list[Family]:
     """Algorithms, exchanges, mechanisms, sync policies and returns, in a method's order."""
     return [
         _family("algorithm", "who writes which bytes, in which cycle", _algorithms()),
-        _family("exchange", "how bytes reach the writer", _words(_EXCHANGES)),
+        _family("exchange", "how bytes reach the writer", _exchanges()),
         _family("mechanism", "how bytes enter the file", _mechanisms()),
         _family("sync", "what is pushed to the device beyond what the program asks", _syncs()),
         _family("return", "when the call comes back", _words(_RETURNS)),
@@ -117,16 +99,28 @@ def _algorithms() -> tuple[Entry, ...]:
     )
 
 
+def _exchanges() -> tuple[Entry, ...]:
+    none = Entry("none", "every rank writes its own bytes")
+    return (none, *(Entry(e.name, e.summary) for e in _core.exchanges()))
+
+
 def _mechanisms() -> tuple[Entry, ...]:
     return tuple(
         Entry(
             m.name,
             m.summary,
             m.unavailable,
-            {"alignment_bytes": str(m.alignment_bytes)},
+            {"alignment_bytes": str(m.alignment_bytes), "options": _mechanism_options(m)},
         )
         for m in _core.mechanisms()
     )
+
+
+def _mechanism_options(m: _core.Mechanism) -> str:
+    """As an algorithm's: "direct: past the page cache; depth: ..."; empty when it takes none."""
+    direct = ["direct: past the page cache"] if m.takes_direct else []
+    depth = [f"depth: writes under way at a time, {m.default_depth} by default"]
+    return "; ".join(direct + (depth if m.default_depth else []))
 
 
 def _syncs() -> tuple[Entry, ...]:

@@ -70,6 +70,7 @@ class File(_Model):
     engine_bytes: int
     passthrough_bytes: int
     read_bytes: int
+    engine_read_bytes: int = 0  # logs of earlier versions have none
     errors: int
     first_error: str | None
     algorithms: dict[str, int]

@@ -92,6 +92,31 @@ def test_every_byte_of_a_plan_goes_to_exactly_one_writer_inside_its_extent() -> 
     assert all(a[1] <= b[0] for a, b in itertools.pairwise(covered))
 
 
+def test_a_plan_whose_cycles_end_where_views_say_asks_for_them() -> None:
+    views, crowd = crowd_of(40_000, 3)
+    bare = _core.place(
+        "dynamic_segmentation", Team(3), crowd, Geometry(), writers=1, cycle_bytes=8192
+    )
+    with pytest.raises(errors.ArgumentError, match="with_cuts"):
+        bare.slices(views[0], (0, 40_000), 0)
+    plan = bare.with_cuts([(v, (0, 40_000)) for v in views])
+    assert plan.cycles == 15
+    assert [plan.extent(0, c) for c in (0, 1)] == [(0, 8192), (8192, 16384)]
+    assert (
+        sum(end - begin for _, _, (begin, end) in plan.slices(views[2], (0, 40_000), 2)) == 40_000
+    )
+
+
+def test_an_algorithm_gets_its_own_parameters() -> None:
+    _, crowd = crowd_of(40_000, 3)
+    dealt = _core.place("cyclic", Team(3), crowd, Geometry(), writers=3, stripe_bytes=8192)
+    assert [dealt.extent(w, 1)[0] for w in range(3)] == [3 * 8192, 4 * 8192, 5 * 8192]
+    alone = _core.place("designated_writer", Team(3), crowd, Geometry(), writer=2)
+    assert (alone.writers, alone.writer_rank(0)) == (1, 2)
+    method = _core.parse_method("cyclic(stripe=64KiB)")
+    assert (method.stripe_bytes, method.writer) == (65536, 0)
+
+
 def test_equal_patterns_of_many_ranks_are_one_class() -> None:
     _, crowd = crowd_of(4096, 1000)
     assert crowd.classes == [(0, 1000, 4096)]

@@ -1,37 +1,6 @@
-// A communicator that belongs to somebody else.
-#include <utility>
-
-#include "comm/comm.hpp"
+#include "comm/borrow.hpp"
 
 namespace penstock::comm {
-namespace {
-
-class Borrowed final : public Comm {
- public:
-  explicit Borrowed(Comm& owner) : c_(owner) {}
-
-  int rank() const noexcept override { return c_.rank(); }
-  int size() const noexcept override { return c_.size(); }
-  int nodes() const noexcept override { return c_.nodes(); }
-  int cores_per_node() const noexcept override { return c_.cores_per_node(); }
-  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    return c_.allgather(mine, all);
-  }
-  Result<void> all_max(std::span<int64_t> values) override { return c_.all_max(values); }
-  Result<void> all_sum(std::span<int64_t> values) override { return c_.all_sum(values); }
-  Result<void> barrier() override { return c_.barrier(); }
-  Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override {
-    return c_.gather(mine, root);
-  }
-  Result<std::shared_ptr<NodeLock>> node_lock() override { return c_.node_lock(); }
-  Result<NodeComm> split_by_node() override { return c_.split_by_node(); }
-  std::unique_ptr<Transfers> transfers() override { return c_.transfers(); }
-
- private:
-  Comm& c_;
-};
-
-}  // namespace
 
 std::unique_ptr<Comm> borrow(Comm& comm) { return std::make_unique<Borrowed>(comm); }
 

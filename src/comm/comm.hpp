@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "comm/node_lock.hpp"
+#include "comm/shared_segment.hpp"
 
 namespace penstock::comm {
 
@@ -21,6 +22,14 @@ struct Event {
   int number;  // as send() or receive() returned it
 };
 
+// Equal pieces of memory at equal distances: what an MPI datatype says in three numbers.
+struct Strided {
+  const std::byte* first = nullptr;
+  int64_t block_bytes = 0, stride_bytes = 0, count = 0;
+
+  int64_t bytes() const noexcept { return block_bytes * count; }
+};
+
 // A set of point-to-point messages in flight. Buffers belong to the caller and must stay valid
 // until next() or finish() has reported the message. Messages of one (sender, receiver, tag) arrive
 // in order. Tags are 0..255.
@@ -28,9 +37,12 @@ class Transfers {
  public:
   virtual ~Transfers() = default;
 
-  // Both start and return at once, with a small non-negative number that names the message until
+  // All start and return at once, with a small non-negative number that names the message until
   // its event has been reported; numbers are reused after that. Failures are reported by finish().
   virtual int send(int to, int tag, std::span<const std::byte> bytes) = 0;
+  // The same message, of bytes that lie in pieces: nobody packs them first. REQUIRES fewer than
+  // 2^31 bytes, in blocks that are not empty.
+  virtual int send_strided(int to, int tag, const Strided& pieces) = 0;
   // The message must have exactly bytes.size() bytes, else a communication error is recorded.
   virtual int receive(int from, int tag, std::span<std::byte> bytes) = 0;
 
@@ -63,6 +75,9 @@ class Comm {
 
   // Collective. A new lock of the ranks of this rank's node, or the same class of error on all.
   virtual Result<std::shared_ptr<NodeLock>> node_lock() = 0;
+  // Collective; `bytes` > 0 and the same on all ranks of a node. Zeroed memory that the ranks of
+  // this rank's node share, or the same class of error on all.
+  virtual Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) = 0;
   // Collective. The ranks of this rank's node, in their order here. The new communicator may
   // outlive this one.
   virtual Result<NodeComm> split_by_node() = 0;

@@ -29,6 +29,25 @@ struct NodeFacts {
   int cores_per_node = 1;
 };
 
+// Facts are cached on the program's communicator: splitting costs milliseconds on busy nodes.
+int delete_facts(MPI_Comm, int, void* value, void*) {
+  delete static_cast<NodeFacts*>(value);
+  return MPI_SUCCESS;
+}
+
+int facts_key() {
+  static const int key = [] {
+    int k = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &delete_facts, &k, nullptr);
+    return k;
+  }();
+  return key;
+}
+
+void remember_facts(MPI_Comm comm, NodeFacts facts) {
+  PMPI_Comm_set_attr(comm, facts_key(), new NodeFacts(facts));
+}
+
 class MpiComm final : public Comm {
  public:
   MpiComm(MPI_Comm comm, int rank, int size) : comm_(comm), rank_(rank), size_(size) {}
@@ -69,9 +88,14 @@ class MpiComm final : public Comm {
     return make_mpi_node_lock(comm_, *this, cores());
   }
 
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
+    return make_mpi_segment(comm_, *this, cores(), bytes);
+  }
+
   Result<NodeComm> split_by_node() override {
     auto part = split_mpi_by_node(comm_, *this, cores());
     if (!part) return tl::unexpected(std::move(part).error());
+    remember_facts(part->comm, {1, facts_.cores_per_node});
     Result<std::unique_ptr<Comm>> comm = make_mpi_comm(part->comm);
     PMPI_Comm_free(&part->comm);
     if (!comm) return tl::unexpected(std::move(comm).error());
@@ -118,21 +142,6 @@ Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, 
   return all;
 }
 
-// Node facts are cached on the program's communicator: splitting costs milliseconds on busy nodes.
-int delete_facts(MPI_Comm, int, void* value, void*) {
-  delete static_cast<NodeFacts*>(value);
-  return MPI_SUCCESS;
-}
-
-int facts_key() {
-  static const int key = [] {
-    int k = MPI_KEYVAL_INVALID;
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &delete_facts, &k, nullptr);
-    return k;
-  }();
-  return key;
-}
-
 // Collective. Cores are those of the node, not of the launcher's binding to one core.
 Result<NodeFacts> find_nodes(MPI_Comm comm, MpiComm& dup, int rank) {
   MPI_Comm node = MPI_COMM_NULL;
@@ -155,7 +164,7 @@ Result<NodeFacts> node_facts(MPI_Comm parent, MPI_Comm dup, MpiComm& comm) {
   PMPI_Comm_get_attr(parent, facts_key(), static_cast<void*>(&known), &found);
   if (found != 0) return *known;
   auto facts = find_nodes(dup, comm, comm.rank());
-  if (facts) PMPI_Comm_set_attr(parent, facts_key(), new NodeFacts(*facts));
+  if (facts) remember_facts(parent, *facts);
   return facts;
 }
 

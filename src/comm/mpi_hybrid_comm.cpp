@@ -51,6 +51,7 @@ struct Team {
   std::vector<std::byte> bytes;
   std::vector<int64_t> values;
   std::shared_ptr<NodeLock> lock;
+  std::shared_ptr<SharedSegment> segment;
   std::shared_ptr<Team> node_team;
   int node = 0;
 };
@@ -66,6 +67,9 @@ class HybridTransfers final : public Transfers {
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
     return inner_->send(to / threads_, mpi_tag(thread_, to % threads_, tag), bytes);
+  }
+  int send_strided(int to, int tag, const Strided& pieces) override {
+    return inner_->send_strided(to / threads_, mpi_tag(thread_, to % threads_, tag), pieces);
   }
   int receive(int from, int tag, std::span<std::byte> bytes) override {
     return inner_->receive(from / threads_, mpi_tag(from % threads_, thread_, tag), bytes);
@@ -142,6 +146,19 @@ class HybridComm final : public Comm {
     const Result<void> done = together({}, make, [&] { lock = team_->lock; });
     if (!done) return tl::unexpected(done.error());
     return lock;
+  }
+
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
+    const auto make = [this, bytes]() -> Result<void> {
+      auto made = team_->ranks->shared_segment(bytes);
+      if (!made) return tl::unexpected(std::move(made).error());
+      team_->segment = *std::move(made);
+      return {};
+    };
+    std::shared_ptr<SharedSegment> segment;
+    const Result<void> done = together({}, make, [&] { segment = team_->segment; });
+    if (!done) return tl::unexpected(done.error());
+    return segment;
   }
 
   Result<NodeComm> split_by_node() override {
@@ -258,8 +275,13 @@ Result<std::shared_ptr<Team>> make_team(MPI_Comm parent, int threads) {
   if (auto ok = agree_on_threads(parent, **ranks, threads); !ok)
     return tl::unexpected(std::move(ok).error());
   MPI_Comm messages = MPI_COMM_NULL;
-  if (const int rc = PMPI_Comm_dup(parent, &messages); rc != MPI_SUCCESS)
-    return mpi_error("MPI_Comm_dup", rc);
+  const int rc = PMPI_Comm_dup(parent, &messages);
+  const Result<void> mine =
+      rc == MPI_SUCCESS ? Result<void>() : Result<void>(mpi_error("MPI_Comm_dup", rc));
+  if (auto ok = agree(**ranks, mine); !ok) {
+    if (messages != MPI_COMM_NULL) PMPI_Comm_free(&messages);
+    return tl::unexpected(std::move(ok).error());
+  }
   PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
   return std::make_shared<Team>(*std::move(ranks), messages, threads);
 }

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "comm/shared_mutex.hpp"
@@ -35,33 +37,36 @@ Result<int> number_of_node(MPI_Comm mpi, MPI_Comm node, Cores cores) {
   return number;
 }
 
-// The node's first rank makes the lock, tells the others its name, and takes the name away when all
-// have opened it.
-class LockMaker {
+// The node's first rank makes something under a name, tells the others the name, and takes it away
+// when all have opened it.
+template <class T>
+class FromFirst {
  public:
-  LockMaker(MPI_Comm node, Cores cores) : node_(node), cores_(cores) {}
+  using Make = std::function<Result<std::shared_ptr<T>>(const std::string& name)>;
 
-  Result<std::shared_ptr<NodeLock>> make() {
+  FromFirst(MPI_Comm node, Cores cores) : node_(node), cores_(cores) {}
+
+  Result<std::shared_ptr<T>> get(std::string_view what, const Make& make, const Make& open) {
     const bool first = rank_in(node_) == 0;
-    Result<std::shared_ptr<NodeLock>> lock = nullptr;
-    if (first) lock = make_first();
+    Result<std::shared_ptr<T>> mine = nullptr;
+    if (first) mine = make_first(what, make);
     // An empty name tells the others that there is nothing to open.
     if (Result<void> told = tell(); !told) return tl::unexpected(told.error());
-    if (!first) lock = open();
+    if (!first) mine = open_made(what, open);
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc = PMPI_Ibarrier(node_, &request);
     const Result<void> met = wait("MPI_Ibarrier", rc, request, cores_);
-    if (first) forget_mutex_name(name_.data());
+    if (first) forget_segment_name(name_.data());
     if (!met) return tl::unexpected(met.error());
-    return lock;
+    return mine;
   }
 
  private:
-  Result<std::shared_ptr<NodeLock>> make_first() {
-    const std::string name = unused_mutex_name();
+  Result<std::shared_ptr<T>> make_first(std::string_view what, const Make& make) {
+    const std::string name = unused_segment_name(what);
     if (name.size() >= name_.size())
-      return fail(ErrorClass::internal, "node lock", "the name is too long: " + name);
-    auto made = make_shared_mutex(name);
+      return fail(ErrorClass::internal, "shared memory", "the name is too long: " + name);
+    auto made = make(name);
     if (made) std::memcpy(name_.data(), name.data(), name.size());
     return made;
   }
@@ -72,17 +77,51 @@ class LockMaker {
     return wait("MPI_Ibcast", rc, request, cores_);
   }
 
-  Result<std::shared_ptr<NodeLock>> open() {
+  Result<std::shared_ptr<T>> open_made(std::string_view what, const Make& open) {
     if (name_[0] == '\0')
-      return fail(ErrorClass::communication, "node lock",
+      return fail(ErrorClass::communication, std::string(what),
                   "the first rank of this node could not make it");
-    return open_shared_mutex(name_.data());
+    return open(name_.data());
   }
 
   MPI_Comm node_;
   Cores cores_;
   std::array<char, 128> name_{};
 };
+
+// The ranks of this node: split off, where there are others.
+class OfNode {
+ public:
+  OfNode(MPI_Comm mpi, Comm& comm, Cores cores) : all_(mpi) {
+    if (comm.nodes() > 1) part_ = split_mpi_by_node(mpi, comm, cores);
+  }
+  OfNode(const OfNode&) = delete;
+  ~OfNode() {
+    if (part_ && part_->comm != MPI_COMM_NULL) PMPI_Comm_free(&part_->comm);
+  }
+  Result<MPI_Comm> get() const {
+    return part_.map([this](const NodePart& p) { return p.comm == MPI_COMM_NULL ? all_ : p.comm; });
+  }
+
+ private:
+  MPI_Comm all_;
+  Result<NodePart> part_ = NodePart{};
+};
+
+// Collective over `mpi`. All get theirs or all fail.
+template <class T>
+Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm mpi, Comm& comm, Cores cores,
+                                              std::string_view what,
+                                              const typename FromFirst<T>::Make& make,
+                                              const typename FromFirst<T>::Make& open) {
+  const OfNode node(mpi, comm, cores);
+  const Result<MPI_Comm> ranks = node.get();
+  if (!ranks) return tl::unexpected(ranks.error());
+  Result<std::shared_ptr<T>> got = FromFirst<T>(*ranks, cores).get(what, make, open);
+  const Result<void> mine = got ? Result<void>() : Result<void>(tl::unexpected(got.error()));
+  if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
+  return got;
+}
 
 }  // namespace
 
@@ -104,13 +143,17 @@ Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores) {
 
 Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, Cores cores) {
   if (comm.size() == 1) return make_thread_lock();
-  Result<NodePart> part = split_mpi_by_node(mpi, comm, cores);
-  if (!part) return tl::unexpected(std::move(part).error());
-  Result<std::shared_ptr<NodeLock>> lock = LockMaker(part->comm, cores).make();
-  PMPI_Comm_free(&part->comm);
-  const Result<void> mine = lock ? Result<void>() : Result<void>(tl::unexpected(lock.error()));
-  if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
-  return lock;
+  return from_first_of_node<NodeLock>(mpi, comm, cores, "lock", &make_shared_mutex,
+                                      &open_shared_mutex);
+}
+
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, Cores cores,
+                                                        size_t bytes) {
+  if (comm.size() == 1) return make_thread_segment(bytes);
+  return from_first_of_node<SharedSegment>(
+      mpi, comm, cores, "pages",
+      [bytes](const std::string& name) { return make_segment(name, bytes); },
+      [bytes](const std::string& name) { return open_segment(name, bytes); });
 }
 
 }  // namespace penstock::comm

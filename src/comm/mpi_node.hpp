@@ -1,4 +1,4 @@
-// The ranks of one node: split off an MPI communicator, and the lock that they share.
+// The ranks of one node: split off an MPI communicator, and what they share.
 #pragma once
 
 #include <mpi.h>
@@ -18,5 +18,7 @@ struct NodePart {
 // Collective over `mpi`; `comm` are the same ranks, for agreement. All succeed or all fail.
 Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores);
 Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, Cores cores);
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, Cores cores,
+                                                        size_t bytes);
 
 }  // namespace penstock::comm

@@ -17,7 +17,10 @@ constexpr size_t kPieceBytes = size_t{1} << 30;
 class MpiTransfers final : public Transfers {
  public:
   MpiTransfers(MPI_Comm comm, Cores cores) : comm_(comm), cores_(cores) {}
-  ~MpiTransfers() override { (void)finish(); }  // buffers are about to die
+  ~MpiTransfers() override {
+    (void)finish();  // buffers are about to die
+    if (vector_.type != MPI_DATATYPE_NULL) PMPI_Type_free(&vector_.type);
+  }
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
     const int number = new_message(Event::Kind::sent);
@@ -26,6 +29,16 @@ class MpiTransfers final : public Transfers {
       const int rc = PMPI_Isend(bytes.data() + at, n, MPI_BYTE, to, tag, comm_, &request);
       started("MPI_Isend", rc, request, {number, n});
     });
+    return close_message(number);
+  }
+
+  // One request of one datatype, so the pieces must be as few bytes as a count can say.
+  int send_strided(int to, int tag, const Strided& pieces) override {
+    const int number = new_message(Event::Kind::sent);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rc = describe(pieces);
+    if (rc == MPI_SUCCESS) rc = PMPI_Isend(pieces.first, 1, vector_.type, to, tag, comm_, &request);
+    started("MPI_Isend", rc, request, {number, int(pieces.bytes())});
     return close_message(number);
   }
 
@@ -67,6 +80,14 @@ class MpiTransfers final : public Transfers {
     int number;
     int bytes;
   };
+  struct Shape {
+    int64_t block = 0, stride = 0, count = 0;
+    friend bool operator==(const Shape&, const Shape&) = default;
+  };
+  struct Vector {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    Shape shape;
+  };
 
   template <class F>
   static void for_each_piece(size_t bytes, F f) {
@@ -76,6 +97,18 @@ class MpiTransfers final : public Transfers {
       f(at, int(n));
       at += n;
     } while (at < bytes);
+  }
+
+  // Makes vector_ the datatype of these pieces. It is kept, because the messages of a strided
+  // buffer are all alike; one that is still being sent lives until then.
+  int describe(const Strided& pieces) {
+    const Shape shape{pieces.block_bytes, pieces.stride_bytes, pieces.count};
+    if (vector_.type != MPI_DATATYPE_NULL && vector_.shape == shape) return MPI_SUCCESS;
+    if (vector_.type != MPI_DATATYPE_NULL) PMPI_Type_free(&vector_.type);
+    vector_.shape = shape;
+    const int rc = PMPI_Type_create_hvector(int(shape.count), int(shape.block), shape.stride,
+                                            MPI_BYTE, &vector_.type);
+    return rc == MPI_SUCCESS ? PMPI_Type_commit(&vector_.type) : rc;
   }
 
   int new_message(Event::Kind kind) {
@@ -178,6 +211,7 @@ class MpiTransfers final : public Transfers {
   std::vector<Message> messages_;      // by number
   std::vector<int> free_numbers_;
   std::deque<int> done_;
+  Vector vector_;  // of the last strided message
   std::vector<MPI_Status> statuses_;
   std::vector<int> indices_;
   Result<void> worst_;

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <functional>
 
+#include "comm/shared_segment.hpp"
+
 namespace penstock::comm {
 namespace {
 
@@ -56,7 +58,7 @@ bool pass_often(const std::string& name, Crowding& crowding) {
 }
 
 TEST(SharedMutex, LetsOneProcessInAtATime) {
-  const std::string name = unused_mutex_name();
+  const std::string name = unused_segment_name("lock");
   const auto lock = make_shared_mutex(name);
   ASSERT_TRUE(lock) << lock.error().message();
   const Shared<Crowding> crowding;
@@ -64,12 +66,12 @@ TEST(SharedMutex, LetsOneProcessInAtATime) {
   for (int i = 0; i < 4; ++i)
     children.push_back(in_child([&] { return pass_often(name, *crowding); }));
   for (const pid_t child : children) EXPECT_TRUE(ended_well(child));
-  forget_mutex_name(name);
+  forget_segment_name(name);
   EXPECT_EQ(crowding->most, 0);
 }
 
 TEST(SharedMutex, AHolderThatIsKilledLeavesItToTheNext) {
-  const std::string name = unused_mutex_name();
+  const std::string name = unused_segment_name("lock");
   const auto lock = make_shared_mutex(name);
   ASSERT_TRUE(lock) << lock.error().message();
   const Shared<std::atomic<int>> holding;
@@ -88,16 +90,16 @@ TEST(SharedMutex, AHolderThatIsKilledLeavesItToTheNext) {
     ASSERT_TRUE((*lock)->enter());
     (*lock)->leave();
   }
-  forget_mutex_name(name);
+  forget_segment_name(name);
 }
 
 TEST(SharedMutex, LivesOnWithoutItsName) {
-  const std::string name = unused_mutex_name();
+  const std::string name = unused_segment_name("lock");
   const auto lock = make_shared_mutex(name);
   ASSERT_TRUE(lock);
   EXPECT_FALSE(make_shared_mutex(name)) << "the name is taken";
-  forget_mutex_name(name);
-  forget_mutex_name(name);
+  forget_segment_name(name);
+  forget_segment_name(name);
   const auto opened = open_shared_mutex(name);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().error_class, ErrorClass::no_such_file);
@@ -105,7 +107,9 @@ TEST(SharedMutex, LivesOnWithoutItsName) {
   (*lock)->leave();
 }
 
-TEST(SharedMutex, NamesAreNeverTheSame) { EXPECT_NE(unused_mutex_name(), unused_mutex_name()); }
+TEST(SharedMutex, NamesAreNeverTheSame) {
+  EXPECT_NE(unused_segment_name("lock"), unused_segment_name("lock"));
+}
 
 }  // namespace
 }  // namespace penstock::comm

@@ -1,5 +1,5 @@
 // Ranks as threads: mailboxes for messages, a barrier with a board for collectives.
-// A message is copied once, by its receiver, straight from the sender's memory.
+// A message is copied once, by its receiver, straight from the sender's memory, in pieces or not.
 #include "comm/thread_comm.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace penstock::comm {
 namespace {
 
 struct Message {
-  std::span<const std::byte> bytes;
+  Strided pieces;  // one, of a contiguous message
   int sender;
   bool taken = false;  // guarded by the sender's mailbox
 };
@@ -42,6 +42,22 @@ struct Team {
   std::vector<std::span<const std::byte>> board;  // what each rank shows in a collective
 };
 
+// Blocks of a length that the compiler knows, or (0) of any.
+template <int64_t kBlock>
+void gather(std::byte* out, const Strided& from) {
+  const int64_t block = kBlock == 0 ? from.block_bytes : kBlock;
+  for (int64_t i = 0; i < from.count; ++i)
+    std::memcpy(out + i * block, from.first + i * from.stride_bytes, size_t(block));
+}
+
+// REQUIRES that `out` has room for all of them.
+void gather(std::byte* out, const Strided& from) {
+  if (from.bytes() == 0) return;
+  if (from.block_bytes == 8) return gather<8>(out, from);
+  if (from.block_bytes == 16) return gather<16>(out, from);
+  gather<0>(out, from);
+}
+
 class ThreadTransfers final : public Transfers {
  public:
   ThreadTransfers(Team& team, int rank)
@@ -49,7 +65,11 @@ class ThreadTransfers final : public Transfers {
   ~ThreadTransfers() override { (void)finish(); }
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
-    auto message = std::make_shared<Message>(Message{bytes, rank_});
+    return send_strided(to, tag, {bytes.data(), int64_t(bytes.size()), 0, 1});
+  }
+
+  int send_strided(int to, int tag, const Strided& pieces) override {
+    auto message = std::make_shared<Message>(Message{pieces, rank_});
     const int number = place(sends_, message);
     Mailbox& box = team_.boxes[size_t(to)];
     const std::lock_guard lock(box.mutex);
@@ -133,12 +153,13 @@ class ThreadTransfers final : public Transfers {
   }
 
   void take(Message& message, std::span<std::byte> into) {
-    if (message.bytes.size() != into.size())
+    Strided& pieces = message.pieces;
+    if (pieces.bytes() != int64_t(into.size()))
       status_ = fail(ErrorClass::communication, "receive",
                      "expected " + std::to_string(into.size()) + " bytes, got " +
-                         std::to_string(message.bytes.size()));
-    if (const size_t n = std::min(message.bytes.size(), into.size()); n > 0)
-      std::memcpy(into.data(), message.bytes.data(), n);
+                         std::to_string(pieces.bytes()));
+    else
+      gather(into.data(), pieces);
     Mailbox& sender = team_.boxes[size_t(message.sender)];
     const std::lock_guard lock(sender.mutex);
     message.taken = true;
@@ -198,6 +219,13 @@ class ThreadComm final : public Comm {
 
   Result<std::shared_ptr<NodeLock>> node_lock() override {
     return from_first_of_node<NodeLock>([](int) { return make_thread_lock(); });
+  }
+
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
+    auto made = from_first_of_node<Result<std::shared_ptr<SharedSegment>>>([bytes](int) {
+      return std::make_shared<Result<std::shared_ptr<SharedSegment>>>(make_thread_segment(bytes));
+    });
+    return *made;
   }
 
   Result<NodeComm> split_by_node() override {

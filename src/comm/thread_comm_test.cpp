@@ -44,6 +44,30 @@ TEST(ThreadComm, ReducesAgainAndAgain) {
   });
 }
 
+TEST(ThreadComm, TakesBytesFromWhereTheyLieInPieces) {
+  for (const int64_t block : {1, 8, 16, 24})
+    run_thread_team(2, [&](Comm& comm) {
+      auto t = comm.transfers();
+      constexpr int64_t kCount = 100;
+      const std::vector<std::byte> memory = pattern(comm.rank(), size_t(3 * block * kCount));
+      std::vector<std::byte> in(size_t(block * kCount)), backwards(in.size());
+      const int other = 1 - comm.rank();
+      t->receive(other, 5, in);
+      t->receive(other, 5, backwards);
+      t->send_strided(other, 5, {memory.data(), block, 3 * block, kCount});
+      t->send_strided(other, 5,
+                      {memory.data() + 3 * block * (kCount - 1), block, -3 * block, kCount});
+      ASSERT_TRUE(t->finish());
+      const std::vector<std::byte> theirs = pattern(other, memory.size());
+      for (int64_t i = 0; i < kCount; ++i)
+        for (int64_t b = 0; b < block; ++b) {
+          EXPECT_EQ(in[size_t(i * block + b)], theirs[size_t(3 * block * i + b)]);
+          EXPECT_EQ(backwards[size_t(i * block + b)],
+                    theirs[size_t(3 * block * (kCount - 1 - i) + b)]);
+        }
+    });
+}
+
 TEST(ThreadComm, DeliversInOrderPerSenderAndTag) {
   run_thread_team(3, [](Comm& comm) {
     auto t = comm.transfers();

@@ -53,6 +53,13 @@ Result<void> set_cycle(std::string_view value, Config& c) {
   });
 }
 
+Result<void> set_read(std::string_view value, Config& c) {
+  if (value != "engine" && value != "pass")
+    return refuse_config("read must be engine or pass, got " + quote(value));
+  c.reads = value == "engine" ? Reads::engine : Reads::pass;
+  return {};
+}
+
 Result<void> set_log_dir(std::string_view value, Config& c) {
   constexpr size_t kLongest = 3840;  // leaves room for the log's name within PATH_MAX
   if (value.size() > kLongest) return refuse_config("log_dir is too long: " + quote(value));
@@ -81,13 +88,15 @@ std::string show_cycle(const Config& c) {
   return bytes == 0 ? "" : toml_string(format_size(bytes));
 }
 
-constexpr std::array<Key, 10> kKeys = {{
+constexpr std::array<Key, 11> kKeys = {{
     {"method", "PENSTOCK_METHOD", "--method", Type::text, true, true, &set_method, &show_method},
     {"observe", "PENSTOCK_OBSERVE", "--observe", Type::flag, false, false, &set_observe,
      [](const Config& c) { return spell(c.mode == Mode::observe); }},
     {"writers", "PENSTOCK_WRITERS", "--writers", Type::integer, true, true, &set_writers,
      &show_writers},
     {"cycle", "PENSTOCK_CYCLE", "--cycle", Type::size, true, true, &set_cycle, &show_cycle},
+    {"read", "PENSTOCK_READ", "PENSTOCK_READ", Type::text, true, true, &set_read,
+     [](const Config& c) { return toml_string(c.reads == Reads::engine ? "engine" : "pass"); }},
     {"require", "PENSTOCK_REQUIRE", "--require", Type::flag, true, false,
      [](std::string_view v, Config& c) { return set_flag(c.require, "require", v); },
      [](const Config& c) { return spell(c.require); }},

@@ -23,6 +23,11 @@ enum class Mode : uint8_t {
   off,      // nothing at all: a true no-op
 };
 
+enum class Reads : uint8_t {
+  engine,  // collective reads of files that the engine serves are the engine's
+  pass,    // all reads are the MPI library's
+};
+
 enum class Layer : uint8_t {
   builtin,
   system,         // /etc/penstock/penstock.toml
@@ -49,7 +54,7 @@ struct Assignment {
 // A [[file]] table: settings for files by name.
 struct FileRule {
   std::vector<std::string> patterns;
-  std::vector<Assignment> settings;  // method, writers, cycle, verify
+  std::vector<Assignment> settings;  // method, writers, cycle, read, verify
   std::string source;
 };
 
@@ -61,7 +66,8 @@ struct ProgramPattern {
 struct Config {
   Mode mode = Mode::serve;
   Method method = default_method();
-  bool require = false;    // stop with a message wherever Penstock would pass through
+  bool require = false;  // stop with a message wherever Penstock would pass through
+  Reads reads = Reads::engine;
   bool verify = false;     // read back and compare checksums at close
   bool quiet = false;      // no line on stderr at the end
   std::string log_dir;     // empty: the working directory of the job
@@ -74,19 +80,24 @@ struct Config {
   std::vector<Assignment> options;          // given as options: win over tables and hints
   std::string left_alone;                   // why this program or file is not served
   std::vector<std::string> notices;         // for stderr, once per job
+
+  // Of hints that are not Penstock's own (foreign_hints.hpp).
+  int64_t striping_unit_bytes = 0;         // the unit where the file system knows of no stripes
+  int striping_factor = 0;                 // when it has decided how many ranks write
+  std::vector<std::string> ignored_hints;  // with the reason, for the file's log
 };
 
 // One setting as text: what a variable or a hint gives. Keys: method ("off" and "observe" too),
-// observe, writers, cycle, require, verify, quiet, log, log_dir, all_ranks. A method replaces the
-// earlier one with all its options. Changes `config` only on success; callers that are done
+// observe, writers, cycle, read, require, verify, quiet, log, log_dir, all_ranks. A method replaces
+// the earlier one with all its options. Changes `config` only on success; callers that are done
 // changing it call check(config.method).
 Result<void> apply_setting(std::string_view key, std::string_view value, Config& config);
 
 // A TOML file's text. Keys at top level: method (string; "off" and "observe" too), writers
-// (integer), cycle (size string or integer), require, verify, quiet, log (booleans), log_dir
-// (string), leave_alone (strings); and [[file]] tables with pattern (a string or several), method,
-// writers, cycle, verify. Changes `config` only on success. Never crashes, whatever the text.
-// `name` is the file's, for messages ("NAME:3: ...").
+// (integer), cycle (size string or integer), read (string), require, verify, quiet, log (booleans),
+// log_dir (string), leave_alone (strings); and [[file]] tables with pattern (a string or several),
+// method, writers, cycle, read, verify. Changes `config` only on success. Never crashes, whatever
+// the text. `name` is the file's, for messages ("NAME:3: ...").
 Result<void> apply_toml(std::string_view text, Config& config, const std::string& name = "");
 
 // ---- where a configuration comes from

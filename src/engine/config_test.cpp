@@ -65,7 +65,7 @@ TEST(Config, EveryVariableReachesItsField) {
                        {"PENSTOCK_ALL_RANKS", "1"}});
   ASSERT_TRUE(c) << c.error().message();
   EXPECT_EQ(to_string(c->method),
-            "two_phase(writers=4, cycle=1MiB) + messages + pwrite + none + written");
+            "two_phase(writers=4, cycle=1MiB) + shm + pwrite + stream=8MiB + written");
   EXPECT_TRUE(c->require && c->verify && c->quiet && c->all_ranks);
   EXPECT_FALSE(c->log);
   EXPECT_EQ(c->log_dir, "/logs");
@@ -119,6 +119,9 @@ TEST(Config, ASettingByNameIsCheckedLikeAVariable) {
   Config c;
   EXPECT_TRUE(apply_setting("verify", "1", c));
   EXPECT_TRUE(c.verify);
+  EXPECT_TRUE(apply_setting("read", "pass", c));
+  EXPECT_EQ(c.reads, Reads::pass);
+  EXPECT_TRUE(says(apply_setting("read", "no", c).error().message(), "engine or pass"));
   EXPECT_TRUE(says(apply_setting("verfy", "1", c).error().message(), "did you mean \"verify\"?"));
   EXPECT_FALSE(apply_setting("log_dir", std::string(5000, 'x'), c));
   EXPECT_FALSE(apply_setting("log_dir", std::string("a\0b", 3), c));
@@ -139,7 +142,7 @@ log_dir = "logs"
                             c);
   ASSERT_TRUE(r) << r.error().message();
   EXPECT_EQ(to_string(c.method),
-            "two_phase(writers=3, cycle=64KiB) + messages + null + none + written");
+            "two_phase(writers=3, cycle=64KiB) + messages + null + stream=8MiB + written");
   EXPECT_TRUE(c.require && c.verify && c.quiet);
   EXPECT_FALSE(c.log);
   EXPECT_EQ(c.log_dir, "logs");

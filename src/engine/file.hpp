@@ -13,8 +13,10 @@
 
 #include "comm/comm.hpp"
 #include "engine/config.hpp"
+#include "engine/foreign_hints.hpp"
 #include "engine/statistics.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/stager.hpp"
 #include "layout/file_view.hpp"
 
 namespace penstock::engine {
@@ -23,11 +25,15 @@ struct OpenInfo {
   std::string path;          // without a "ufs:"-like prefix
   bool opened_here = true;   // the MPI library's own open succeeded on this rank
   bool writable = false;     // opened for writing (and not MPI_MODE_SEQUENTIAL)
-  std::string unserved_why;  // not empty: pass writes through, with this reason
+  bool readable = false;     // opened for reading; then it may be without being writable
+  std::string unserved_why;  // not empty: pass writes and reads through, with this reason
   Config config;             // with hints applied
   // For methods that take turns: the lock that this file shares with others of the node, given on
   // all of the file's ranks or on none. nullptr: the file makes one for its own ranks.
   std::shared_ptr<comm::NodeLock> node_lock = nullptr;
+  // Where non-blocking writes are staged: one for all files of a process. nullptr: the file makes
+  // one for itself.
+  std::shared_ptr<exec::Stager> stager = nullptr;
 };
 
 // A write as pmpi hands it over: bytes [position, position + size) of the stream through the view.
@@ -38,15 +44,39 @@ struct Write {
   layout::LoopTree memory_type;
   int64_t memory_count = 0;
   ErrorClass argument_error = ErrorClass::none;
+  // The call's own view, in place of the file's; monotone. nullptr: the file's.
+  const layout::FileView* view = nullptr;
 };
 
 struct WriteResult {
   ErrorClass agreed = ErrorClass::none;
   int64_t bytes = 0;  // for the status: the longest prefix in the file, in whole etypes
+  std::optional<Error> mine = std::nullopt;  // this rank's own failure, with its detail
+};
+
+// A collective read, likewise: into the program's memory.
+struct Read {
+  int64_t position_bytes = 0;
+  void* memory = nullptr;
+  layout::LoopTree memory_type;
+  int64_t memory_count = 0;
+  ErrorClass argument_error = ErrorClass::none;
+};
+
+struct ReadResult {
+  ErrorClass agreed = ErrorClass::none;
+  int64_t bytes = 0;  // for the status: read from the beginning; fewer where the file ends
+  std::optional<Error> mine = std::nullopt;  // this rank's own failure, with its detail
 };
 
 inline constexpr int64_t kWholeStream = INT64_MAX;
 enum class Company : uint8_t { alone, together };
+// Who waits for staged bytes, and hears of those that were lost.
+enum class Drain : uint8_t {
+  mine,   // local: this rank's
+  joint,  // collective: all ranks' where a collective non-blocking write staged any, else as `mine`
+  all,    // collective: all ranks'
+};
 
 class File {
  public:
@@ -61,6 +91,8 @@ class File {
   bool serves_independent() const noexcept;
   const std::string& why_unserved() const noexcept;
   const Config& config() const noexcept;
+  // For MPI_File_get_info; empty where the MPI library serves, and its own hints stand.
+  HintValues hints_in_effect() const;
   const layout::FileView& view() const noexcept;
 
   // Collective. `unserved_why` not empty on some rank: this view is passed through until the next
@@ -78,19 +110,37 @@ class File {
   WriteResult write_all(const Write& write);  // collective; REQUIRES served()
   WriteResult write(const Write& write);      // local; REQUIRES served()
 
-  // Before anything else is passed on: all accepted bytes are in the file when it returns.
-  ErrorClass flush();
+  // The same, but returning when the bytes are copied (docs/decisions/0025). REQUIRES served().
+  // What could not be written later is told once by a later call of this rank, and by every sync
+  // and by close on all ranks.
+  // Local: `bytes` of the result are accepted.
+  WriteResult stage(const Write& write);
+  // Collective: a write_all in two halves; the second tells what became of it, on all ranks. Other
+  // collective calls in between wait for it and leave the telling to it.
+  void begin_write_all(const Write& write);
+  WriteResult end_write_all();
+
+  // Collective: whether collective reads go through the engine now; the same on every rank. The
+  // first time it opens a descriptor for them.
+  bool serves_reads();
+  ReadResult read_all(const Read& read);  // collective; REQUIRES serves_reads()
+
+  // Before anything else is done with the file: what was accepted is in the file when it returns,
+  // or the class of what was lost and not told yet.
+  ErrorClass flush(Drain drain);
   // After the MPI library did it: counts.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       bool failed = false);
   // Something was served, but not in the best way: once more in the report's `degraded`.
   void degraded(const std::string& why);
 
-  // Collective. On the device, or every rank gets the same error.
-  ErrorClass sync();
+  // Collective. On the device, or every rank gets the same error. `mine`, here and in close: gets
+  // this rank's own failure, with its detail.
+  ErrorClass sync(std::optional<Error>* mine = nullptr);
   // Collective. Verifies, applies the sync policy, closes the descriptor, agrees, merges the
-  // statistics. The report is complete on rank 0 of the file. Call once, then destroy.
-  ErrorClass close(FileReport& report);
+  // statistics. The report is complete on rank 0 of the file. Call once, then destroy. Tells too of
+  // a write that was begun and never ended.
+  ErrorClass close(FileReport& report, std::optional<Error>* mine = nullptr);
   // This rank's view of a file still open, for the log of a job that may be killed.
   FileReport snapshot() const;
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "engine/file.hpp"
+#include "io/eventually.hpp"
 #include "io/faulty.hpp"
 #include "io/recording_file.hpp"
 #include "io/temporary_file.hpp"
@@ -100,6 +102,81 @@ TEST_F(FileSyncs, AFailureIsToldByTheCallAndAgainBySyncAndCloseOnEveryRank) {
   });
 }
 
+TEST_F(FileSyncs, PulsesAreCountedAndAreFsyncs) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm),
+                        info_for(path_.path(), "individual + none + pwrite + pulse=3KiB"));
+    for (int i = 0; i < 9; ++i) EXPECT_EQ(write_all(*f, comm.rank(), 2048), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.policy_syncs, 2 * 6) << "18 KiB each";
+    EXPECT_EQ(report.actual_rate_source, "fsync");
+  });
+  EXPECT_EQ(record_.data, 0);
+  EXPECT_EQ(record_.full, 2 * (6 + 1));
+}
+
+TEST_F(FileSyncs, ThoseInTheBackgroundAreCountedInTheReportAndOverAtClose) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm),
+                        info_for(path_.path(), "individual + none + pwrite + background=1KiB"));
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none);
+    EXPECT_TRUE(io::eventually([&] { return f->snapshot().sum.policy_syncs > 0; }));
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.policy_syncs, record_.data);
+    EXPECT_EQ(report.actual_rate_source, "fsync");
+    EXPECT_TRUE(report.degraded.empty());
+  });
+  EXPECT_GE(record_.data, 2);
+  EXPECT_EQ(record_.full, 2);
+  EXPECT_FALSE(record_.late);
+}
+
+TEST_F(FileSyncs, AFailureInTheBackgroundIsToldBySyncAndCloseOnEveryRank) {
+  g_faults = {.sync_errno = ENOSPC, .nth_sync = 1};
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = File::open(
+        comm::borrow(comm),
+        info_for(path_.path(), "two_phase(writers=1) + messages + pwrite + background=1"));
+    EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none) << "one page: too early to know";
+    EXPECT_TRUE(io::eventually([&] { return record_.data > 0; }));
+    EXPECT_EQ(f->sync(), ErrorClass::no_space);
+    EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::no_space);
+    if (comm.rank() == 0) {
+      EXPECT_NE(report.first_error.find("the sync in the background"), std::string::npos);
+    }
+  });
+}
+
+TEST_F(FileSyncs, AFileThatIsNeverClosedEndsItsBackgroundFirst) {
+  for (int i = 0; i < 20; ++i)
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      auto f = File::open(comm::borrow(comm),
+                          info_for(path_.path(), "individual + none + pwrite + background=1"));
+      EXPECT_EQ(write_all(*f, 0, 1024), ErrorClass::none);
+    });
+  EXPECT_FALSE(record_.late);
+}
+
+TEST_F(FileSyncs, AStreamLeavesThePushingToTheProgram) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm),
+                        info_for(path_.path(), "individual + none + pwrite + stream=1KiB"));
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(write_all(*f, comm.rank(), 1024), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.policy_syncs, 0);
+    EXPECT_NE(report.actual_rate_source, "fsync") << "nothing is known to be on the device";
+  });
+  EXPECT_EQ(record_.data + record_.full, 0);
+}
+
 TEST_F(FileSyncs, AnIndependentWriteIsToldOfItsOwn) {
   g_faults = {.sync_errno = EIO, .nth_sync = 1};
   comm::run_thread_team(1, [&](comm::Comm& comm) {
@@ -177,30 +254,12 @@ TEST_F(FileSyncs, AFileOfOneRankWithoutALockSaysThatItTakesTurnsWithNobody) {
 }
 
 // A communicator whose node lock cannot be made, as on a node with a full /dev/shm.
-class Lockless final : public comm::Comm {
+class Lockless final : public comm::Borrowed {
  public:
-  explicit Lockless(comm::Comm& c) : c_(c) {}
-  int rank() const noexcept override { return c_.rank(); }
-  int size() const noexcept override { return c_.size(); }
-  int nodes() const noexcept override { return c_.nodes(); }
-  int cores_per_node() const noexcept override { return c_.cores_per_node(); }
-  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    return c_.allgather(mine, all);
-  }
-  Result<void> all_max(std::span<int64_t> values) override { return c_.all_max(values); }
-  Result<void> all_sum(std::span<int64_t> values) override { return c_.all_sum(values); }
-  Result<void> barrier() override { return c_.barrier(); }
-  Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override {
-    return c_.gather(mine, root);
-  }
+  using Borrowed::Borrowed;
   Result<std::shared_ptr<comm::NodeLock>> node_lock() override {
     return os_error("posix_fallocate", "/dev/shm/x", ENOSPC);
   }
-  Result<comm::NodeComm> split_by_node() override { return c_.split_by_node(); }
-  std::unique_ptr<comm::Transfers> transfers() override { return c_.transfers(); }
-
- private:
-  comm::Comm& c_;
 };
 
 TEST_F(FileSyncs, WithoutALockTheFileIsPassedThroughAndSaysWhy) {

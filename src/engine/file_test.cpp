@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "comm/thread_comm.hpp"
+#include "io/async_file.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
@@ -83,6 +84,43 @@ TEST(File, ReportsEveryByteOnceAndTheAlgorithmThatRan) {
   EXPECT_EQ(file.contents().size(), 15000u);
 }
 
+TEST(File, TellsTheHintsInEffectAndNotesWhatIsNot) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method = *parse_method("designated_writer(writer=7)");
+    info.config.striping_unit_bytes = 65536;
+    info.config.ignored_hints = {"hint x is ignored"};
+    auto f = open(comm, info);
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    EXPECT_EQ(f->hints_in_effect().at("cb_nodes"), "1");
+    EXPECT_EQ(f->hints_in_effect().count("striping_unit"), 1u);
+    const std::vector<char> data(5000, 'x');
+    EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 5000)).bytes, 5000);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.algorithms, (std::map<std::string, int64_t>{{"designated_writer", 2}}));
+    EXPECT_EQ(report.degraded.at("hint x is ignored"), 2);
+    EXPECT_EQ(
+        report.degraded.count("writer=7 is not among the file's 2 ranks: the last of them writes"),
+        1u);
+  });
+  EXPECT_EQ(file.contents().size(), 10000u);
+}
+
+TEST(File, TellsNoHintsWhereTheLibraryServes) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.opened_here = comm.rank() == 0;
+    auto f = open(comm, info);
+    EXPECT_TRUE(f->hints_in_effect().empty());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
 TEST(File, ChoosesByTheRuleWhoShuffles) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
@@ -98,6 +136,61 @@ TEST(File, ChoosesByTheRuleWhoShuffles) {
       EXPECT_EQ(report.algorithms,
                 (std::map<std::string, int64_t>{{"individual", 2}, {"two_phase", 2}}));
     }
+  });
+}
+
+TEST(File, AWriteMayBringItsOwnViewAndLeavesTheFilesAlone) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method = *parse_method("two_phase(writers=1, cycle=4KiB)");
+    auto f = open(comm, info);
+    const auto tile = layout::LoopTree::resized(layout::LoopTree::bytes(10), 0, 20);
+    const auto own = *layout::FileView::make(comm.rank() * 10, 1, *tile);
+    const std::vector<char> data(30, char('a' + comm.rank()));
+    Write w = write_of(data, 0);
+    w.view = &own;
+    EXPECT_EQ(f->write_all(w).bytes, 30);  // 0 to 60, in turns
+    w.position_bytes = 30;
+    w.kind = CallKind::write_at;
+    EXPECT_EQ(f->write(w).bytes, 30);                                           // 60 to 120, alone
+    EXPECT_EQ(f->write_all(write_of(data, 120 + 30 * comm.rank())).bytes, 30);  // as ever
+    EXPECT_EQ(f->view().displacement(), 0);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.sum.strided_calls, 4);
+      EXPECT_EQ(report.sum.contiguous_calls, 2);
+    }
+  });
+  const std::string turns = std::string(10, 'a') + std::string(10, 'b');
+  std::string expected;
+  for (int i = 0; i < 6; ++i) expected += turns;
+  expected += std::string(30, 'a') + std::string(30, 'b');
+  std::string found;
+  for (const std::byte b : file.contents()) found += char(b);
+  EXPECT_EQ(found, expected);
+}
+
+TEST(File, GivesARanksOwnFailureWithItsDetail) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method.mechanism = &failing<EIO, ENOSPC>();
+    auto f = open(comm, info);
+    const std::vector<char> data(10, 'x');
+    Write w = write_of(data, comm.rank() * 10);
+    if (comm.rank() == 1) w.argument_error = ErrorClass::argument;
+    const WriteResult written = f->write_all(w);
+    EXPECT_EQ(written.agreed, ErrorClass::argument);
+    EXPECT_EQ(written.mine.has_value(), comm.rank() == 1);
+    std::optional<Error> mine;
+    EXPECT_EQ(f->sync(&mine), ErrorClass::io);
+    EXPECT_TRUE(mine && mine->sys_errno == EIO);
+    mine.reset();
+    FileReport report;
+    EXPECT_EQ(f->close(report, &mine), ErrorClass::no_space);
+    EXPECT_TRUE(mine && mine->sys_errno == ENOSPC);
   });
 }
 
@@ -277,6 +370,44 @@ TEST(File, CountsWholeEtypesInTheStatus) {
     EXPECT_EQ(report.sum.engine_bytes, 1005);
   });
   EXPECT_EQ(file.contents().size(), 1005u);
+}
+
+TEST(File, HandsTheMethodsOptionsToTheMechanismAndReportsWhatThatOneCannotDo) {
+  static io::OpenRequest asked;
+  static const io::Mechanism lame{
+      .name = "lame",
+      .summary = "",
+      .alignment_bytes = 1,
+      .writes_file = true,
+      .takes_direct = true,
+      .default_depth = 4,
+      .unavailable = nullptr,
+      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
+        asked = r;
+        return io::open_async(r, 4, [](int) -> Result<std::unique_ptr<io::WriteQueue>> {
+          return fail(ErrorClass::unsupported, "queue", "none here");
+        });
+      }};
+  const io::TemporaryFile file;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method = *parse_method("two_phase");
+    info.config.method.mechanism = &lame;
+    info.config.method.direct = true;
+    info.config.method.depth = 7;
+    auto f = open(comm, info);
+    ASSERT_TRUE(f->served()) << f->why_unserved();
+    EXPECT_TRUE(asked.direct);
+    EXPECT_EQ(asked.depth, 7);
+    EXPECT_EQ(f->write_all(write_of(std::vector<char>(5000, 'x'), 0)).bytes, 5000);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    ASSERT_EQ(report.degraded.size(), 1u);
+    EXPECT_NE(report.degraded.begin()->first.find("lame: each write blocks: queue: none here"),
+              std::string::npos);
+    EXPECT_NE(report.method.find("lame(direct, depth=7)"), std::string::npos);
+  });
+  EXPECT_EQ(file.contents(), std::vector<std::byte>(5000, std::byte('x')));
 }
 
 TEST(Files, LeftAloneSayWhyInTheReport) {

@@ -45,14 +45,16 @@ std::string absolute(const std::string& dir) {
 // ---- the document
 
 struct Totals {
-  int64_t engine_bytes = 0, passthrough_bytes = 0, read_bytes = 0, errors = 0,
-          passthrough_calls = 0, verified_bytes = 0, unverified_bytes = 0, mismatched_bytes = 0;
+  int64_t engine_bytes = 0, passthrough_bytes = 0, read_bytes = 0, engine_read_bytes = 0,
+          errors = 0, passthrough_calls = 0, verified_bytes = 0, unverified_bytes = 0,
+          mismatched_bytes = 0;
   std::map<std::string, int64_t> degraded;
 
   void add(const FileReport& r) {
     engine_bytes += r.sum.engine_bytes;
     passthrough_bytes += r.sum.passthrough_bytes;
     read_bytes += r.sum.read_bytes;
+    engine_read_bytes += r.sum.engine_read_bytes;
     errors += r.sum.errors;
     passthrough_calls += r.sum.passthrough_calls;
     verified_bytes += r.verified_bytes;
@@ -66,6 +68,7 @@ json to_json(const Totals& t) {
   return {{"engine_bytes", t.engine_bytes},
           {"passthrough_bytes", t.passthrough_bytes},
           {"read_bytes", t.read_bytes},
+          {"engine_read_bytes", t.engine_read_bytes},
           {"errors", t.errors},
           {"passthrough_calls", t.passthrough_calls},
           {"verified_bytes", t.verified_bytes},

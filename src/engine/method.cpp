@@ -4,15 +4,21 @@
 
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "base/units.hpp"
+#include "engine/mechanism_options.hpp"
 #include "engine/nearest.hpp"
+#include "exec/stager.hpp"
 
 namespace penstock::engine {
 namespace {
 
 constexpr size_t kLongestText = 1024;
 constexpr int64_t kCycleStep = 4096;
+// As much as a call of the policy hands to the kernel at once (io/stream_sync.cpp).
+constexpr int64_t kStreamBytes = int64_t{8} << 20;
+constexpr int64_t kLeastStaged = 4096, kMostStaged = int64_t{1} << 40;
 
 tl::unexpected<Error> refuse(std::string detail) {
   return fail(ErrorClass::argument, "method", std::move(detail));
@@ -91,13 +97,16 @@ std::vector<std::string_view> names_of(const List& list) {
 Family algorithm_family() {
   Family f{"algorithm",
            names_of(plan::algorithms()),
-           {"cyclic", "dynamic_segmentation", "static_segmentation", "designated_writer",
-            "dedicated_writer", "write_behind"}};
+           {"cyclic", "designated_writer", "dedicated_writer", "write_behind"}};
   f.valid.insert(f.valid.begin(), "auto");
   return f;
 }
 
-Family exchange_family() { return {"exchange", {"none", "messages"}, {"shm", "node_leaders"}}; }
+Family exchange_family() {
+  Family f{"exchange", names_of(exec::exchanges()), {"shm", "node_leaders"}};
+  f.valid.insert(f.valid.begin(), "none");
+  return f;
+}
 
 Family mechanism_family() {
   return {"mechanism",
@@ -111,7 +120,7 @@ Family sync_family() {
           {"every", "stream", "coordinated", "background", "pulse"}};
 }
 
-Family return_family() { return {"return", {"written"}, {"staged"}}; }
+Family return_family() { return {"return", {"written", "staged"}, {}}; }
 
 bool contains(const std::vector<std::string_view>& words, std::string_view word) {
   for (const std::string_view w : words)
@@ -158,12 +167,24 @@ Result<void> set_option(const Option& option, plan::Parameters& parameters) {
     return read_integer("writers", option.value).and_then(check_writers).map([&](int n) {
       parameters.writers = n;
     });
+  if (option.key == "writer")
+    return read_integer("writer", option.value).and_then(check_writer).map([&](int rank) {
+      parameters.writer = rank;
+    });
+  if (option.key == "at_once")
+    return read_integer("at_once", option.value).and_then(check_at_once).map([&](int ranks) {
+      parameters.at_once = ranks;
+    });
+  if (option.key == "stripe")
+    return parse_size(option.value, "stripe").and_then(check_stripe).map([&](int64_t n) {
+      parameters.stripe_bytes = n;
+    });
   return parse_size(option.value, "cycle").and_then(check_cycle).map([&](int64_t n) {
     parameters.cycle_bytes = n;
   });
 }
 
-// The options that an algorithm's descriptor names; `auto` must take those of all.
+// The options that an algorithm's descriptor names; of `auto`, those of what it chooses from.
 std::vector<std::string_view> options_of(const plan::Algorithm* algorithm) {
   if (algorithm == nullptr) return {"writers", "cycle"};
   std::vector<std::string_view> names;
@@ -182,6 +203,48 @@ Result<void> set_options(const Part& part, Method& method) {
     if (auto set = set_option(option, method.parameters); !set) return set;
   }
   return {};
+}
+
+// "writers=4, cycle=16MiB": what is not left to the algorithm.
+std::string spell(const plan::Parameters& p) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "" : ", ") + std::string(key) + "=" + value;
+  };
+  if (p.writers != 0) add("writers", std::to_string(p.writers));
+  if (p.writer != 0) add("writer", std::to_string(p.writer));
+  if (p.at_once != 0) add("at_once", std::to_string(p.at_once));
+  if (p.stripe_bytes != 0) add("stripe", format_size(p.stripe_bytes));
+  if (p.cycle_bytes != 0) add("cycle", format_size(p.cycle_bytes));
+  return text;
+}
+
+Result<int64_t> check_pages(const char* what, int64_t bytes) {
+  if (bytes < kCycleStep || bytes > plan::kMaxCycleBytes || bytes % kCycleStep != 0)
+    return refuse(std::string(what) + " must be a multiple of 4096 bytes between " +
+                  format_size(kCycleStep) + " and " + format_size(plan::kMaxCycleBytes) + ", got " +
+                  std::to_string(bytes));
+  return bytes;
+}
+
+// ---- the option of an exchange: messages(pack=datatype)
+
+Result<void> set_pack(const Part& part, Method& method) {
+  bool seen = false;
+  for (const Option& option : part.options) {
+    if (option.key != "pack")
+      return refuse("option of " + std::string(part.word) + ": " + not_known(option.key, {"pack"}));
+    if (std::exchange(seen, true)) return refuse("pack is given twice");
+    if (option.value != "copy" && option.value != "datatype")
+      return refuse("pack " + not_known(option.value, {"copy", "datatype"}));
+    method.pack = option.value == "copy" ? exec::Pack::copy : exec::Pack::datatype;
+  }
+  return {};
+}
+
+std::string spell_exchange(const Method& m) {
+  if (m.algorithm != nullptr && !m.algorithm->exchanges) return "none";
+  return std::string(m.exchange->name) + (m.pack == exec::Pack::datatype ? "(pack=datatype)" : "");
 }
 
 // ---- the bytes of a sync: every=4MiB, or every(bytes=4MiB)
@@ -217,25 +280,46 @@ Result<void> choose_algorithm(const Part& part, Choices& c) {
 Result<void> choose_exchange(const Part& part, Choices& c) {
   if (auto ok = require_valid(exchange_family(), part.word); !ok) return ok;
   c.exchange_none = part.word == "none";
-  return require_no_options(exchange_family(), part);
+  if (!c.exchange_none) c.method.exchange = exec::find_exchange(part.word);
+  if (c.exchange_none || !c.method.exchange->takes_pack)
+    return require_no_options(exchange_family(), part);
+  if (auto ok = require_no_value(exchange_family(), part); !ok) return ok;
+  return set_pack(part, c.method);
 }
 
 Result<void> choose_mechanism(const Part& part, Choices& c) {
   if (auto ok = require_valid(mechanism_family(), part.word); !ok) return ok;
+  if (auto ok = require_no_value(mechanism_family(), part); !ok) return ok;
   c.method.mechanism = io::find_mechanism(part.word);
-  return require_no_options(mechanism_family(), part);
+  for (const auto& [key, value] : part.options)
+    if (auto set = set_mechanism_option(key, value, c.method); !set) return set;
+  return {};
 }
 
 Result<void> choose_sync(const Part& part, Choices& c) {
   if (auto ok = require_valid(sync_family(), part.word); !ok) return ok;
   c.method.sync = io::find_sync_policy(part.word);
+  c.method.sync_bytes = 0;
   if (!c.method.sync->takes_bytes) return require_no_options(sync_family(), part);
   return sync_bytes_of(part).map([&](int64_t bytes) { c.method.sync_bytes = bytes; });
 }
 
-Result<void> choose_return(const Part& part, Choices&) {
+// staged(limit=256MiB): of what may be staged at all; the others return as with `written`.
+Result<void> choose_return(const Part& part, Choices& c) {
   if (auto ok = require_valid(return_family(), part.word); !ok) return ok;
-  return require_no_options(return_family(), part);
+  if (part.word == "written") return require_no_options(return_family(), part);
+  if (auto ok = require_no_value(return_family(), part); !ok) return ok;
+  c.method.staged_bytes = exec::kStagedLimitBytes;
+  bool seen = false;
+  for (const Option& option : part.options) {
+    if (option.key != "limit")
+      return refuse("option of staged: " + not_known(option.key, {"limit"}));
+    if (std::exchange(seen, true)) return refuse("limit is given twice");
+    auto limit = parse_size(option.value, "limit").and_then(check_staged);
+    if (!limit) return tl::unexpected(std::move(limit).error());
+    c.method.staged_bytes = *limit;
+  }
+  return {};
 }
 
 using Choose = Result<void> (*)(const Part&, Choices&);
@@ -286,21 +370,24 @@ std::vector<PlannedWord> planned_words() {
 Method default_method() {
   return {.algorithm = nullptr,
           .parameters = {},
+          .exchange = exec::find_exchange("shm"),
+          .pack = exec::Pack::copy,
           .mechanism = io::find_mechanism("pwrite"),
-          .sync = io::find_sync_policy("none"),
-          .sync_bytes = 0};
+          .direct = false,
+          .depth = 0,
+          .sync = io::find_sync_policy("stream"),
+          .sync_bytes = kStreamBytes,
+          .staged_bytes = std::nullopt};
 }
 
 std::string to_string(const Method& m) {
-  std::string options;
-  if (m.parameters.writers != 0) options = "writers=" + std::to_string(m.parameters.writers);
-  if (m.parameters.cycle_bytes != 0)
-    options += (options.empty() ? "" : ", ") + ("cycle=" + format_size(m.parameters.cycle_bytes));
+  const std::string options = spell(m.parameters);
   std::string text(m.algorithm == nullptr ? "auto" : m.algorithm->name);
   if (!options.empty()) text += "(" + options + ")";
-  text += m.algorithm != nullptr && !m.algorithm->exchanges ? " + none" : " + messages";
-  text += " + " + std::string(m.mechanism->name) + " + " + std::string(m.sync->name);
+  text += " + " + spell_exchange(m);
+  text += " + " + spell_mechanism(m) + " + " + std::string(m.sync->name);
   if (m.sync->takes_bytes) text += "=" + format_size(m.sync_bytes);
+  if (m.staged_bytes) return text + " + staged(limit=" + format_size(*m.staged_bytes) + ")";
   return text + " + written";
 }
 
@@ -313,6 +400,10 @@ Result<void> check(const Method& m) {
     return refuse("mechanism " + std::string(m.mechanism->name) +
                   " needs an algorithm that owns whole blocks, such as two_phase, got " +
                   algorithm);
+  if (m.pack != exec::Pack::copy && !m.exchange->takes_pack)
+    return refuse("exchange " + std::string(m.exchange->name) +
+                  " has no option pack; leave it out");
+  if (auto legal = check_mechanism_options(m); !legal) return legal;
   if (m.sync->takes_bytes != (m.sync_bytes > 0))
     return refuse("sync " + std::string(m.sync->name) +
                   (m.sync->takes_bytes ? " needs its bytes" : " takes no bytes") + ", got " +
@@ -337,13 +428,28 @@ Result<int> check_writers(int64_t writers) {
   return int(writers);
 }
 
-Result<int64_t> check_cycle(int64_t cycle_bytes) {
-  if (cycle_bytes < kCycleStep || cycle_bytes > plan::kMaxCycleBytes ||
-      cycle_bytes % kCycleStep != 0)
-    return refuse("cycle must be a multiple of 4096 bytes between " + format_size(kCycleStep) +
-                  " and " + format_size(plan::kMaxCycleBytes) + ", got " +
-                  std::to_string(cycle_bytes));
-  return cycle_bytes;
+Result<int> check_writer(int64_t rank) {
+  if (rank < 0 || rank >= kMaxWriters)
+    return refuse("writer must be a rank, between 0 and " + std::to_string(kMaxWriters - 1) +
+                  ", got " + std::to_string(rank));
+  return int(rank);
 }
+
+Result<int64_t> check_staged(int64_t limit_bytes) {
+  if (limit_bytes == 0 || (limit_bytes >= kLeastStaged && limit_bytes <= kMostStaged))
+    return limit_bytes;
+  return refuse("limit of staged must be 0 or between " + format_size(kLeastStaged) + " and " +
+                format_size(kMostStaged) + ", got " + std::to_string(limit_bytes));
+}
+
+Result<int> check_at_once(int64_t ranks) {
+  if (ranks < 0 || ranks > kMaxWriters)
+    return refuse("at_once must be between 0 and " + std::to_string(kMaxWriters) + ", got " +
+                  std::to_string(ranks));
+  return int(ranks);
+}
+
+Result<int64_t> check_cycle(int64_t cycle_bytes) { return check_pages("cycle", cycle_bytes); }
+Result<int64_t> check_stripe(int64_t stripe_bytes) { return check_pages("stripe", stripe_bytes); }
 
 }  // namespace penstock::engine

@@ -1,39 +1,48 @@
 // A write method: algorithm + exchange + mechanism + sync + return, spelled
 // alike in configuration, command line, log and report, for example
-//   two_phase(writers=4, cycle=16MiB) + messages + pwrite + none + written
+//   two_phase(writers=4, cycle=16MiB) + messages + uring(direct, depth=8) + none + written
 // Trailing choices may be left out, and "auto" as the algorithm lets the engine choose per call.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "exec/exchange.hpp"
 #include "io/mechanism.hpp"
 #include "io/sync_policy.hpp"
 #include "plan/algorithm.hpp"
 
 namespace penstock::engine {
 
-// The exchange is not kept: algorithms that exchange use `messages`, the others `none`. Nor is the
-// return: it is always `written`.
 struct Method {
   const plan::Algorithm* algorithm = nullptr;  // nullptr: auto, a rule per call (select.hpp)
   plan::Parameters parameters;
+  // Never nullptr after parsing. Of algorithms that exchange; the others do with `none`.
+  const exec::Exchange* exchange = nullptr;
+  exec::Pack pack = exec::Pack::copy;        // of exchanges that take it
   const io::Mechanism* mechanism = nullptr;  // never nullptr after parsing
+  bool direct = false;                       // past the page cache, of mechanisms that take it
+  int depth = 0;                             // writes under way; 0: the mechanism's own default
   const io::SyncPolicy* sync = nullptr;      // never nullptr after parsing
   int64_t sync_bytes = 0;                    // > 0 when the policy takes them, else 0
+  // How much non-blocking and split writes may stage in a process; 0: nothing, they return with
+  // their bytes in the file. nullopt: `written`, which leaves the bound to the engine. Blocking
+  // writes return with their bytes in the file, whatever this is.
+  std::optional<int64_t> staged_bytes = std::nullopt;
 };
 
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
 // valid one and the reason. A choice that Penstock knows and this version lacks is `unsupported`.
 Result<Method> parse_method(std::string_view text);
-Method default_method();  // "auto + messages + pwrite + none + written"
+Method default_method();  // "auto + shm + pwrite + stream=8MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
 
-// A word of the design that this version lacks: "exchange", "shm".
+// A word of the design that this version lacks: "exchange", "node_leaders".
 struct PlannedWord {
   std::string_view family, name;
 };
@@ -44,8 +53,14 @@ std::vector<PlannedWord> planned_words();
 Result<void> check(const Method& method);
 // The limits of the parameters, wherever they are given.
 inline constexpr int64_t kMaxWriters = int64_t{1} << 20;
+inline constexpr int64_t kMaxDepth = 1024;
 Result<int> check_writers(int64_t writers);
+Result<int> check_writer(int64_t rank);
+Result<int> check_at_once(int64_t ranks);
 Result<int64_t> check_cycle(int64_t cycle_bytes);
+Result<int64_t> check_stripe(int64_t stripe_bytes);
 Result<int64_t> check_sync_bytes(int64_t sync_bytes);
+Result<int> check_depth(int64_t depth);
+Result<int64_t> check_staged(int64_t limit_bytes);
 
 }  // namespace penstock::engine

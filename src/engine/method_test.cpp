@@ -19,15 +19,15 @@ std::string message(std::string_view text) {
 }
 
 TEST(Method, TheDefaultIsSpelledOut) {
-  EXPECT_EQ(to_string(default_method()), "auto + messages + pwrite + none + written");
+  EXPECT_EQ(to_string(default_method()), "auto + shm + pwrite + stream=8MiB + written");
 }
 
 TEST(Method, TrailingChoicesMayBeLeftOut) {
   EXPECT_EQ(canonical("auto"), to_string(default_method()));
-  EXPECT_EQ(canonical("two_phase"), "two_phase + messages + pwrite + none + written");
+  EXPECT_EQ(canonical("two_phase"), "two_phase + shm + pwrite + stream=8MiB + written");
   EXPECT_EQ(canonical("two_phase + messages + null"),
-            "two_phase + messages + null + none + written");
-  EXPECT_EQ(canonical("individual"), "individual + none + pwrite + none + written");
+            "two_phase + messages + null + stream=8MiB + written");
+  EXPECT_EQ(canonical("individual"), "individual + none + pwrite + stream=8MiB + written");
 }
 
 TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
@@ -35,7 +35,7 @@ TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
   EXPECT_EQ(canonical("two_phase(writers=4,cycle=16MiB)+messages+pwrite+end+written"), expected);
   EXPECT_EQ(canonical("  two_phase ( cycle = 16777216 , writers = 4 )+messages + pwrite + end"),
             expected);
-  EXPECT_EQ(canonical("two_phase()"), "two_phase + messages + pwrite + none + written");
+  EXPECT_EQ(canonical("two_phase()"), "two_phase + shm + pwrite + stream=8MiB + written");
 }
 
 TEST(Method, ValuesArriveInTheParameters) {
@@ -46,12 +46,75 @@ TEST(Method, ValuesArriveInTheParameters) {
   EXPECT_EQ(m->parameters.cycle_bytes, 65536);
 }
 
+TEST(Method, AnAlgorithmHasItsOwnOptions) {
+  EXPECT_EQ(canonical("cyclic(cycle=1MiB, stripe=4MiB, writers=3)"),
+            "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite + stream=8MiB + written");
+  EXPECT_EQ(canonical("designated_writer(writer=5)"),
+            "designated_writer(writer=5) + shm + pwrite + stream=8MiB + written");
+  EXPECT_EQ(parse_method("cyclic(stripe=64KiB)")->parameters.stripe_bytes, 65536);
+  EXPECT_EQ(parse_method("designated_writer(writer=5)")->parameters.writer, 5);
+  EXPECT_EQ(canonical("designated_writer(writer=0)"), canonical("designated_writer"));
+}
+
+TEST(Method, RanksThatWriteForThemselvesMayTakeTurns) {
+  EXPECT_EQ(canonical("individual(cycle=1MiB, at_once=3)"),
+            "individual(at_once=3, cycle=1MiB) + none + pwrite + stream=8MiB + written");
+  EXPECT_EQ(parse_method("individual(at_once=3)")->parameters.at_once, 3);
+  EXPECT_EQ(canonical("individual(at_once=0)"), canonical("individual"));
+  EXPECT_EQ(message("individual(at_once=-1)"),
+            "method: at_once must be between 0 and 1048576, got -1");
+  EXPECT_NE(message("individual(at_once=1048577)").find("got 1048577"), std::string::npos);
+  EXPECT_NE(message("individual(at_once=two)").find("at_once must be an integer"),
+            std::string::npos);
+  EXPECT_NE(message("two_phase(at_once=2)").find("option of two_phase"), std::string::npos);
+}
+
+TEST(Method, ADedicatedWriterTakesWhatADesignatedOneDoes) {
+  EXPECT_EQ(canonical("dedicated_writer(writer=2, cycle=1MiB) + shm"),
+            "dedicated_writer(writer=2, cycle=1MiB) + shm + pwrite + stream=8MiB + written");
+  EXPECT_NE(message("dedicated_writer(writers=2)").find("did you mean \"writer\"?"),
+            std::string::npos);
+}
+
+TEST(Method, MessagesAreMadeOfCopiesOrOfDatatypes) {
+  EXPECT_EQ(canonical("two_phase + messages(pack=datatype)"),
+            "two_phase + messages(pack=datatype) + pwrite + stream=8MiB + written");
+  EXPECT_EQ(canonical("two_phase + messages(pack=copy)"), canonical("two_phase + messages"));
+  EXPECT_EQ(parse_method("auto + messages(pack=datatype)")->pack, exec::Pack::datatype);
+  EXPECT_NE(message("two_phase + messages(pack=datatypes)").find("did you mean \"datatype\"?"),
+            std::string::npos);
+  EXPECT_NE(message("two_phase + messages(pak=copy)").find("option of messages"),
+            std::string::npos);
+  EXPECT_NE(message("two_phase + messages(pack=copy, pack=copy)").find("twice"), std::string::npos);
+  EXPECT_NE(message("two_phase + shm(pack=datatype)").find("no option \"pack\""),
+            std::string::npos);
+  Method m = *parse_method("two_phase + messages(pack=datatype)");
+  m.exchange = exec::find_exchange("shm");
+  EXPECT_NE(check(m).error().message().find("no option pack"), std::string::npos);
+}
+
+TEST(Method, AnOptionOfAnotherAlgorithmIsRefused) {
+  EXPECT_NE(message("designated_writer(writers=2)").find("did you mean \"writer\"?"),
+            std::string::npos);
+  EXPECT_NE(message("two_phase(stripe=4MiB)").find("option of two_phase: \"stripe\""),
+            std::string::npos);
+  EXPECT_NE(message("auto(stripe=4MiB)").find("option of auto"), std::string::npos);
+  EXPECT_EQ(message("cyclic(stripe=1000)"),
+            "method: stripe must be a multiple of 4096 bytes between 4KiB and 1GiB, got 1000");
+  EXPECT_EQ(message("designated_writer(writer=-1)"),
+            "method: writer must be a rank, between 0 and 1048575, got -1");
+  Method m = *parse_method("designated_writer");
+  m.parameters.writers = 2;  // by --writers
+  EXPECT_NE(check(m).error().message().find("designated_writer has no option writers"),
+            std::string::npos);
+}
+
 TEST(Method, EveryCombinationThatParsesIsReadBackFromItsCanonicalForm) {
   int parsed = 0;
   for (const auto* a : plan::algorithms())
     for (const auto* m : io::mechanisms())
       for (const auto* s : io::sync_policies()) {
-        const std::string text = std::string(a->name) + (a->exchanges ? "+messages+" : "+none+") +
+        const std::string text = std::string(a->name) + (a->exchanges ? "+shm+" : "+none+") +
                                  std::string(m->name) + "+" + std::string(s->name) +
                                  (s->takes_bytes ? "=64KiB" : "");
         const auto method = parse_method(text);
@@ -68,7 +131,14 @@ TEST(Method, ASyncThatTakesBytesIsReadInBothSpellings) {
   EXPECT_EQ(canonical("individual+none+pwrite+every = 4194304+written"), expected);
   EXPECT_EQ(canonical("individual + none + pwrite + every(bytes=4MiB) + written"), expected);
   EXPECT_EQ(parse_method("auto+messages+pwrite+coordinated=1MB")->sync_bytes, 1000000);
-  EXPECT_EQ(default_method().sync_bytes, 0);
+  EXPECT_EQ(canonical("auto+messages+pwrite+stream=4MiB"),
+            "auto + messages + pwrite + stream=4MiB + written");
+  EXPECT_EQ(canonical("individual+none+pwrite+background=4194304"),
+            "individual + none + pwrite + background=4MiB + written");
+  EXPECT_EQ(canonical("two_phase+messages+pwrite+pulse(bytes=3MiB)"),
+            "two_phase + messages + pwrite + pulse=3MiB + written");
+  EXPECT_EQ(default_method().sync_bytes, 8 << 20);
+  EXPECT_EQ(parse_method("auto + shm + pwrite + none")->sync_bytes, 0);
 }
 
 TEST(Method, ASyncSaysWhatIsWrongWithItsBytes) {
@@ -86,7 +156,7 @@ TEST(Method, ASyncSaysWhatIsWrongWithItsBytes) {
 }
 
 TEST(Method, ChangedAfterwardsItIsCheckedForBytesThatItsSyncDoesNotTake) {
-  Method m = default_method();
+  Method m = *parse_method("auto + shm + pwrite + none");
   EXPECT_TRUE(check(m));
   m.sync_bytes = 4096;
   EXPECT_FALSE(check(m));
@@ -107,15 +177,21 @@ TEST(Method, AMisspeltWordIsNamedWithItsNeighbour) {
   EXPECT_NE(message("auto+messages+pwrite+edn").find("did you mean \"end\"?"), std::string::npos);
 }
 
+TEST(Method, SegmentationTakesWritersAndCycle) {
+  EXPECT_EQ(canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),
+            "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite + stream=8MiB + written");
+  EXPECT_EQ(canonical("static_segmentation + shm"),
+            "static_segmentation + shm + pwrite + stream=8MiB + written");
+  EXPECT_NE(message("static_segmentation(stripe=1MiB)").find("option of static_segmentation"),
+            std::string::npos);
+  EXPECT_NE(message("dynamic_segmentation(writers=1) + messages + mmap").find("owns whole blocks"),
+            std::string::npos);
+}
+
 TEST(Method, WordsAreCaseSensitive) { EXPECT_NE(message("Two_Phase"), "accepted"); }
 
 TEST(Method, WhatTheDesignHasAndThisVersionLacksIsUnsupportedNotUnknown) {
-  for (const char* text :
-       {"cyclic", "dynamic_segmentation(writers=4, cycle=16MiB)", "auto + shm", "auto+node_leaders",
-        "auto + messages + uring(direct, depth=8)", "auto+messages+mmap",
-        "auto+messages+pwrite+stream=4MiB", "auto+messages+pwrite+pulse(bytes=1MiB)",
-        "auto+messages+pwrite+none+staged(limit=1MiB)", "auto+messages(pack=copy)",
-        "auto+messages+pwrite(direct)"}) {
+  for (const char* text : {"write_behind", "auto+node_leaders", "auto+shm(pack=copy)"}) {
     const auto m = parse_method(text);
     ASSERT_FALSE(m) << text;
     EXPECT_EQ(m.error().error_class, ErrorClass::unsupported) << text;
@@ -123,11 +199,28 @@ TEST(Method, WhatTheDesignHasAndThisVersionLacksIsUnsupportedNotUnknown) {
   }
 }
 
+TEST(Method, StagedTakesALimitAndWrittenLeavesItOpen) {
+  EXPECT_FALSE(default_method().staged_bytes);
+  EXPECT_EQ(canonical("auto+messages+pwrite+none+staged"),
+            "auto + messages + pwrite + none + staged(limit=256MiB)");
+  EXPECT_EQ(canonical("auto+messages+pwrite+none+staged(limit=64MiB)"),
+            "auto + messages + pwrite + none + staged(limit=64MiB)");
+  EXPECT_EQ(parse_method("auto+messages+pwrite+none+staged(limit=0)")->staged_bytes, 0);
+  const std::string before = "auto+messages+pwrite+none+staged";
+  EXPECT_NE(message(before + "(limit=1)").find("must be 0 or between 4KiB"), std::string::npos);
+  EXPECT_NE(message(before + "(limit=1MiB, limit=2MiB)").find("given twice"), std::string::npos);
+  EXPECT_NE(message(before + "(limits=1MiB)").find("did you mean \"limit\"?"), std::string::npos);
+  EXPECT_NE(message(before + "=4MiB").find("takes no value"), std::string::npos);
+}
+
 TEST(Method, IllegalCombinationsSayWhy) {
   EXPECT_NE(message("two_phase + none").find("sends bytes between ranks; use messages"),
             std::string::npos);
   EXPECT_NE(message("auto + none").find("auto may choose one"), std::string::npos);
   EXPECT_NE(message("individual(writers=2)").find("option of individual"), std::string::npos);
+  EXPECT_NE(message("auto+messages+mmap").find("owns whole blocks"), std::string::npos);
+  EXPECT_EQ(canonical("two_phase+messages+mmap"),
+            "two_phase + messages + mmap + stream=8MiB + written");
 }
 
 TEST(Method, LimitsAreNamedWithTheValue) {
@@ -164,6 +257,84 @@ TEST(Method, MechanismsOfWholeBlocksNeedAnAlgorithmThatOwnsThem) {
   }
   m.algorithm = nullptr;  // auto may choose individual
   EXPECT_NE(check(m).error().message().find("owns whole blocks"), std::string::npos);
+}
+
+TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
+  const char* expected = "two_phase + messages + linux_aio(direct, depth=16) + none + written";
+  EXPECT_EQ(canonical("two_phase + messages + linux_aio(direct, depth=16) + none"), expected);
+  EXPECT_EQ(canonical("two_phase+messages+linux_aio( depth = 16,direct )+none"), expected);
+  EXPECT_EQ(canonical("two_phase + messages + pwrite(direct)"),
+            "two_phase + messages + pwrite(direct) + stream=8MiB + written");
+  EXPECT_EQ(canonical("individual + none + posix_aio(depth=2)"),
+            "individual + none + posix_aio(depth=2) + stream=8MiB + written");
+  EXPECT_EQ(canonical("auto + messages + posix_aio()"),
+            "auto + messages + posix_aio + stream=8MiB + written");
+  const auto m = parse_method(expected);
+  ASSERT_TRUE(m);
+  EXPECT_TRUE(m->direct);
+  EXPECT_EQ(m->depth, 16);
+  EXPECT_FALSE(default_method().direct);
+  EXPECT_EQ(default_method().depth, 0);
+}
+
+TEST(Method, EveryOptionThatAMechanismTakesIsReadBackFromItsCanonicalForm) {
+  int parsed = 0;
+  for (const auto* a : plan::algorithms())
+    for (const auto* m : io::mechanisms()) {
+      std::string options = m->takes_direct && a->owns_blocks ? "direct" : "";
+      if (m->default_depth > 0) options += (options.empty() ? "depth=3" : ", depth=3");
+      const auto method =
+          parse_method(std::string(a->name) + (a->exchanges ? "+messages+" : "+none+") +
+                       std::string(m->name) + "(" + options + ")");
+      if (!method) continue;  // absent from this machine, or illegal for another reason
+      ++parsed;
+      EXPECT_EQ(canonical(to_string(*method)), to_string(*method));
+      EXPECT_EQ(method->depth, m->default_depth > 0 ? 3 : 0);
+    }
+  EXPECT_GE(parsed, 6);
+}
+
+TEST(Method, AnOptionThatAMechanismDoesNotTakeIsNamed) {
+  EXPECT_EQ(message("two_phase+messages+null(direct)"),
+            "method: mechanism null takes no options, got \"direct\"; leave it out");
+  EXPECT_EQ(message("two_phase+messages+pwrite(depth=8)"),
+            "method: option of pwrite: \"depth\" is not known. Valid: direct");
+  EXPECT_NE(message("two_phase+messages+linux_aio(dept=8)").find("did you mean \"depth\"?"),
+            std::string::npos);
+  EXPECT_EQ(message("two_phase+messages+pwrite(direct=yes)"),
+            "method: direct takes no value, got \"yes\"");
+  EXPECT_EQ(message("two_phase+messages+pwrite(direct, direct)"), "method: direct is given twice");
+  EXPECT_EQ(message("two_phase+messages+posix_aio(depth=2, depth=2)"),
+            "method: depth is given twice");
+  EXPECT_EQ(message("two_phase+messages+pwrite=4"),
+            "method: mechanism pwrite takes no value, got \"4\"");
+}
+
+TEST(Method, DepthHasLimits) {
+  for (const char* depth : {"0", "-1", "1025"})
+    EXPECT_EQ(message("auto+messages+posix_aio(depth=" + std::string(depth) + ")"),
+              "method: depth must be between 1 and 1024, got " + std::string(depth));
+  EXPECT_EQ(message("auto+messages+posix_aio(depth=many)"),
+            "method: depth must be an integer, got \"many\"");
+  EXPECT_EQ(message("auto+messages+posix_aio(depth)"),
+            "method: depth must be an integer, got \"\"");
+  EXPECT_EQ(message("auto+messages+posix_aio(depth=1024)"), "accepted");
+}
+
+TEST(Method, DirectNeedsAnAlgorithmThatOwnsWholeBlocks) {
+  EXPECT_EQ(
+      message("auto+messages+pwrite(direct)"),
+      "method: direct needs an algorithm that owns whole blocks, such as two_phase, got auto, "
+      "which may choose one that does not");
+  EXPECT_EQ(message("individual+none+posix_aio(direct)"),
+            "method: direct needs an algorithm that owns whole blocks, such as two_phase, got "
+            "individual, whose ranks may share one");
+  Method m = *parse_method("two_phase + messages + pwrite(direct)");
+  m.algorithm = nullptr;
+  EXPECT_FALSE(check(m));
+  m = default_method();
+  m.depth = 4;  // pwrite takes none
+  EXPECT_FALSE(check(m));
 }
 
 TEST(Method, AMechanismThatThisMachineLacksSaysWhy) {

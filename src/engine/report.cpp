@@ -99,10 +99,19 @@ void FileNotes::take(const exec::PhaseTimes& t, const exec::Traffic& traffic) {
   counters.policy_sync_ns = ns(t.sync_s);
   counters.messages = traffic.messages;
   counters.message_bytes = traffic.message_bytes;
+  counters.shared_bytes = traffic.shared_bytes;
   counters.file_writes = traffic.writes;
   counters.cycles = traffic.cycles;
   counters.descriptions = traffic.descriptions;
   counters.policy_syncs = traffic.syncs;
+}
+
+void FileNotes::take(const exec::ReadSpent& spent) {
+  counters.read_ns = ns(spent.read_s);
+  counters.file_reads = spent.file.reads;
+  counters.file_read_bytes = spent.file.bytes;
+  counters.read_messages = spent.messages;
+  counters.read_message_bytes = spent.message_bytes;
 }
 
 FileReport describe(const OpenInfo& info, const io::FileSystem& fs) {

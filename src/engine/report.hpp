@@ -11,6 +11,7 @@
 #include "engine/statistics.hpp"
 #include "engine/verify.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/read_pipeline.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::engine {
@@ -30,6 +31,7 @@ struct FileNotes {
   void wrote(double begin_s, double end_s);
   void ran(const plan::Algorithm* algorithm);
   void take(const exec::PhaseTimes& times, const exec::Traffic& traffic);  // the pipeline's totals
+  void take(const exec::ReadSpent& spent);                                 // of reads
 };
 
 // A report with what is known before any call: path, method, file system.

@@ -15,10 +15,11 @@ struct CounterName {
   int64_t Counters::*member;
 };
 
-constexpr std::array<CounterName, 14> kCounts = {{
+constexpr std::array<CounterName, 22> kCounts = {{
     {"", "engine_bytes", &Counters::engine_bytes},
     {"", "passthrough_bytes", &Counters::passthrough_bytes},
     {"", "read_bytes", &Counters::read_bytes},
+    {"", "engine_read_bytes", &Counters::engine_read_bytes},
     {"", "errors", &Counters::errors},
     {"", "passthrough_calls", &Counters::passthrough_calls},
     {"pattern", "contiguous_calls", &Counters::contiguous_calls},
@@ -26,14 +27,21 @@ constexpr std::array<CounterName, 14> kCounts = {{
     {"pattern", "irregular_calls", &Counters::irregular_calls},
     {"traffic", "messages", &Counters::messages},
     {"traffic", "message_bytes", &Counters::message_bytes},
+    {"traffic", "shared_bytes", &Counters::shared_bytes},
     {"traffic", "file_writes", &Counters::file_writes},
     {"traffic", "cycles", &Counters::cycles},
     {"traffic", "descriptions", &Counters::descriptions},
     {"traffic", "policy_syncs", &Counters::policy_syncs},
+    {"traffic", "staged_bytes", &Counters::staged_bytes},
+    {"reads", "calls", &Counters::read_calls},
+    {"reads", "file_reads", &Counters::file_reads},
+    {"reads", "file_bytes", &Counters::file_read_bytes},
+    {"reads", "messages", &Counters::read_messages},
+    {"reads", "message_bytes", &Counters::read_message_bytes},
 }};
 
 // Nanoseconds here, seconds in the file.
-constexpr std::array<CounterName, 8> kTimes = {{
+constexpr std::array<CounterName, 10> kTimes = {{
     {"times_s", "plan", &Counters::plan_ns},
     {"times_s", "pack", &Counters::pack_ns},
     {"times_s", "exchange", &Counters::exchange_ns},
@@ -42,6 +50,8 @@ constexpr std::array<CounterName, 8> kTimes = {{
     {"times_s", "policy_sync", &Counters::policy_sync_ns},
     {"times_s", "close", &Counters::close_ns},
     {"times_s", "write_calls", &Counters::call_ns},
+    {"times_s", "read", &Counters::read_ns},
+    {"times_s", "read_calls", &Counters::read_call_ns},
 }};
 
 template <class Json>

@@ -11,6 +11,12 @@ bool may_share_units(const plan::Team& team, const layout::Geometry& geometry) n
   return team.nodes <= 1 || geometry.sharing == layout::Sharing::any;
 }
 
+const plan::Algorithm* fixed(const plan::Algorithm* named, const plan::Team& team,
+                             const layout::Geometry& geometry) noexcept {
+  if (named == nullptr || named->owns_blocks || may_share_units(team, geometry)) return named;
+  return nullptr;
+}
+
 const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
                               const layout::Geometry& geometry) {
   if (!may_share_units(team, geometry)) return named("two_phase");

@@ -12,6 +12,11 @@ namespace penstock::engine {
 const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
                               const layout::Geometry& geometry);
 
+// The algorithm of every collective write of a file, `named` by its method. nullptr where decide()
+// chooses for each: "auto", or one that lets ranks write anywhere where that would lose bytes.
+const plan::Algorithm* fixed(const plan::Algorithm* named, const plan::Team& team,
+                             const layout::Geometry& geometry) noexcept;
+
 // May ranks on several nodes write their own bytes wherever they lie?
 bool may_share_units(const plan::Team& team, const layout::Geometry& geometry) noexcept;
 

@@ -29,7 +29,8 @@ inline constexpr int kSizeBuckets = 16;  // bucket i: up to 2^(4+2i) bytes; the 
 struct Counters {
   int64_t engine_bytes = 0;  // through the engine, of calls that succeeded or the part that did
   int64_t passthrough_bytes = 0;  // written by the MPI library itself, as far as its counts say
-  int64_t read_bytes = 0;
+  int64_t read_bytes = 0;         // by the MPI library itself, as far as its counts say
+  int64_t engine_read_bytes = 0;  // into the program's memory, by the engine
   int64_t errors = 0;
   int64_t passthrough_calls = 0;  // writes not served
   int64_t plan_ns = 0, pack_ns = 0, exchange_ns = 0, write_ns = 0, sync_ns = 0, close_ns = 0;
@@ -37,7 +38,15 @@ struct Counters {
   int64_t call_ns = 0;         // inside write calls, until they return
   int64_t contiguous_calls = 0, strided_calls = 0, irregular_calls = 0;  // file side
   int64_t messages = 0, message_bytes = 0, file_writes = 0, cycles = 0, descriptions = 0;
+  int64_t shared_bytes = 0;  // copied straight into another rank's page, in no message
   int64_t policy_syncs = 0;  // that succeeded
+  // Taken by calls that may return before the bytes are in the file; those that are, are in
+  // engine_bytes too.
+  int64_t staged_bytes = 0;
+  // Of the engine's collective reads: calls, the time inside them and inside pread, reads of the
+  // file and what they brought (holes that were read over count), and messages between ranks.
+  int64_t read_calls = 0, read_call_ns = 0, read_ns = 0;
+  int64_t file_reads = 0, file_read_bytes = 0, read_messages = 0, read_message_bytes = 0;
   std::array<int64_t, size_t(CallKind::count)> calls{};
   std::array<int64_t, kSizeBuckets> sizes{};  // write calls by bytes of this rank
 };

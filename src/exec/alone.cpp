@@ -1,7 +1,9 @@
-// Stream piece by stream piece: pack when memory is not contiguous, then one write per file extent.
+// Stream piece by stream piece, one write per file extent. Memory that is not contiguous is packed
+// first, but for large pieces that the mechanism can gather itself (pwritev).
 #include "exec/alone.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/clock.hpp"
 
@@ -11,26 +13,29 @@ namespace {
 constexpr int64_t kStagingBytes = int64_t{1} << 20;
 // Contiguous user memory needs no staging; the limit only bounds one write call.
 constexpr int64_t kInPlaceBytes = int64_t{1} << 30;
+// Pieces are gathered when they have 1 KiB each on average. Then a full call carries as much as the
+// staging buffer, so gathering takes no more calls than packing; and it saves a copy of 100 ns or
+// more (10 GB/s) for the few tens of ns that the kernel spends on an entry of the vector. Crumbs
+// lose both ways: elements of 8 bytes went at 0.78 GB/s by writev and at 5.7 packed.
+constexpr int64_t kLeastPieceBytes = kStagingBytes / int64_t(io::kGatheredPieces);
 
 class Alone {
  public:
   Alone(const AloneContext& context, const layout::FileView& view, StreamRange own, UserData& data)
-      : context_(context), own_(own), data_(data), cursor_(view.cursor()) {
+      : context_(context),
+        own_(own),
+        data_(data),
+        gathers_(!data.contiguous() && context.file.gathers()),
+        cursor_(view.cursor()) {
     cursor_.seek(own.begin);
   }
 
   WriteOutcome run() {
     WriteOutcome outcome;
-    for (int64_t at = own_.begin; at < own_.end && !failed_;) {
-      const int64_t n = std::min(own_.end - at, data_.contiguous() ? kInPlaceBytes : kStagingBytes);
-      const Result<std::span<const std::byte>> bytes = stage(at, n);
-      if (!bytes) {
-        failed_ = bytes.error();
-        break;
-      }
-      write_piece(*bytes);
-      at += n;
-    }
+    if (context_.cycle_bytes == 0)
+      write_until(own_.end);
+    else
+      write_in_cycles();
     outcome.prefix_bytes = done_;
     outcome.written_bytes = done_;
     if (failed_) outcome.agreed = failed_->error_class;
@@ -39,40 +44,166 @@ class Alone {
   }
 
  private:
-  Result<std::span<const std::byte>> stage(int64_t at, int64_t n) {
-    if (data_.contiguous()) return data_.in_place(at, n);
-    if (Result<void> r = context_.staging.reserve(kStagingBytes); !r)
-      return tl::unexpected(r.error());
-    const Stopwatch watch(context_.times.pack_s);
-    data_.pack(context_.staging.data(), at, n);
-    return std::span<const std::byte>(context_.staging.data(), size_t(n));
-  }
-
-  // Invariant: the first done_ bytes of the range are in the file.
-  void write_piece(std::span<const std::byte> bytes) {
-    while (!bytes.empty() && !failed_) {
-      const layout::Run run = cursor_.next(int64_t(bytes.size()));
-      for (int64_t i = 0; i < run.count && !failed_; ++i) {
-        write_extent(bytes.first(size_t(run.block)), run.offset + i * run.stride);
-        bytes = bytes.subspan(size_t(run.block));
-      }
+  void write_in_cycles() {
+    Turns* const turns = context_.turns;
+    const int64_t cycles =
+        turns != nullptr ? turns->rounds() : divide_up(own_.size(), context_.cycle_bytes);
+    for (int64_t cycle = 0; cycle < cycles; ++cycle) {
+      if (turns != nullptr) await(*turns, cycle);
+      ++context_.traffic.cycles;
+      write_until(at_ + std::min(own_.end - at_, context_.cycle_bytes));
+      if (turns != nullptr) turns->pass(cycle);
     }
   }
 
-  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) {
+  void await(Turns& turns, int64_t cycle) {
+    const Stopwatch watch(context_.times.exchange_s);
+    turns.await(cycle);
+  }
+
+  // Of the stream, from where the last one ended.
+  void write_until(int64_t end) {
+    end_ = end;
+    while (at_ < end && !failed_) at_ += gathers_ ? write_gathering(at_) : write_staging(at_);
+  }
+
+  // --- Contiguous bytes: the user's own, or packed. Each writes a part of the stream from `at` on,
+  // and returns its length.
+
+  int64_t write_staging(int64_t at) {
+    const int64_t n = std::min(end_ - at, data_.contiguous() ? kInPlaceBytes : kStagingBytes);
+    std::span<const std::byte> bytes = stage(at, n);
+    while (!bytes.empty() && !failed_) {
+      const layout::Run run = cursor_.next(int64_t(bytes.size()));
+      write_blocks(bytes.first(size_t(run.bytes())), run);
+      bytes = bytes.subspan(size_t(run.bytes()));
+    }
+    return n;
+  }
+
+  // Empty when there is no memory for it: then this rank has failed.
+  std::span<const std::byte> stage(int64_t at, int64_t n) {
+    if (data_.contiguous()) return data_.in_place(at, n);
+    if (Result<void> r = context_.staging.reserve(kStagingBytes); !r) {
+      failed_ = std::move(r).error();
+      return {};
+    }
+    const Stopwatch watch(context_.times.pack_s);
+    data_.pack(context_.staging.data(), at, n);
+    return {context_.staging.data(), size_t(n)};
+  }
+
+  void write_blocks(std::span<const std::byte> bytes, const layout::Run& run) {
+    for (int64_t i = 0; i < run.count && !failed_; ++i) {
+      write_extent(bytes.first(size_t(run.block)), run.offset + i * run.stride);
+      bytes = bytes.subspan(size_t(run.block));
+    }
+  }
+
+  void write_extent(std::span<const std::byte> bytes, Off offset) {
+    if (context_.observer != nullptr) context_.observer->writing(offset, bytes);
+    settle(timed([&] { return context_.file.write(bytes, offset); }), int64_t(bytes.size()),
+           offset);
+  }
+
+  // --- Pieces of memory, block by block of the file.
+
+  int64_t write_gathering(int64_t at) {
+    const layout::Run run = cursor_.next(std::min(end_ - at, kInPlaceBytes));
+    if (run.block < kLeastPieceBytes) {
+      write_crumbs(at, run);
+      return run.bytes();
+    }
+    for (int64_t i = 0; i < run.count && !failed_; ++i)
+      gather_block(at + i * run.block, run.block, run.offset + i * run.stride);
+    return run.bytes();
+  }
+
+  // Blocks of the file that are too small to be gathered: as many as the staging buffer holds are
+  // packed at a time.
+  void write_crumbs(int64_t at, const layout::Run& run) {
+    const int64_t at_once = kStagingBytes / run.block;
+    for (int64_t i = 0; i < run.count && !failed_; i += at_once) {
+      layout::Run part = run;
+      part.offset += i * run.stride;
+      part.count = std::min(at_once, run.count - i);
+      const std::span<const std::byte> bytes = stage(at + i * run.block, part.bytes());
+      if (!failed_) write_blocks(bytes, part);
+    }
+  }
+
+  void gather_block(int64_t at, int64_t bytes, Off offset) {
+    while (bytes > 0 && !failed_) {
+      int64_t n = collect(at, bytes);
+      if (n > 0) {
+        write_pieces(n, offset);
+      } else {
+        n = std::min(bytes, kStagingBytes);
+        const std::span<const std::byte> packed = stage(at, n);
+        if (!failed_) write_extent(packed, offset);
+      }
+      at += n;
+      offset += n;
+      bytes -= n;
+    }
+  }
+
+  // Makes pieces_ hold the stream from `at` on, as far as one call carries it and gathering pays;
+  // how many bytes that is, at most `most`. One crumb among them is forgiven, since the end of a
+  // block cuts a piece in two. 0: the next pieces are to be packed.
+  int64_t collect(int64_t at, int64_t most) {
+    pieces_.clear();
+    int64_t bytes = 0;
+    while (bytes < most && pieces_.size() < io::kGatheredPieces) {
+      const layout::Run run = data_.run_at(at + bytes, most - bytes);
+      const auto had = int64_t(pieces_.size());
+      const int64_t count = std::min(run.count, int64_t(io::kGatheredPieces) - had);
+      if (bytes + count * run.block < (had + count - 1) * kLeastPieceBytes) break;
+      for (int64_t i = 0; i < count; ++i) pieces_.push_back(data_.piece(run, i));
+      bytes += count * run.block;
+    }
+    return bytes < int64_t(pieces_.size()) * kLeastPieceBytes ? 0 : bytes;
+  }
+
+  void write_pieces(int64_t bytes, Off offset) {
+    if (context_.observer != nullptr) observe_pieces(offset);
+    settle(timed([&] { return context_.file.write_pieces(pieces_, offset); }), bytes, offset);
+  }
+
+  void observe_pieces(Off offset) {
+    for (const std::span<const std::byte> piece : pieces_) {
+      context_.observer->writing(offset, piece);
+      offset += Off(piece.size());
+    }
+  }
+
+  // --- Of both: one write, and what it means.
+
+  template <class Write>
+  std::optional<io::Fault> timed(Write&& write) {
     const Stopwatch watch(context_.times.write_s);
     ++context_.traffic.writes;
-    return context_.file.write(bytes, offset);
+    return write();
+  }
+
+  // Invariant: the first done_ bytes of the range are in the file.
+  void settle(std::optional<io::Fault> fault, int64_t bytes, Off offset) {
+    if (!fault) return follow(bytes, offset);
+    done_ += std::clamp<int64_t>(fault->first_missing - offset, 0, bytes);
+    if (context_.observer != nullptr)
+      context_.observer->missed({fault->first_missing, offset + bytes});
+    failed_ = std::move(fault->error);
   }
 
   // These bytes are in the file, and the sync policy is told. When the sync fails that it asks for,
   // nothing of this range since the last one is certain to be in the file.
-  void follow(std::span<const std::byte> bytes, Off offset) {
+  void follow(int64_t bytes, Off offset) {
     if (synced_ == done_) unsynced_begin_ = offset;
-    done_ += int64_t(bytes.size());
+    done_ += bytes;
     if (context_.sync == nullptr) return;
     const Stopwatch watch(context_.times.sync_s);
-    Result<bool> pushed = context_.sync->wrote(int64_t(bytes.size()));
+    const Extent where{offset, offset + bytes};
+    Result<bool> pushed = context_.sync->wrote(where, bytes);
     if (pushed) {
       if (!*pushed) return;
       ++context_.traffic.syncs;
@@ -80,25 +211,17 @@ class Alone {
       return;
     }
     done_ = synced_;
-    if (context_.observer != nullptr)
-      context_.observer->missed({unsynced_begin_, offset + int64_t(bytes.size())});
+    if (context_.observer != nullptr) context_.observer->missed({unsynced_begin_, where.end});
     failed_ = std::move(pushed).error();
-  }
-
-  void write_extent(std::span<const std::byte> bytes, Off offset) {
-    if (context_.observer != nullptr) context_.observer->writing(offset, bytes);
-    std::optional<io::Fault> fault = write(bytes, offset);
-    if (!fault) return follow(bytes, offset);
-    done_ += std::clamp<int64_t>(fault->first_missing - offset, 0, int64_t(bytes.size()));
-    if (context_.observer != nullptr)
-      context_.observer->missed({fault->first_missing, offset + int64_t(bytes.size())});
-    failed_ = std::move(fault->error);
   }
 
   const AloneContext& context_;
   StreamRange own_;
+  int64_t at_ = own_.begin, end_ = own_.begin;  // of the stream: what is written next, and how far
   UserData& data_;
+  const bool gathers_;
   layout::Cursor cursor_;
+  std::vector<std::span<const std::byte>> pieces_;  // allocated when something is gathered
   int64_t done_ = 0;
   int64_t synced_ = 0;      // the part of done_ before the last sync of the policy
   Off unsynced_begin_ = 0;  // where the rest of done_ begins in the file
@@ -109,7 +232,9 @@ class Alone {
 
 WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
                          UserData& data) {
-  return Alone(context, view, own, data).run();
+  WriteOutcome outcome = Alone(context, view, own, data).run();
+  if (context.turns != nullptr) context.traffic.messages += context.turns->messages();
+  return outcome;
 }
 
 }  // namespace penstock::exec

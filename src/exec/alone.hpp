@@ -5,6 +5,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/turns.hpp"
 #include "exec/user_data.hpp"
 
 namespace penstock::exec {
@@ -16,9 +17,12 @@ struct AloneContext {
   io::FileSync* sync;       // or nullptr
   PhaseTimes& times;
   Traffic& traffic;
+  int64_t cycle_bytes = 0;  // of the stream, written at a time; 0: all of it
+  Turns* turns = nullptr;   // when each cycle may be written; needs cycle_bytes
 };
 
 // The first failure ends it: prefix_bytes says how far it came. Faults leave nothing else to undo.
+// A rank plays its part in turns to the end.
 WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
                          UserData& data);
 

@@ -12,26 +12,30 @@ namespace {
 
 constexpr int kDataTag = 2;
 
-// A stream range in pieces of at most kMessageBytes: both sides cut alike.
-class Pieces {
- public:
-  Pieces() = default;
-  explicit Pieces(StreamRange range) : rest_(range) {}
-  bool empty() const noexcept { return rest_.empty(); }
-  StreamRange pop() noexcept {
-    const StreamRange piece{rest_.begin, std::min(rest_.end, rest_.begin + kMessageBytes)};
-    rest_.begin = piece.end;
-    return piece;
-  }
+bool shared(const CollectiveCall& call, int rank) {
+  return call.node != nullptr && call.node->holds(rank);
+}
 
- private:
-  StreamRange rest_;
-};
+// A part of this rank's stream to its places in a page.
+void copy_into(const CollectiveCall& call, std::byte* memory, Extent where, StreamRange src) {
+  call.cursor.seek(src.begin);
+  call.data.transfer(memory, where.begin, call.cursor, src.begin, src.size());
+}
+
+// Calls visit(rank, summary) for each other rank that has, perhaps, bytes for the page.
+template <class Visit>
+void for_each_owing(const CollectiveCall& call, const Page& page, Visit&& visit) {
+  const plan::IntRange senders = call.plan.senders(page.writer);
+  const auto ask = [&](int rank, const plan::Summary& s) {
+    if (rank != call.rank && call.plan.owes(s, rank, page.writer, page.cycle)) visit(rank, s);
+  };
+  call.crowd.for_each_touching(page.where, senders.begin, senders.end, ask);
+}
 
 // This rank's slices of the cycle, on their way out. Its own page is filled without a message.
 class Outgoing {
  public:
-  Outgoing(const CollectiveCall& call, int cycle, SliceQueue& slices, const PageToFill* page)
+  Outgoing(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* page)
       : call_(call), cycle_(cycle), slices_(slices), page_(page) {}
 
   void start_more() {
@@ -55,42 +59,71 @@ class Outgoing {
         continue;
       }
       to_ = call_.plan.writer_rank(slice.writer);
+      if (shared(call_, to_)) continue;  // filled in place
       pieces_ = Pieces(slice.src);
     }
     return !pieces_.empty();
   }
 
   void fill_own(StreamRange src) {
-    if (page_->lease == nullptr) return;
+    if (!page_->usable()) return;
     const Stopwatch watch(call_.times.pack_s);
-    layout::Cursor to = call_.view.cursor();
-    to.seek(src.begin);
-    call_.data.transfer(page_->lease->memory.data(), page_->where.begin, to, src.begin, src.size());
-    layout::Cursor covered = call_.view.cursor();
-    covered.seek(src.begin);
-    page_->coverage->add(covered, src.size());
+    if (page_->list != nullptr) return fill_own_list(src);
+    copy_into(call_, page_->memory.data(), page_->where, src);
+    call_.cursor.seek(src.begin);
+    page_->coverage.add(call_.cursor, src.size());
+  }
+
+  void fill_own_list(StreamRange src) {
+    call_.cursor.seek(src.begin);
+    Off position = src.begin;
+    for_each_place(*page_, call_.cursor, src.size(), [&](std::byte* place, int64_t bytes) {
+      call_.data.pack(place, position, bytes);
+      position += bytes;
+    });
   }
 
   void send(StreamRange piece) {
-    int chunk = -1;
-    std::span<const std::byte> bytes;
-    if (call_.data.contiguous()) {
-      bytes = call_.data.in_place(piece.begin, piece.size());
-    } else {
-      const Stopwatch watch(call_.times.pack_s);
-      chunk = call_.pools.out.take();
-      const auto packed = call_.pools.out[chunk].first(size_t(piece.size()));
-      call_.data.pack(packed.data(), piece.begin, piece.size());
-      bytes = packed;
-    }
-    const int number = call_.transfers.send(to_, kDataTag, bytes);
-    remember(number, chunk);
+    if (call_.data.contiguous())
+      sent_as(call_.transfers.send(to_, kDataTag, in_place(piece)), -1);
+    else if (const auto pieces = describe(piece))
+      send_pieces(*pieces);
+    else
+      send_packed(piece);
     ++in_flight_;
     ++call_.traffic.messages;
     call_.traffic.message_bytes += piece.size();
   }
 
-  void remember(int number, int chunk) {
+  std::span<const std::byte> in_place(StreamRange piece) const {
+    return call_.data.in_place(piece.begin, piece.size());
+  }
+
+  // A piece that one datatype of three numbers describes: a list of blocks would cost more to make
+  // than packing them. nullopt: it is not to be described so, or cannot be.
+  std::optional<comm::Strided> describe(StreamRange piece) {
+    if (call_.pack == Pack::copy) return std::nullopt;
+    const layout::Run run = call_.data.run_at(piece.begin, piece.size());
+    if (run.bytes() != piece.size()) return std::nullopt;
+    return comm::Strided{call_.data.piece(run, 0).data(), run.block, run.stride, run.count};
+  }
+
+  void send_pieces(const comm::Strided& pieces) {
+    sent_as(call_.transfers.send_strided(to_, kDataTag, pieces), -1);
+    ++call_.traffic.unpacked;
+  }
+
+  void send_packed(StreamRange piece) {
+    const int chunk = call_.pools.out.take();
+    const auto packed = call_.pools.out[chunk].first(size_t(piece.size()));
+    {
+      const Stopwatch watch(call_.times.pack_s);
+      call_.data.pack(packed.data(), piece.begin, piece.size());
+    }
+    sent_as(call_.transfers.send(to_, kDataTag, packed), chunk);
+  }
+
+  void sent_as(int number, int chunk) {
     if (chunk_of_.size() <= size_t(number)) chunk_of_.resize(size_t(number) + 1, -1);
     chunk_of_[size_t(number)] = chunk;
   }
@@ -98,7 +131,7 @@ class Outgoing {
   const CollectiveCall& call_;
   int cycle_;
   SliceQueue& slices_;
-  const PageToFill* page_;
+  Page* page_;
   Pieces pieces_;
   int to_ = 0;
   int in_flight_ = 0;
@@ -108,12 +141,9 @@ class Outgoing {
 // What the peers send for this rank's page.
 class Incoming {
  public:
-  Incoming(const CollectiveCall& call, int cycle, const PageToFill* page)
-      : call_(call), page_(page) {
+  Incoming(const CollectiveCall& call, Page* page) : call_(call), page_(page) {
     if (page == nullptr) return;
-    call.crowd.for_each_touching(page->where, [&](int rank, const plan::Summary& s) {
-      if (rank != call.rank && call.plan.owes(s, rank, page->writer, cycle)) expect(rank, cycle);
-    });
+    for_each_owing(call, *page, [&](int rank, const plan::Summary&) { expect(rank); });
   }
 
   void start_more() {
@@ -127,7 +157,7 @@ class Incoming {
     --in_flight_;
     const Landing landing = landings_[size_t(number)];
     if (landing.chunk < 0) return;
-    if (page_->lease != nullptr) unpack(landing);
+    if (page_->usable()) unpack(landing);
     call_.pools.in.give_back(landing.chunk);
   }
 
@@ -143,20 +173,21 @@ class Incoming {
     int chunk = -1;  // -1: received in place
   };
 
-  void expect(int rank, int cycle) {
+  void expect(int rank) {
     const auto peer = std::ranges::lower_bound(call_.peers, rank, {}, &Peer::rank);
     if (peer == call_.peers.end() || peer->rank != rank) return;
     const StreamRange part =
-        call_.plan.part(peer->part.view, peer->part.own, rank, page_->writer, cycle);
+        call_.plan.part(peer->part.view, peer->part.own, rank, page_->writer, page_->cycle);
     if (part.empty()) return;
-    sources_.push_back({&*peer, part, peer->part.view.extent_of(part)});
-    if (page_->lease != nullptr) cover(sources_.back());
+    const Source source{&*peer, part, peer->part.view.extent_of(part)};
+    if (page_->usable() && page_->list == nullptr) cover(source);
+    if (!shared(call_, rank)) sources_.push_back(source);  // the others come by themselves
   }
 
   void cover(const Source& s) {
-    if (s.extent.size() == s.part.size()) return page_->coverage->add(s.extent);
+    if (s.extent.size() == s.part.size()) return page_->coverage.add(s.extent);
     s.peer->cursor.seek(s.part.begin);
-    page_->coverage->add(s.peer->cursor, s.part.size());
+    page_->coverage.add(s.peer->cursor, s.part.size());
   }
 
   bool advance() {
@@ -166,7 +197,7 @@ class Incoming {
       pieces_ = Pieces(source_.part);
       // In place only what is one extent behind all that came before: two receives in flight must
       // not share memory, and views of different ranks may overlap.
-      direct_ = page_->lease != nullptr && source_.extent.size() == source_.part.size() &&
+      direct_ = page_->usable() && source_.extent.size() == source_.part.size() &&
                 source_.extent.begin >= direct_end_;
       direct_end_ = std::max(direct_end_, source_.extent.end);
     }
@@ -177,8 +208,8 @@ class Incoming {
     Landing landing{source_.peer, piece, -1};
     std::span<std::byte> into;
     if (direct_) {
-      const Off at = source_.extent.begin + (piece.begin - source_.part.begin) - page_->where.begin;
-      into = page_->lease->memory.subspan(size_t(at), size_t(piece.size()));
+      const Off begin = source_.extent.begin + (piece.begin - source_.part.begin);
+      into = page_->place(begin, piece.size());
     } else {
       landing.chunk = call_.pools.in.take();
       into = call_.pools.in[landing.chunk].first(size_t(piece.size()));
@@ -192,12 +223,18 @@ class Incoming {
   void unpack(const Landing& l) {
     const Stopwatch watch(call_.times.pack_s);
     if (l.peer->cursor.position() != l.piece.begin) l.peer->cursor.seek(l.piece.begin);
-    layout::scatter(page_->lease->memory.data(), page_->where.begin, l.peer->cursor,
-                    call_.pools.in[l.chunk].data(), l.piece.size());
+    const std::byte* from = call_.pools.in[l.chunk].data();
+    if (page_->list == nullptr)
+      return layout::scatter(page_->memory.data(), page_->where.begin, l.peer->cursor, from,
+                             l.piece.size());
+    for_each_place(*page_, l.peer->cursor, l.piece.size(), [&](std::byte* place, int64_t bytes) {
+      std::memcpy(place, from, size_t(bytes));
+      from += bytes;
+    });
   }
 
   const CollectiveCall& call_;
-  const PageToFill* page_;
+  Page* page_;
   std::vector<Source> sources_;
   size_t next_ = 0;
   Source source_{};
@@ -208,16 +245,8 @@ class Incoming {
   std::vector<Landing> landings_;  // by message number
 };
 
-}  // namespace
-
-Result<void> ExchangePools::reserve() {
-  if (Result<void> r = out.reserve(kChunks, kMessageBytes); !r) return r;
-  return in.reserve(kChunks, kMessageBytes);
-}
-
-void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, const PageToFill* page) {
-  Incoming incoming(call, cycle, page);
-  Outgoing outgoing(call, cycle, slices, page);
+// The messages of a cycle.
+void pass_messages(const CollectiveCall& call, Incoming& incoming, Outgoing& outgoing) {
   for (;;) {
     incoming.start_more();
     outgoing.start_more();
@@ -232,6 +261,61 @@ void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, const 
     else
       outgoing.sent(event->number);
   }
+}
+
+// This rank's part of one shared page.
+void fill_shared(const CollectiveCall& call, int cycle, int writer, int writer_rank) {
+  NodePages::Place place;
+  {
+    const Stopwatch watch(call.times.exchange_s);
+    place = call.node->enter(writer_rank, cycle);
+  }
+  const StreamRange src = call.plan.part(call.view, call.own, call.rank, writer, cycle);
+  if (place.memory != nullptr && !src.empty()) {
+    const Stopwatch watch(call.times.pack_s);
+    copy_into(call, place.memory, place.where, src);
+    call.traffic.shared_bytes += src.size();
+  }
+  call.node->leave(writer_rank, cycle);
+}
+
+// The pages of this node's other writers, each rank beginning behind itself, so that they do not
+// all wait for the same one. Who comes is what fillers_of() counts.
+void fill_shared_pages(const CollectiveCall& call, int cycle) {
+  if (call.node == nullptr || !call.plan.cycles_of(call.summary, call.rank).contains(cycle)) return;
+  const plan::IntRange writers = call.plan.writers_of(call.summary, call.rank, cycle);
+  const int count = writers.end - writers.begin;
+  for (int i = 0; i < count; ++i) {
+    const int writer = writers.begin + (i + call.rank) % count;
+    const int rank = call.plan.writer_rank(writer);
+    if (shared(call, rank) && call.plan.extent(writer, cycle).overlaps(call.summary.extent()))
+      fill_shared(call, cycle, writer, rank);
+  }
+}
+
+}  // namespace
+
+int fillers_of(const CollectiveCall& call, const Page& page) {
+  int count = 0;
+  for_each_owing(call, page, [&](int rank, const plan::Summary&) {
+    if (shared(call, rank)) ++count;
+  });
+  return count;
+}
+
+Result<void> ExchangePools::reserve() {
+  if (Result<void> r = out.reserve(kChunks, kMessageBytes); !r) return r;
+  return in.reserve(kChunks, kMessageBytes);
+}
+
+void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* page) {
+  fill_shared_pages(call, cycle);
+  Incoming incoming(call, page);
+  Outgoing outgoing(call, cycle, slices, page);
+  pass_messages(call, incoming, outgoing);
+  if (page == nullptr || call.node == nullptr) return;
+  const Stopwatch watch(call.times.exchange_s);
+  call.node->wait_until_filled(cycle);
 }
 
 }  // namespace penstock::exec

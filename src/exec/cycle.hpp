@@ -1,23 +1,26 @@
-// One cycle of an exchange by messages: this rank's slices go out, and a
-// writer's file page is filled. Messages are at most kMessageBytes, from and into a fixed
-// number of chunks, so memory does not follow the number of ranks or segments; contiguous
-// data is sent and received in place.
+// One cycle of an exchange: this rank's slices go out, and a writer's file page is filled. Pages of
+// this node's writers are filled in place where they are shared (exec/node_pages.hpp); the rest
+// travels in messages of at most kMessageBytes, from and into a fixed number of chunks, so memory
+// does not follow the number of ranks or segments; contiguous data is sent and received in place.
 //
 // No rank can wait for ever: every rank sends in writer order and receives in
 // rank order, so the lowest unfinished message of the lowest rank is always in flight on both
-// sides.
+// sides. A rank sends and receives only when it waits for no shared page any more, and a shared
+// page waits for messages of earlier cycles only.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "exec/chunks.hpp"
+#include "exec/node_pages.hpp"
+#include "exec/page.hpp"
 #include "exec/peers.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/user_data.hpp"
-#include "io/mechanism.hpp"
-#include "layout/coverage.hpp"
+#include "layout/cursor.hpp"
 #include "plan/plan.hpp"
 
 namespace penstock::exec {
@@ -26,6 +29,22 @@ namespace penstock::exec {
 inline constexpr int64_t kMessageBytes = int64_t{256} << 10;
 inline constexpr int kChunks = 8;     // in each direction
 inline constexpr int kInFlight = 64;  // messages in flight in each direction
+
+// A stream range in pieces of at most kMessageBytes: both sides cut alike.
+class Pieces {
+ public:
+  Pieces() = default;
+  explicit Pieces(StreamRange range) : rest_(range) {}
+  bool empty() const noexcept { return rest_.empty(); }
+  StreamRange pop() noexcept {
+    const StreamRange piece{rest_.begin, std::min(rest_.end, rest_.begin + kMessageBytes)};
+    rest_.begin = piece.end;
+    return piece;
+  }
+
+ private:
+  StreamRange rest_;
+};
 
 struct ExchangePools {
   Chunks out, in;
@@ -41,26 +60,23 @@ struct CollectiveCall {
   plan::Summary summary;
   int rank;
   UserData& data;
+  Pack pack;
   comm::Transfers& transfers;
   ExchangePools& pools;
   std::vector<Peer>& peers;
+  NodePages* node;         // nullptr: pages are not shared
+  layout::Cursor& cursor;  // over the view, for whoever needs one
   PhaseTimes& times;
   Traffic& traffic;
 };
 
-// A writer's file page in one cycle. Without a lease (none could be had) the bytes are received and
-// dropped, so that nobody hangs; the caller has recorded the fault.
-struct PageToFill {
-  int writer;
-  Extent where;
-  const io::Lease* lease;      // or nullptr
-  layout::Coverage* coverage;  // of `where`
-};
+// How many ranks of this node will come to fill that page of this rank.
+int fillers_of(const CollectiveCall& call, const Page& page);
 
-// Sends and receives all that belongs to `cycle`; the page, if any, is complete on return. `slices`
-// stands at the first slice of this cycle (or of a later one) and is left behind the last.
+// Sends, receives and fills all that belongs to `cycle`; the page, if any, is complete on return.
+// `slices` stands at the first slice of this cycle (or of a later one) and is left behind the last.
 class SliceQueue;
-void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, const PageToFill* page);
+void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* page);
 
 // A rank's slices with one of look-ahead.
 class SliceQueue {

@@ -54,12 +54,14 @@ Result<std::vector<Peer>> Peers::introduce(comm::Comm& comm, comm::Transfers& tr
   if (const auto writer = plan.writer_of(comm.rank()); writer && plan.cycles(*writer) > 0) {
     const Extent domain{plan.extent(*writer, 0).begin,
                         plan.extent(*writer, plan.cycles(*writer) - 1).end};
-    crowd.for_each_touching(domain, [&](int rank, const plan::Summary& s) {
+    const plan::IntRange may_send = plan.senders(*writer);
+    const auto expect = [&](int rank, const plan::Summary& s) {
       if (rank == comm.rank() || !plan.reached(s, rank).contains(*writer)) return;
       senders.emplace_back(rank, s);
       if (!s.contiguous() && !known_[rank].knows(s.shape))
         arrivals.push_back({rank, s, std::vector<std::byte>(s.description_bytes)});
-    });
+    };
+    crowd.for_each_touching(domain, may_send.begin, may_send.end, expect);
   }
   for (Arrival& a : arrivals) transfers.receive(a.rank, kDescriptionTag, a.bytes);
   send_descriptions(comm, transfers, plan, crowd.summary(comm.rank()), filetype);

@@ -5,62 +5,56 @@
 #include "exec/pipeline.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <numeric>
 
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
+#include "exec/abandon.hpp"
 #include "exec/alone.hpp"
+#include "exec/cuts.hpp"
 #include "exec/cycle.hpp"
-#include "exec/sown_faults.hpp"
+#include "exec/intact.hpp"
+#include "exec/staged_stream.hpp"
+#include "exec/turns.hpp"
+#include "exec/writer_pages.hpp"
 
 namespace penstock::exec {
 namespace {
 
-// What a writer could not put into the file, as all ranks learn it: in cycle `begin` the bytes from
-// first_missing on, and all of the cycles behind it until `end`.
-struct WriterFault {
-  int64_t begin = 0, end = 0;  // begin == end: none
-  Off first_missing = 0;
+// What a rank writes of a request: nothing when its arguments are wrong.
+StreamRange taken_part(const WriteRequest& request) {
+  return request.argument_error == ErrorClass::none ? request.range : StreamRange{};
+}
+
+// Of ranks that take turns.
+int64_t cycle_of(const plan::Parameters& parameters) {
+  return parameters.cycle_bytes > 0 ? parameters.cycle_bytes : plan::kDefaultCycleBytes;
+}
+
+const std::optional<Error>& worst_of(const std::optional<Error>& a, const std::optional<Error>& b) {
+  return a && (!b || b->error_class <= a->error_class) ? a : b;
+}
+
+// A collective write from its beginning to its end. Of a blocking one both are in one call; a
+// staged one is left with its bytes on the way.
+struct Begun {
+  const plan::Algorithm* algorithm = nullptr;
+  StreamRange own;
+  std::optional<Error> mine;          // what kept this rank from bringing all of it
+  std::optional<Error> earlier = {};  // of an earlier write, to be told now
+  plan::Summary summary = {};
+  layout::FileView view = {};
+  std::unique_ptr<const plan::Plan> plan = {};  // nullptr: without an exchange
+
+  // Without an exchange: what was written here.
+  std::optional<WriteOutcome> alone = {};
+  // Of a staged call: the last of its pieces, and their accounts.
+  int64_t last_staged = 0;
+  std::shared_ptr<StreamAccount> stream = {};
+  std::unique_ptr<Spent> spent = {};
+  std::unique_ptr<PageAccount> pages = {};
 };
-
-[[noreturn]] void abandon(const Error& error) {
-  std::fprintf(stderr, "penstock: ranks can no longer understand each other, ending the job: %s\n",
-               error.message().c_str());
-  std::abort();
-}
-
-// The first stream byte of a slice that its writer's faults left out; slice.src.end when none. A
-// cycle can have two: of a write, and of a sync that lost what was written before.
-int64_t first_missing(const layout::FileView& view, const plan::Slice& slice,
-                      std::span<const WriterFault> faults) {
-  int64_t first = slice.src.end;
-  for (const WriterFault& f : faults) {
-    if (slice.cycle < f.begin || slice.cycle >= f.end) continue;
-    if (slice.cycle > f.begin) return slice.src.begin;
-    first = std::min(first,
-                     std::clamp(view.position_at(f.first_missing), slice.src.begin, slice.src.end));
-  }
-  return first;
-}
-
-// How much of `own` is in the file, from its beginning. `by_rank`: the same number of faults for
-// each rank.
-int64_t intact_prefix(const CollectiveCall& call, std::span<const WriterFault> by_rank,
-                      size_t per_rank) {
-  int64_t end = call.own.end;
-  plan::Slices slices(call.plan, call.view, call.own, call.summary, call.rank);
-  while (const auto slice = slices.next()) {
-    const auto writer = size_t(call.plan.writer_rank(slice->writer));
-    const int64_t first =
-        first_missing(call.view, *slice, by_rank.subspan(writer * per_rank, per_rank));
-    if (first < slice->src.end) end = std::min(end, first);
-  }
-  return end - call.own.begin;
-}
 
 }  // namespace
 
@@ -70,27 +64,36 @@ struct Pipeline::State {
         file(f),
         geometry(g),
         team{c.size(), c.nodes(), c.cores_per_node()},
-        transfers(c.transfers()) {}
+        transfers(c.transfers()),
+        pages(f, together) {}
 
-  WriteOutcome write_all(const WriteRequest& request, const Policy& policy);
-  WriteOutcome alone(const WriteRequest& request, AlignedBuffer& buffer, Spent& spent);
+  enum class How : uint8_t { written, staged };
+  void begin(const WriteRequest& request, const Policy& policy, How how);
+  WriteOutcome end();
+  void begin_alone(const WriteRequest& request, const plan::Parameters& parameters, How how);
+  WriteOutcome end_alone();
+  WriteOutcome alone(const WriteRequest& request, const AloneContext& context);
+  WriteOutcome stage(const WriteRequest& request, const std::shared_ptr<StreamAccount>& account,
+                     PhaseTimes& spent, int64_t& last);
+  StagingArea staging_area() { return {*stager, lane, staged_limit_bytes}; }
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
   plan::Crowd meet(const plan::Summary& mine);
-  std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm,
-                                          const plan::Parameters& parameters,
+  std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm, const Policy& policy,
                                           const plan::Crowd& crowd);
+  WriteOutcome write_own(const WriteRequest& request, const plan::Parameters& parameters);
+  std::optional<Turns> take_turns(const WriteRequest& request, const plan::Parameters& parameters);
+  NodePages* share_pages(const plan::Plan& plan, const Exchange* exchange);
+  void exchange(const WriteRequest& request, const Policy& policy, const plan::Crowd& crowd,
+                How how);
+  io::BehindFile* writer_thread(const plan::Plan& plan);
+  void note_degraded(const std::string& why);
   void run_cycles(const CollectiveCall& call);
-  void fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices, int writer);
-  void submit(int cycle, io::Lease lease);
-  int64_t write_page(int cycle, io::Lease lease, std::span<const Extent> dirty);
-  void follow(int cycle, Extent dirty, int64_t bytes);
-  WriteOutcome conclude(const CollectiveCall& call);
+  Page* turn_to(const CollectiveCall& call, int cycle);
+  WriteOutcome conclude(const PageAccount& account);
 
-  void fail_with(const Error& error);
-  void record_fault(int cycle, Extent page, const io::Fault& fault);
-  std::vector<WriterFault> gather_faults(size_t per_rank);
+  std::vector<WriterFault> gather_faults(std::span<const WriterFault> faults, size_t per_rank);
   int64_t common_granule(const CollectiveCall& call) const;
   uint32_t description_bytes(const layout::LoopTree& filetype);
 
@@ -101,77 +104,162 @@ struct Pipeline::State {
   std::unique_ptr<comm::Transfers> transfers;
   ExchangePools pools;
   Peers peers;
-  layout::Coverage coverage;
+  std::unique_ptr<NodePages> node_pages;
   WriteObserver* observer = nullptr;
   io::FileSync* sync = nullptr;
   AlignedBuffer staging, staging_alone;
   Spent together, by_itself;
   PhaseTimes& times = together.times;
   Traffic& traffic = together.traffic;
+  WriterPages pages;
+  std::unique_ptr<io::BehindFile> behind;  // made for the first algorithm that asks for it
   Hash described_shape = 0;
   uint32_t described_bytes = 0;
 
+  std::shared_ptr<Stager> stager;
+  Stager::Lane lane;
+  int64_t staged_limit_bytes = 0;
+  const std::shared_ptr<StreamAccount> staged_alone = std::make_shared<StreamAccount>();
+
   // Of the call in progress.
-  std::optional<Error> mine;
-  std::vector<WriterFault> faults;  // of this rank as a writer
-  int64_t written = 0;
-  int64_t granule = 1;
-  // What it wrote since the policy's last sync: from this cycle and file byte on.
-  struct Unsynced {
-    int cycle;
-    Off begin;
-    int64_t bytes;
-  };
-  std::optional<Unsynced> unsynced;
+  Begun begun;
+  std::string degraded;
 };
 
 // --- The call ---
 
-WriteOutcome Pipeline::State::write_all(const WriteRequest& request, const Policy& policy) {
-  mine.reset();
-  faults.clear();
-  written = 0;
-  unsynced.reset();
+void Pipeline::State::begin(const WriteRequest& request, const Policy& policy, How how) {
+  begun = {.own = request.range, .mine = std::nullopt, .earlier = request.earlier};
+  degraded.clear();
   const bool local = policy.algorithm != nullptr && !policy.algorithm->exchanges;
-  const plan::Summary summary = local ? plan::Summary() : summarise(request);
+  if (!local) begun.summary = summarise(request);
   // Without an exchange nobody needs to know the others: the exit agreement is enough.
-  const plan::Crowd crowd = local ? plan::Crowd() : meet(summary);
-  const plan::Algorithm& algorithm =
-      policy.algorithm != nullptr ? *policy.algorithm : policy.decide(crowd, team, geometry);
-  if (!algorithm.exchanges) {
-    WriteOutcome outcome = alone(request, staging, together);
-    if (Result<void> agreed =
-            comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>());
-        !agreed)
-      outcome.agreed = agreed.error().error_class;
-    outcome.algorithm = &algorithm;
-    return outcome;
-  }
+  const plan::Crowd crowd = local ? plan::Crowd() : meet(begun.summary);
+  begun.algorithm =
+      policy.algorithm != nullptr ? policy.algorithm : &policy.decide(crowd, team, geometry);
+  if (begun.algorithm->exchanges)
+    exchange(request, policy, crowd, how);
+  else  // a cycle that `auto` was given is meant for what exchanges
+    begin_alone(request, local ? policy.parameters : plan::Parameters(), how);
+}
 
-  const auto plan = place(algorithm, policy.parameters, crowd);
-  const bool takes_part = summary.bytes > 0;
-  const StreamRange own = takes_part ? request.range : StreamRange{};
-  UserData data(request.memory, request.memory_type, request.memory_count, own.begin);
+WriteOutcome Pipeline::State::end() {
+  if (begun.last_staged > 0) stager->wait(lane, begun.last_staged);
+  WriteOutcome outcome;
+  if (begun.plan == nullptr) {
+    outcome = end_alone();
+  } else {
+    outcome = conclude(begun.pages != nullptr ? *begun.pages : pages.account());
+    if (begun.spent != nullptr) together = together + *begun.spent;
+  }
+  outcome.algorithm = begun.algorithm;
+  begun = {};
+  return outcome;
+}
+
+// --- Without an exchange ---
+
+// Ranks that take turns have no use for a stager: it would write for all of them at once.
+void Pipeline::State::begin_alone(const WriteRequest& request, const plan::Parameters& parameters,
+                                  How how) {
+  if (how == How::written || parameters.at_once > 0) {
+    begun.alone = write_own(request, parameters);
+    return;
+  }
+  begun.stream = std::make_shared<StreamAccount>();
+  begun.alone = stage(request, begun.stream, times, begun.last_staged);
+}
+
+WriteOutcome Pipeline::State::end_alone() {
+  WriteOutcome outcome = *std::move(begun.alone);
+  if (begun.stream != nullptr) {
+    const StagedNotes notes = begun.stream->notes();
+    const int64_t first = begun.stream->first_missing(begun.own.begin + outcome.prefix_bytes);
+    outcome.prefix_bytes = first - begun.own.begin;
+    outcome.written_bytes = notes.written_bytes;
+    outcome.mine = worst_of(outcome.mine, notes.failure);
+    together = together + notes.spent;
+  }
+  outcome.mine = worst_of(outcome.mine, begun.earlier);
+  const Result<void> agreed =
+      comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>());
+  outcome.agreed = agreed ? ErrorClass::none : agreed.error().error_class;
+  return outcome;
+}
+
+// --- With one ---
+
+void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy,
+                               const plan::Crowd& crowd, How how) {
+  begun.plan = place(*begun.algorithm, policy, crowd);
+  if (begun.summary.bytes == 0) begun.own = {};
+  begun.view = *request.view;
+  UserData data(request.memory, request.memory_type, request.memory_count, begun.own.begin);
   std::vector<Peer> senders;
   {
     const Stopwatch watch(times.plan_s);
-    auto introduced = peers.introduce(comm, *transfers, *plan, crowd, request.view->filetype());
+    auto introduced = peers.introduce(comm, *transfers, *begun.plan, crowd, begun.view.filetype());
     if (!introduced) abandon(introduced.error());
     senders = *std::move(introduced);
     traffic.descriptions = peers.descriptions();
+    auto known = learn_cuts(std::move(begun.plan), comm, *transfers, {begun.view, begun.own},
+                            begun.summary, senders, traffic);
+    if (!known) abandon(known.error());
+    begun.plan = *std::move(known);
   }
-  const CollectiveCall call{*plan, crowd,      *request.view, own,     summary, comm.rank(),
-                            data,  *transfers, pools,         senders, times,   traffic};
-  granule = common_granule(call);
+  const plan::Plan& plan = *begun.plan;
+  NodePages* const node = share_pages(plan, policy.exchange);
+  layout::Cursor cursor = begun.view.cursor();
+  const CollectiveCall call{plan,        crowd, begun.view,  begun.own,  begun.summary,
+                            comm.rank(), data,  policy.pack, *transfers, pools,
+                            senders,     node,  cursor,      times,      traffic};
+  std::optional<StagedPages> staged;
+  if (how == How::staged && !begun.algorithm->scatters) {  // else it is written when this returns
+    begun.spent = std::make_unique<Spent>();
+    begun.pages = std::make_unique<PageAccount>(*begun.spent, observer, sync);
+    staged.emplace(staging_area(), file, *begun.pages, *begun.spent, observer);
+  }
+  using Memory = WriterPages::Memory;
+  // Pages that the node fills lie in the segment that it shares, where there is no room to stage.
+  const std::optional<int> writer = plan.writer_of(comm.rank());
+  Collected collected(call, writer.value_or(0));
+  pages.begin(plan, writer, common_granule(call), begun.algorithm->scatters ? &collected : nullptr,
+              staged ? &*staged : nullptr,
+              staged && node == nullptr ? Memory::of_the_stager : Memory::of_the_file,
+              staged ? nullptr : writer_thread(plan));
   run_cycles(call);
-  WriteOutcome outcome = conclude(call);
-  outcome.algorithm = &algorithm;
+  if (staged) begun.last_staged = staged->last();
+}
+
+// Every rank its own bytes; end_alone() agrees on how it went.
+WriteOutcome Pipeline::State::write_own(const WriteRequest& request,
+                                        const plan::Parameters& parameters) {
+  AloneContext context{file, staging, observer, sync, times, traffic, parameters.cycle_bytes};
+  std::optional<Turns> turns = take_turns(request, parameters);
+  if (turns) {
+    context.turns = &*turns;
+    context.cycle_bytes = cycle_of(parameters);
+  }
+  WriteOutcome outcome = alone(request, context);
+  if (Result<void> r = transfers->finish(); !r) abandon(r.error());
   return outcome;
+}
+
+// nullopt where all may write at once. The ranks agree on the rounds first: each takes part in all
+// of them.
+std::optional<Turns> Pipeline::State::take_turns(const WriteRequest& request,
+                                                 const plan::Parameters& parameters) {
+  if (parameters.at_once == 0 || parameters.at_once >= comm.size()) return std::nullopt;
+  const Stopwatch watch(times.plan_s);
+  int64_t rounds[] = {divide_up(taken_part(request).size(), cycle_of(parameters))};
+  if (Result<void> r = comm.all_max(rounds); !r) abandon(r.error());
+  return Turns(comm, *transfers, parameters.at_once, rounds[0]);
 }
 
 // What this rank brings: nothing when its arguments or its memory failed it.
 plan::Summary Pipeline::State::summarise(const WriteRequest& request) {
   plan::Summary s;
+  std::optional<Error>& mine = begun.mine;
   if (request.argument_error != ErrorClass::none) {
     mine = Error{request.argument_error, 0, "write", "the arguments are not valid on this rank"};
   } else if (Result<void> r = pools.reserve(); !r) {
@@ -202,107 +290,83 @@ plan::Crowd Pipeline::State::meet(const plan::Summary& summary) {
 }
 
 std::unique_ptr<const plan::Plan> Pipeline::State::place(const plan::Algorithm& algorithm,
-                                                         const plan::Parameters& parameters,
+                                                         const Policy& policy,
                                                          const plan::Crowd& crowd) {
-  auto plan = algorithm.place(parameters, team, crowd, geometry);
+  plan::Parameters parameters = policy.parameters;
+  parameters.cycle_bytes = cycle_for(parameters.cycle_bytes, algorithm, policy.exchange, team);
   // Pure and fed alike, so it fails on every rank or on none; parameters were checked when parsed.
+  auto plan = algorithm.place(parameters, team, crowd, geometry);
   if (!plan) abandon(plan.error());
   return *std::move(plan);
 }
 
+// Where the pages of this node's writers are filled by all of its ranks; nullptr: by messages.
+NodePages* Pipeline::State::share_pages(const plan::Plan& plan, const Exchange* exchange) {
+  const bool asked = exchange != nullptr && exchange->shares_pages && comm.size() > 1;
+  if (!asked || begun.algorithm->scatters) {
+    if (node_pages != nullptr) node_pages->rest();
+    // Only the writer knows how such a page is laid out.
+    if (asked) note_degraded("pages that collect scattered bytes are filled by messages");
+    return nullptr;
+  }
+  const Stopwatch watch(times.plan_s);
+  if (node_pages == nullptr) {
+    auto made = NodePages::make(comm, file);
+    if (!made) abandon(made.error());
+    node_pages = *std::move(made);
+  }
+  if (node_pages->begin(plan)) return node_pages.get();
+  note_degraded(node_pages->why_not());
+  return nullptr;
+}
+
+// The thread that writes this rank's pages; nullptr: this one does.
+io::BehindFile* Pipeline::State::writer_thread(const plan::Plan& plan) {
+  if (!begun.algorithm->writes_behind || !plan.writer_of(comm.rank())) return nullptr;
+  if (behind == nullptr) behind = std::make_unique<io::BehindFile>(file);
+  behind->set_sync(sync);
+  const Result<void> started = behind->start();
+  if (started) return behind.get();
+  note_degraded(
+      std::string(begun.algorithm->name) +
+      ": its thread could not be started, so the rank writes itself: " + started.error().message());
+  return nullptr;
+}
+
+void Pipeline::State::note_degraded(const std::string& why) {
+  degraded += (degraded.empty() || why.empty() ? "" : "; ") + why;
+}
+
 void Pipeline::State::run_cycles(const CollectiveCall& call) {
   SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
-  const std::optional<int> writer = call.plan.writer_of(call.rank);
-  const int my_cycles = writer ? call.plan.cycles(*writer) : 0;
   const int sending = call.plan.cycles_of(call.summary, call.rank).end;
-  for (int cycle = 0; cycle < std::max(my_cycles, sending); ++cycle) {
+  for (int cycle = 0; cycle < std::max(pages.cycles(), sending); ++cycle) {
     ++traffic.cycles;
-    if (cycle < my_cycles)
-      fill_and_write(call, cycle, slices, *writer);
-    else
-      run_cycle(call, cycle, slices, nullptr);
+    Page* const page = cycle < pages.cycles() ? turn_to(call, cycle) : nullptr;
+    run_cycle(call, cycle, slices, page);
+    if (page != nullptr) pages.submit(cycle);
   }
+  pages.finish();
   if (Result<void> r = transfers->finish(); !r) abandon(r.error());
 }
 
-void Pipeline::State::fill_and_write(const CollectiveCall& call, int cycle, SliceQueue& slices,
-                                     int writer) {
-  const Extent where = call.plan.extent(writer, cycle);
-  Result<io::Lease> lease = file.lease(where);
-  Result<void> ready =
-      lease ? coverage.reset(where, std::gcd(granule, std::gcd(where.begin, where.end)))
-            : Result<void>();
-  PageToFill page{writer, where, lease && ready ? &*lease : nullptr, &coverage};
-  run_cycle(call, cycle, slices, &page);
-  if (page.lease != nullptr) return submit(cycle, *lease);
-  const Error error = lease ? ready.error() : lease.error();
-  if (lease) file.submit(*lease, {});
-  record_fault(cycle, where, {error, where.begin});
-}
-
-void Pipeline::State::submit(int cycle, io::Lease lease) {
-  std::vector<Extent> sown;  // only in builds that test the tests
-  const std::span<const Extent> dirty = sow_faults(lease, cycle, coverage.extents(), sown);
-  if (observer != nullptr)
-    for (const Extent e : dirty)
-      observer->writing(
-          e.begin, lease.memory.subspan(size_t(e.begin - lease.where.begin), size_t(e.size())));
-  traffic.writes += int64_t(dirty.size());
-  const int64_t bytes = write_page(cycle, std::move(lease), dirty);
-  written += bytes;
-  if (bytes > 0) follow(cycle, {dirty.front().begin, dirty.back().end}, bytes);
-}
-
-// How many of the dirty bytes are in the file now.
-int64_t Pipeline::State::write_page(int cycle, io::Lease lease, std::span<const Extent> dirty) {
-  const Extent where = lease.where;
-  const Stopwatch watch(times.write_s);
-  file.submit(std::move(lease), dirty);
-  const std::optional<io::Fault> f = file.reap();
-  if (f) record_fault(cycle, where, *f);
-  if (f && observer != nullptr) observer->missed({f->first_missing, where.end});
-  const Off end = f ? f->first_missing : where.end;
-  int64_t bytes = 0;
-  for (const Extent e : dirty) bytes += std::max<int64_t>(0, std::min(e.end, end) - e.begin);
-  return bytes;
-}
-
-// Tells the sync policy what a page brought into the file. When the sync fails that it asks for, no
-// byte of this call since the last one is certain to be in the file.
-void Pipeline::State::follow(int cycle, Extent dirty, int64_t bytes) {
-  if (sync == nullptr) return;
-  if (!unsynced) unsynced = {cycle, dirty.begin, 0};
-  unsynced->bytes += bytes;
-  const Stopwatch watch(times.sync_s);
-  const Result<bool> pushed = sync->wrote(bytes);
-  if (pushed && !*pushed) return;
-  if (pushed) {
-    ++traffic.syncs;
-  } else {
-    fail_with(pushed.error());
-    faults.push_back({unsynced->cycle, cycle + 1, unsynced->begin});
-    written -= unsynced->bytes;
-    if (observer != nullptr) observer->missed({unsynced->begin, dirty.end});
+// The page of this cycle. One that is shared is opened a cycle ahead: while this rank writes, the
+// others fill the next. Where a thread writes, this rank is back in time to open it.
+Page* Pipeline::State::turn_to(const CollectiveCall& call, int cycle) {
+  const int ahead = call.node != nullptr && pages.slots() > 1 && !pages.are_behind() ? 1 : 0;
+  const int last = std::min(cycle + ahead, pages.cycles() - 1);
+  for (int next = cycle; next <= last; ++next) {
+    if (pages.is_open(next)) continue;
+    const Page& opened = pages.open(next);
+    if (call.node != nullptr) call.node->open(opened, fillers_of(call, opened));
   }
-  unsynced.reset();
+  return &pages.open(cycle);
 }
 
 // --- Errors and counts ---
 
-void Pipeline::State::fail_with(const Error& error) {
-  if (!mine || mine->error_class < error.error_class) mine = error;
-}
-
-// A disk that is full fails every later cycle from its first byte: they join the fault before.
-void Pipeline::State::record_fault(int cycle, Extent page, const io::Fault& f) {
-  fail_with(f.error);
-  if (!faults.empty() && faults.back().end == cycle && f.first_missing <= page.begin)
-    ++faults.back().end;
-  else
-    faults.push_back({cycle, cycle + 1, f.first_missing});
-}
-
-std::vector<WriterFault> Pipeline::State::gather_faults(size_t per_rank) {
+std::vector<WriterFault> Pipeline::State::gather_faults(std::span<const WriterFault> faults,
+                                                        size_t per_rank) {
   std::vector<WriterFault> mine_padded(per_rank), all(per_rank * size_t(comm.size()));
   std::ranges::copy(faults, mine_padded.begin());
   const Result<void> r =
@@ -312,19 +376,22 @@ std::vector<WriterFault> Pipeline::State::gather_faults(size_t per_rank) {
 }
 
 // One all-reduce when all is well; only after a failure every writer's faults are told to all.
-WriteOutcome Pipeline::State::conclude(const CollectiveCall& call) {
+WriteOutcome Pipeline::State::conclude(const PageAccount& account) {
   WriteOutcome outcome;
-  outcome.prefix_bytes = call.own.size();
-  outcome.written_bytes = written;
-  int64_t worst[2] = {mine ? int64_t(mine->error_class) : 0, int64_t(faults.size())};
+  outcome.prefix_bytes = begun.own.size();
+  outcome.written_bytes = account.written_bytes();
+  outcome.mine = worst_of(worst_of(begun.mine, account.failure()), begun.earlier);
+  int64_t worst[2] = {outcome.mine ? int64_t(outcome.mine->error_class) : 0,
+                      int64_t(account.faults().size())};
   if (Result<void> r = comm.all_max(worst); !r) abandon(r.error());
   outcome.agreed = ErrorClass(worst[0]);
-  outcome.mine = mine;
   if (worst[1] > 0) {
     const auto per_rank = size_t(worst[1]);
-    outcome.prefix_bytes = intact_prefix(call, gather_faults(per_rank), per_rank);
+    plan::Slices slices(*begun.plan, begun.view, begun.own, begun.summary, comm.rank());
+    outcome.prefix_bytes = intact_prefix(*begun.plan, begun.view, begun.own, slices,
+                                         gather_faults(account.faults(), per_rank), per_rank);
   }
-  if (seeded_fault("error_swallowed") && call.rank == comm.size() - 1)
+  if (seeded_fault("error_swallowed") && comm.rank() == comm.size() - 1)
     outcome.agreed = ErrorClass::none;
   return outcome;
 }
@@ -344,38 +411,90 @@ int64_t Pipeline::State::common_granule(const CollectiveCall& call) const {
   return g;
 }
 
-WriteOutcome Pipeline::State::alone(const WriteRequest& request, AlignedBuffer& buffer,
-                                    Spent& spent) {
+WriteOutcome Pipeline::State::alone(const WriteRequest& request, const AloneContext& context) {
+  const StreamRange own = taken_part(request);
+  UserData data(request.memory, request.memory_type, request.memory_count, own.begin);
+  WriteOutcome outcome = exec::write_alone(context, *request.view, own, data);
+  if (request.argument_error == ErrorClass::none) return outcome;
+  outcome.agreed = request.argument_error;
+  outcome.mine = Error{request.argument_error, 0, "write", "the arguments are not valid"};
+  return outcome;
+}
+
+// Copies the bytes to where the I/O thread takes them from.
+WriteOutcome Pipeline::State::stage(const WriteRequest& request,
+                                    const std::shared_ptr<StreamAccount>& account,
+                                    PhaseTimes& spent, int64_t& last) {
   WriteOutcome outcome;
   if (request.argument_error != ErrorClass::none) {
-    outcome.agreed = request.argument_error;
     outcome.mine = Error{request.argument_error, 0, "write", "the arguments are not valid"};
-    return outcome;
+  } else {
+    UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
+    StagedStream staged = stage_stream(staging_area(), {file, observer, sync}, account,
+                                       *request.view, request.range, data, spent);
+    outcome.prefix_bytes = staged.bytes;
+    outcome.mine = std::move(staged.mine);
+    last = staged.last;
   }
-  UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
-  return exec::write_alone({file, buffer, observer, sync, spent.times, spent.traffic},
-                           *request.view, request.range, data);
+  if (outcome.mine) outcome.agreed = outcome.mine->error_class;
+  return outcome;
 }
 
 // --- The public face ---
 
 Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry)
     : state_(std::make_unique<State>(comm, file, geometry)) {}
-Pipeline::~Pipeline() = default;
+Pipeline::~Pipeline() { drain(); }
 
 WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& policy) {
   try {
-    return state_->write_all(request, policy);
+    state_->begin(request, policy, State::How::written);
+    return state_->end();
   } catch (const std::exception& e) {
     // Out of memory in the middle: the other ranks wait for messages that will never come.
     abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
   }
 }
-WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
-  return state_->alone(request, state_->staging_alone, state_->by_itself);
+void Pipeline::begin_all(const WriteRequest& request, const Policy& policy) {
+  try {
+    state_->begin(request, policy, State::How::staged);
+  } catch (const std::exception& e) {
+    abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
+  }
 }
-void Pipeline::set_observer(WriteObserver* observer) noexcept { state_->observer = observer; }
-void Pipeline::set_sync(io::FileSync* sync) noexcept { state_->sync = sync; }
+WriteOutcome Pipeline::end_all() {
+  try {
+    return state_->end();
+  } catch (const std::exception& e) {
+    abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
+  }
+}
+WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
+  State& s = *state_;
+  return s.alone(request, {s.file, s.staging_alone, s.observer, s.sync, s.by_itself.times,
+                           s.by_itself.traffic});
+}
+WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
+  int64_t last = 0;
+  return state_->stage(request, state_->staged_alone, state_->by_itself.times, last);
+}
+void Pipeline::drain() {
+  if (state_->stager != nullptr) state_->stager->drain(state_->lane);
+}
+StagedNotes Pipeline::staged_notes() const { return state_->staged_alone->notes(); }
+void Pipeline::set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes) {
+  state_->stager = std::move(stager);
+  state_->staged_limit_bytes = limit_bytes;
+}
+void Pipeline::set_observer(WriteObserver* observer) noexcept {
+  state_->observer = observer;
+  state_->pages.set_observer(observer);
+}
+void Pipeline::set_sync(io::FileSync* sync) noexcept {
+  state_->sync = sync;
+  state_->pages.set_sync(sync);
+}
+const std::string& Pipeline::degraded() const noexcept { return state_->degraded; }
 const Spent& Pipeline::spent_together() const noexcept { return state_->together; }
 const Spent& Pipeline::spent_alone() const noexcept { return state_->by_itself; }
 

@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "base/error.hpp"
 #include "comm/comm.hpp"
+#include "exec/exchange.hpp"
 #include "io/mechanism.hpp"
 #include "io/sync_policy.hpp"
 #include "layout/cursor.hpp"
@@ -21,6 +23,8 @@
 #include "plan/algorithm.hpp"
 
 namespace penstock::exec {
+
+class Stager;
 
 // One rank's part of a write: bytes [range) of its stream through `view`, from `memory`.
 struct WriteRequest {
@@ -32,6 +36,8 @@ struct WriteRequest {
   int64_t memory_count = 0;
   // Set when the arguments were wrong: the rank takes part with nothing, and every rank is told.
   ErrorClass argument_error = ErrorClass::none;
+  // Of an earlier staged write of this rank: this call tells all ranks of it, in a collective call.
+  std::optional<Error> earlier = std::nullopt;
 };
 
 struct PhaseTimes {  // seconds
@@ -55,11 +61,19 @@ struct WriteOutcome {
 
 struct Traffic {  // counts do not depend on the machine: tests assert on them
   int64_t messages = 0, message_bytes = 0, writes = 0, cycles = 0, descriptions = 0;
-  int64_t syncs = 0;  // that the sync policy asked for and that succeeded
+  int64_t shared_bytes = 0;  // copied straight into another rank's page
+  int64_t syncs = 0;         // that the sync policy asked for and that succeeded
+  int64_t unpacked = 0;      // of the messages: sent from where the bytes lie in pieces
 
   friend Traffic operator+(const Traffic& a, const Traffic& b) {
-    return {a.messages + b.messages, a.message_bytes + b.message_bytes, a.writes + b.writes,
-            a.cycles + b.cycles,     a.descriptions + b.descriptions,   a.syncs + b.syncs};
+    return {a.messages + b.messages,
+            a.message_bytes + b.message_bytes,
+            a.writes + b.writes,
+            a.cycles + b.cycles,
+            a.descriptions + b.descriptions,
+            a.shared_bytes + b.shared_bytes,
+            a.syncs + b.syncs,
+            a.unpacked + b.unpacked};
   }
 };
 
@@ -67,6 +81,23 @@ struct Traffic {  // counts do not depend on the machine: tests assert on them
 struct Spent {
   PhaseTimes times;
   Traffic traffic;
+
+  friend Spent operator+(const Spent& a, const Spent& b) {
+    return {a.times + b.times, a.traffic + b.traffic};
+  }
+};
+
+// What became of all that stage_alone() took, so far.
+inline constexpr size_t kMostLostTold = 16;
+struct StagedNotes {
+  int64_t accepted_bytes = 0;
+  int64_t written_bytes = 0;  // of these, in the file
+  int64_t lost_bytes = 0;     // of these, not in the file for certain, and nobody tries again
+  int64_t failures = 0;
+  std::optional<Error> failure;    // the worst
+  std::vector<Extent> lost;        // where they belong, in the order of the failures
+  bool lost_told_in_part = false;  // more than kMostLostTold places
+  Spent spent;                     // by the I/O thread
 };
 
 // Told of all bytes that this rank writes, by two threads at once perhaps: for --verify.
@@ -88,6 +119,8 @@ class Pipeline {
     // Pure, so that every rank decides alike; used when no algorithm is given.
     const plan::Algorithm& (*decide)(const plan::Crowd&, const plan::Team&,
                                      const layout::Geometry&) = nullptr;
+    const Exchange* exchange = nullptr;  // of algorithms that exchange; nullptr: messages
+    Pack pack = Pack::copy;              // of the messages
   };
 
   Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry);
@@ -99,9 +132,26 @@ class Pipeline {
   // Local: this rank's bytes, by this rank alone.
   WriteOutcome write_alone(const WriteRequest& request);
 
+  // --- Staged: the bytes are copied when these return, and the I/O thread writes them. In the same
+  // order as calls are made: who writes otherwise, drains first. REQUIRES set_stager().
+  // Local. The outcome is of the copying; prefix_bytes is what was taken. What becomes of it later
+  // is in staged_notes().
+  WriteOutcome stage_alone(const WriteRequest& request);
+  // Collective: a write_all() in two halves. When the first returns the bytes are on their writers;
+  // when the second does they are in the file, or the outcome says what is not. No other collective
+  // write in between.
+  void begin_all(const WriteRequest& request, const Policy& policy);
+  WriteOutcome end_all();
+  // Local: all that this rank has staged has been written, or is known to be lost.
+  void drain();
+  StagedNotes staged_notes() const;
+
   // Both, where not nullptr, must outlive the pipeline's writes.
   void set_observer(WriteObserver* observer) noexcept;
   void set_sync(io::FileSync* sync) noexcept;
+  void set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes);
+  // Why the last write_all did not exchange as the policy asked, on this rank; empty when it did.
+  const std::string& degraded() const noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it
   const Spent& spent_alone() const noexcept;     // by write_alone; likewise
 

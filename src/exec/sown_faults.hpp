@@ -16,14 +16,14 @@ inline std::span<const Extent> sow_faults(const io::Lease& page, int cycle,
                                           std::vector<Extent>& sown) {
   if (dirty.empty()) return dirty;
   const auto at = [&](Off offset) { return page.memory.data() + (offset - page.where.begin); };
-  if (seeded_fault("byte_flipped")) *at(dirty.front().begin) ^= std::byte{1};
+  if (seeded_fault("byte_flipped")) io::LeaseBytes(page).of(dirty.front()).front() ^= std::byte{1};
   if (seeded_fault("cycle_skipped") && cycle == 0) return {};
   if (seeded_fault("extent_shifted")) {
     sown.assign(dirty.begin(), dirty.end());
     ++sown.front().begin;
     return sown;
   }
-  if (seeded_fault("holes_zero_filled")) {
+  if (seeded_fault("holes_zero_filled") && !page.packed) {
     for (size_t i = 1; i < dirty.size(); ++i)
       std::memset(at(dirty[i - 1].end), 0, size_t(dirty[i].begin - dirty[i - 1].end));
     sown = {{dirty.front().begin, dirty.back().end}};

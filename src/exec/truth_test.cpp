@@ -29,7 +29,20 @@ void expect_others_intact(const std::vector<RankCase>& cases, const std::vector<
   }
 }
 
-std::vector<Told> run(const plan::Algorithm& algorithm, const plan::Parameters& parameters,
+struct Way {
+  const plan::Algorithm* algorithm;
+  const Exchange* exchange;
+};
+
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  for (const plan::Algorithm* a : plan::algorithms())
+    for (const Exchange* e : exchanges())
+      if (a->exchanges || e == exchanges().front()) all.push_back({a, e});
+  return all;
+}
+
+std::vector<Told> run(const Way& way, const plan::Parameters& parameters,
                       const std::vector<RankCase>& cases, const std::string& path,
                       const std::vector<io::FaultPlan>& faults) {
   std::vector<Told> told(cases.size());
@@ -42,7 +55,8 @@ std::vector<Told> run(const plan::Algorithm& algorithm, const plan::Parameters& 
     Pipeline pipeline(comm, file, {});
     const WriteRequest request{&c.view,       c.range,        c.memory.data(),
                                c.memory_type, c.memory_count, ErrorClass::none};
-    const WriteOutcome out = pipeline.write_all(request, {&algorithm, parameters, nullptr});
+    const WriteOutcome out =
+        pipeline.write_all(request, {way.algorithm, parameters, nullptr, way.exchange});
     told[rank] = {out.agreed, out.prefix_bytes, out.mine.has_value()};
     (void)file.close();
   });
@@ -68,7 +82,7 @@ void check(const std::vector<RankCase>& cases, const std::vector<Told>& told,
 }
 
 // Ranks that take turns do not overlap, so that a byte in the file is its own rank's doing.
-void run_case(const plan::Algorithm& algorithm, int ranks, uint64_t seed) {
+void run_case(const Way& way, int ranks, uint64_t seed) {
   Random random(seed);
   const auto cases = draw_team(random, ranks, true);
   const io::TemporaryFile file;
@@ -85,27 +99,27 @@ void run_case(const plan::Algorithm& algorithm, int ranks, uint64_t seed) {
       f.at_offset = draw(random, 0, 60000);
     }
   }
-  plan::Parameters parameters;
-  if (algorithm.exchanges)
-    parameters = {int(draw(random, 0, 3)), draw(random, 0, 1) == 0 ? 4096 : 0};
-  const auto told = run(algorithm, parameters, cases, file.path(), faults);
+  const plan::Parameters parameters =
+      plan::taken_by(*way.algorithm, {int(draw(random, 0, 3)), draw(random, 0, 1) == 0 ? 4096 : 0,
+                                      8192, 0, int(draw(random, 0, 3))});
+  const auto told = run(way, parameters, cases, file.path(), faults);
   check(cases, told, file.contents());
 }
 
-class Truth : public testing::TestWithParam<const plan::Algorithm*> {};
+class Truth : public testing::TestWithParam<Way> {};
 
 TEST_P(Truth, EveryRankIsToldTheSameClassAndItsOwnTrueCount) {
   for (const int ranks : {1, 2, 3, 4, 8})
     for (uint64_t seed = 0; seed < 60; ++seed) {
       SCOPED_TRACE("ranks " + std::to_string(ranks) + ", seed " + std::to_string(seed));
-      run_case(*GetParam(), ranks, seed * 77 + uint64_t(ranks));
+      run_case(GetParam(), ranks, seed * 77 + uint64_t(ranks));
       if (HasFailure()) return;
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Truth,
-                         testing::ValuesIn(plan::algorithms().begin(), plan::algorithms().end()),
-                         [](const auto& algorithm) { return std::string(algorithm.param->name); });
+INSTANTIATE_TEST_SUITE_P(Every, Truth, testing::ValuesIn(ways()), [](const auto& way) {
+  return std::string(way.param.algorithm->name) + "_" + std::string(way.param.exchange->name);
+});
 
 TEST(Truth, ARankWithBadArgumentsStillTakesPartAndAllAreTold) {
   const io::TemporaryFile file;

@@ -28,6 +28,15 @@ class UserData {
   std::span<const std::byte> in_place(int64_t position, int64_t n) const noexcept {
     return {base_ + (position - first_), size_t(n)};
   }
+  // The pieces of memory that hold the stream from `position` on: a run of at most n bytes, and the
+  // i-th piece of it. REQUIRES !contiguous().
+  layout::Run run_at(int64_t position, int64_t n) {
+    seek(position);
+    return cursor_->next(n);
+  }
+  std::span<const std::byte> piece(const layout::Run& run, int64_t i) const noexcept {
+    return {memory_ + (run.offset + i * run.stride), size_t(run.block)};
+  }
   // out[0, n) = stream bytes [position, position + n).
   void pack(std::byte* out, int64_t position, int64_t n) {
     if (contiguous()) {

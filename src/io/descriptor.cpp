@@ -13,9 +13,21 @@ Descriptor::~Descriptor() {
 }
 
 Result<Descriptor> Descriptor::open_for_writing(const std::string& path) {
+  return open(path, O_WRONLY);
+}
+
+Result<Descriptor> Descriptor::open_for_reading(const std::string& path) {
+  return open(path, O_RDONLY);
+}
+
+Result<Descriptor> Descriptor::open_for_mapping(const std::string& path) {
+  return open(path, O_RDWR);
+}
+
+Result<Descriptor> Descriptor::open(const std::string& path, int access) {
   int fd;
   do {
-    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    fd = ::open(path.c_str(), access | O_CLOEXEC);
   } while (fd < 0 && errno == EINTR);  // on NFS and FUSE a signal can interrupt even open
   if (fd < 0) return os_error("open", path, errno);
   return Descriptor(fd, path);

@@ -224,6 +224,74 @@ TEST_F(IoFaults, AnInterruptedCloseIsASuccess) {
   EXPECT_TRUE(file->close());
 }
 
+// ---- direct writes, and the page cache where they are refused
+
+int direct_calls = 0;
+
+class DirectFaults : public IoFaults {
+ protected:
+  void SetUp() override {
+    IoFaults::SetUp();
+    direct_calls = 0;
+    file = find_mechanism("pwrite")->open({.path = file_.path(), .direct = true}).value();
+    if (!file->degraded().empty()) GTEST_SKIP() << file->degraded();
+  }
+
+  // Whether a call is for the descriptor with O_DIRECT; counts them.
+  static bool is_direct(int fd) {
+    if ((::fcntl(fd, F_GETFL) & O_DIRECT) == 0) return false;
+    ++direct_calls;
+    return true;
+  }
+
+  std::optional<Fault> write_page(Extent where, const Bytes& data) {
+    const Lease lease = file->lease(where).value();
+    std::copy_n(data.begin() + where.begin, where.size(), lease.memory.begin());
+    file->submit(lease, {&where, 1});
+    return file->reap();
+  }
+
+  std::unique_ptr<MechanismFile> file;
+};
+
+TEST_F(DirectFaults, AnAlignedWriteThatIsRefusedIsBufferedAndSoAreAllBehindIt) {
+  interposed.pwrite = [](int fd, const void* d, size_t n, off_t at) {
+    return is_direct(fd) ? fail_with(EINVAL) : real_pwrite(fd, d, n, at);
+  };
+  const Bytes data = counting_bytes(100'000);
+  EXPECT_FALSE(write_page({0, 50'000}, data));
+  EXPECT_EQ(direct_calls, 1);
+  EXPECT_NE(file->degraded().find("a write of whole units was refused"), std::string::npos);
+  EXPECT_FALSE(write_page({50'000, 100'000}, data));
+  EXPECT_EQ(direct_calls, 1);
+  EXPECT_EQ(file_.contents(), data);
+}
+
+// Interrupted, then short at a place that is not aligned: the rest cannot be written directly.
+TEST_F(DirectFaults, AShortOrInterruptedWriteGoesOnAndIsNoRefusal) {
+  interposed.pwrite = [](int fd, const void* d, size_t n, off_t at) -> ssize_t {
+    if (!is_direct(fd) || direct_calls > 2) return real_pwrite(fd, d, n, at);
+    if (direct_calls == 1) return fail_with(EINTR);
+    return real_pwrite(fd, d, 4096, at) == 4096 ? 1000 : fail_with(EIO);
+  };
+  const Bytes data = counting_bytes(100'000);
+  EXPECT_FALSE(write_page({0, 100'000}, data));
+  EXPECT_EQ(direct_calls, 3);
+  EXPECT_EQ(file->degraded(), "");
+  EXPECT_EQ(file_.contents(), data);
+}
+
+TEST_F(DirectFaults, AFullDiskIsNoRefusalEither) {
+  interposed.pwrite = [](int fd, const void* d, size_t n, off_t at) {
+    return is_direct(fd) ? fail_with(ENOSPC) : real_pwrite(fd, d, n, at);
+  };
+  const auto fault = write_page({100, 50'000}, counting_bytes(50'000));
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->error.error_class, ErrorClass::no_space);
+  EXPECT_EQ(fault->first_missing, 4096);
+  EXPECT_EQ(file->degraded(), "");
+}
+
 // ---- the kernel itself
 
 TEST_F(IoFaults, AFileSizeLimitGivesFileTooLargeAndTheExactPrefix) {

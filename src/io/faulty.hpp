@@ -34,10 +34,14 @@ class FaultyFile final : public MechanismFile {
   void submit(Lease lease, std::span<const Extent> dirty) override;
   std::optional<Fault> reap() override;
   int slots() const noexcept override { return inner_->slots(); }
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    return inner_->use_memory(buffers);
+  }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override;
   Result<void> sync(SyncKind kind) override;
   Result<void> close() override;
   int fd() const noexcept override { return inner_->fd(); }
+  std::string degraded() const override { return inner_->degraded(); }
 
  private:
   struct Submission {

@@ -1,4 +1,4 @@
-// The list of mechanisms.
+// The list of mechanisms, and what they have in common.
 #include "io/mechanism.hpp"
 
 #include <array>
@@ -18,10 +18,24 @@ std::span<const Mechanism* const> mechanisms() {
   return kAll;
 }
 
+Result<void> MechanismFile::use_memory(std::span<const std::span<std::byte>>) {
+  return fail(ErrorClass::unsupported, "use_memory", "this mechanism fills memory of its own");
+}
+
 const Mechanism* find_mechanism(std::string_view name) {
   for (const Mechanism* m : mechanisms())
     if (m->name == name) return m;
   return nullptr;
+}
+
+// Stops at the first fault: the pieces are in file order, so it is the first missing byte.
+std::optional<Fault> MechanismFile::write_pieces(std::span<const std::span<const std::byte>> pieces,
+                                                 Off offset) {
+  for (const std::span<const std::byte> piece : pieces) {
+    if (auto fault = write(piece, offset)) return fault;
+    offset += Off(piece.size());
+  }
+  return std::nullopt;
 }
 
 }  // namespace penstock::io

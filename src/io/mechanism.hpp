@@ -3,6 +3,7 @@
 // buffer is filled in place: lease, fill, submit, reap.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/extent.hpp"
@@ -19,6 +21,10 @@ namespace penstock::io {
 struct OpenRequest {
   std::string path;
   int64_t unit_bytes = 4096;  // the geometry's unit, for alignment
+  // Past the page cache where that can be (docs/decisions/0018-direct-io.md). A mechanism that does
+  // not take it, and a depth, must not be given them (the parser of methods sees to it).
+  bool direct = false;
+  int depth = 0;  // writes under way at a time; 0: the mechanism's own default
 };
 
 // A buffer for the bytes of `where`: memory[i] is the file byte where.begin + i.
@@ -26,6 +32,28 @@ struct Lease {
   Extent where;
   std::span<std::byte> memory;
   int slot = 0;  // the mechanism's own
+  // Set, with a larger `where`, by who fills the buffer with bytes that lie scattered over the
+  // file: memory holds the dirty extents one behind the other.
+  bool packed = false;
+};
+
+// Where the dirty extents of a lease lie in its memory. They are asked for in their order; those
+// that touch may be asked for as one.
+class LeaseBytes {
+ public:
+  explicit LeaseBytes(const Lease& lease) noexcept : lease_(lease) {}
+
+  std::span<std::byte> of(Extent e) noexcept {
+    assert(lease_.where.begin <= e.begin && e.end <= lease_.where.end);
+    if (!lease_.packed)
+      return lease_.memory.subspan(size_t(e.begin - lease_.where.begin), size_t(e.size()));
+    const size_t at = std::exchange(behind_, behind_ + size_t(e.size()));
+    return lease_.memory.subspan(at, size_t(e.size()));
+  }
+
+ private:
+  const Lease& lease_;
+  size_t behind_ = 0;  // what was asked for
 };
 
 // What failed, and the first file byte of the submission (in file order) that is not in the file.
@@ -37,40 +65,64 @@ struct Fault {
 
 enum class SyncKind : uint8_t { data, full };  // fdatasync, fsync
 
-// An open file. Used by one thread at a time, but that write() and sync() may be called by several
-// threads at once, also while another is in lease, submit or reap. Destroying it without close()
-// discards errors, so nobody does. After a fault the object stays usable: later submissions are
-// tried anew.
+inline constexpr size_t kGatheredPieces = 1024;  // IOV_MAX of Linux
+
+// An open file. Used by one thread at a time, but that write(), write_pieces() and sync() may be
+// called by several threads at once, also while another is in lease, submit or reap; and that
+// lease() and submit() of nothing may be called while another thread submits and reaps other
+// leases. Destroying it
+// without close() discards errors, so nobody does. After a fault the object stays usable: later
+// submissions are tried anew.
 class MechanismFile {
  public:
   virtual ~MechanismFile() = default;
 
-  // A buffer for `where`, at most slots() at a time. Its contents are undefined.
+  // A buffer for `where`, at most slots() at a time. Its contents are undefined. It may be the
+  // file's own pages, so only bytes that will be submitted as dirty may be stored to.
   virtual Result<Lease> lease(Extent where) = 0;
   // Starts to write the dirty extents (ascending, disjoint, inside lease.where) and takes the lease
-  // back. An empty span just gives the lease back: nothing is submitted, nothing is to be reaped.
+  // back. A mechanism that gives out the file's own pages (alignment_bytes > 1) takes no packed
+  // one. An empty span just gives the lease back: nothing is submitted, nothing is to be reaped.
   virtual void submit(Lease lease, std::span<const Extent> dirty) = 0;
   // Waits for the oldest submission that has not been reaped, and frees its slot. nullopt: all its
   // bytes are in the file, or nothing was submitted.
   virtual std::optional<Fault> reap() = 0;
   virtual int slots() const noexcept = 0;
+  // submit() only starts writes, so that several submissions at a time keep the device busy.
+  virtual bool starts_writes() const noexcept { return false; }
+  // From now on leases are parts of these page-aligned buffers, slots() of equal size, which must
+  // live until the next call of this function; none: of the file's own memory again. REQUIRES that
+  // no lease is out. `unsupported` when the mechanism's memory cannot be chosen, and nothing is
+  // changed.
+  virtual Result<void> use_memory(std::span<const std::span<std::byte>> buffers);
 
   // Writes contiguous caller's memory at `offset`, complete on return, without a lease.
   virtual std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) = 0;
+  // The same for pieces of memory that follow each other in the file from `offset` on. By default
+  // one write() for each.
+  virtual std::optional<Fault> write_pieces(std::span<const std::span<const std::byte>> pieces,
+                                            Off offset);
+  // write_pieces() is one call for up to kGatheredPieces of them, so packing them first is waste.
+  virtual bool gathers() const noexcept { return false; }
 
   // On the device: all that was written or reaped before.
   virtual Result<void> sync(SyncKind kind) = 0;
   // Closes and reports what the kernel still had to say. Idempotent.
   virtual Result<void> close() = 0;
 
-  virtual int fd() const noexcept = 0;  // -1 for mechanisms without a file
+  virtual int fd() const noexcept = 0;                 // -1 for mechanisms without a file
+  virtual std::string degraded() const { return {}; }  // served, but not as asked: why
 };
 
 struct Mechanism {
   std::string_view name;
   std::string_view summary;
-  int64_t alignment_bytes = 1;  // of offsets and lengths; > 1 needs a plan that owns blocks
-  bool writes_file = true;  // false for `null`: the suites then check that the file is untouched
+  // Where writers meet in the file; > 1 needs a plan that owns blocks. The first and the last byte
+  // of a write may lie anywhere all the same.
+  int64_t alignment_bytes = 1;
+  bool writes_file = true;    // false for `null`: the suites then check that the file is untouched
+  bool takes_direct = false;  // OpenRequest::direct
+  int default_depth = 0;      // OpenRequest::depth where it is left open; 0: takes none
   // Empty when usable here, else the reason ("io_uring: disabled by sysctl ...").
   std::string (*unavailable)() = nullptr;  // nullptr: always usable
   // Opens an existing file for writing (no O_CREAT, O_EXCL or O_TRUNC; O_CLOEXEC).

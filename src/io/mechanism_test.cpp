@@ -9,6 +9,8 @@
 #include <cstring>
 #include <random>
 
+#include "base/aligned_buffer.hpp"
+#include "io/behind.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
@@ -17,7 +19,41 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-class EveryMechanism : public ::testing::TestWithParam<const Mechanism*> {
+// A mechanism as it is tried: with `direct`, where it takes that, and without; by the caller and by
+// a thread behind it.
+struct Tried {
+  const Mechanism* mechanism;
+  bool direct;
+  bool behind;
+
+  const Mechanism& operator*() const { return *mechanism; }
+  const Mechanism* operator->() const { return mechanism; }
+};
+
+std::vector<Tried> all_ways() {
+  std::vector<Tried> all;
+  for (const Mechanism* m : mechanisms()) {
+    for (const bool behind : {false, true}) {
+      all.push_back({m, false, behind});
+      if (m->takes_direct) all.push_back({m, true, behind});
+    }
+  }
+  return all;
+}
+
+// A BehindFile with the file that it writes.
+struct Inner {
+  std::unique_ptr<MechanismFile> inner;
+};
+class Behind final : Inner, public BehindFile {
+ public:
+  explicit Behind(std::unique_ptr<MechanismFile> file)
+      : Inner{std::move(file)}, BehindFile(*inner) {
+    EXPECT_TRUE(start());
+  }
+};
+
+class EveryMechanism : public ::testing::TestWithParam<Tried> {
  protected:
   void SetUp() override {
     const Mechanism& m = *GetParam();
@@ -27,9 +63,11 @@ class EveryMechanism : public ::testing::TestWithParam<const Mechanism*> {
   }
 
   std::unique_ptr<MechanismFile> open() {
-    auto opened = GetParam()->open({.path = file_.path(), .unit_bytes = 4096});
+    auto opened = GetParam()->open(
+        {.path = file_.path(), .unit_bytes = 4096, .direct = GetParam().direct, .depth = 0});
     EXPECT_TRUE(opened) << opened.error().message();
-    return std::move(*opened);
+    if (!GetParam().behind) return std::move(*opened);
+    return std::make_unique<Behind>(std::move(*opened));
   }
 
   // Holds for mechanisms that write; for `null` the file must still be empty.
@@ -52,7 +90,8 @@ void keep(Bytes& model, Extent e, std::span<const std::byte> source) {
   std::copy_n(source.begin(), e.size(), model.begin() + e.begin);
 }
 
-// Fills a lease, submits its dirty extents, and says what must be in the file.
+// Fills the dirty extents of a lease (no other byte: the memory may be the file's own), submits
+// them, and says what must be in the file.
 void fill(MechanismFile& file, Extent where, const std::vector<Extent>& dirty, unsigned seed,
           Bytes& model) {
   auto lease = file.lease(where);
@@ -60,9 +99,11 @@ void fill(MechanismFile& file, Extent where, const std::vector<Extent>& dirty, u
   ASSERT_EQ(lease->where, where);
   ASSERT_EQ(Off(lease->memory.size()), where.size());
   const Bytes data = random_bytes(size_t(where.size()), seed);
-  std::copy(data.begin(), data.end(), lease->memory.begin());
-  for (const Extent e : dirty)
-    keep(model, e, std::span(data).subspan(size_t(e.begin - where.begin)));
+  for (const Extent e : dirty) {
+    const auto part = std::span(data).subspan(size_t(e.begin - where.begin), size_t(e.size()));
+    std::copy(part.begin(), part.end(), lease->memory.begin() + (e.begin - where.begin));
+    keep(model, e, part);
+  }
   file.submit(*lease, dirty);
 }
 
@@ -77,11 +118,24 @@ TEST_P(EveryMechanism, PutsDirtyExtentsAndNothingElseIntoTheFile) {
   expect_contents(model);
 }
 
-TEST_P(EveryMechanism, WritesAtUnalignedPlacesUnlessItsDescriptorSaysNo) {
-  if (GetParam()->alignment_bytes > 1) GTEST_SKIP() << "needs " << GetParam()->alignment_bytes;
+// Even where writers must meet at blocks: a program's data begins and ends where it likes.
+TEST_P(EveryMechanism, WritesAtUnalignedPlaces) {
   auto file = open();
   Bytes model;
   fill(*file, {17, 9001}, {{17, 18}, {19, 5000}, {8999, 9001}}, 3, model);
+  EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
+TEST_P(EveryMechanism, RewritesPartsOfAFileWithUnalignedEnds) {
+  auto file = open();
+  Bytes model;
+  fill(*file, {0, 30001}, {{0, 30001}}, 4, model);
+  EXPECT_FALSE(file->reap());
+  fill(*file, {5000, 30001}, {{5001, 9000}, {9007, 20480}, {29000, 30001}}, 5, model);
+  EXPECT_FALSE(file->reap());
+  fill(*file, {28672, 40000}, {{30000, 30500}}, 6, model);
   EXPECT_FALSE(file->reap());
   EXPECT_TRUE(file->close());
   expect_contents(model);
@@ -95,6 +149,43 @@ TEST_P(EveryMechanism, KeepsSlotsApartWhileSeveralAreUnderWay) {
     fill(*file, {begin, begin + 8192}, {{begin, begin + 8192}}, unsigned(i + 10), model);
   }
   for (int i = 0; i < file->slots(); ++i) EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
+// Page-aligned buffers for all slots of a file.
+struct Given {
+  Given(int slots, size_t bytes) {
+    EXPECT_TRUE(memory.reserve(size_t(slots) * bytes));
+    for (int i = 0; i < slots; ++i) buffers.emplace_back(memory.data() + size_t(i) * bytes, bytes);
+  }
+  bool holds(const Lease& lease) const {
+    return memory.data() <= lease.memory.data() &&
+           lease.memory.data() + lease.memory.size() <= memory.data() + memory.size();
+  }
+
+  AlignedBuffer memory;
+  std::vector<std::span<std::byte>> buffers;
+};
+
+TEST_P(EveryMechanism, LeasesLieInTheMemoryThatItIsGiven) {
+  auto file = open();
+  const Given given(file->slots(), 65536);
+  if (const auto used = file->use_memory(given.buffers); !used) {
+    EXPECT_EQ(used.error().error_class, ErrorClass::unsupported);
+    return;
+  }
+  auto lease = file->lease({5000, 60000});
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(given.holds(*lease));
+  file->submit(*lease, {});
+  EXPECT_FALSE(file->lease({0, 65537})) << "larger than what was given";
+  Bytes model;
+  fill(*file, {5000, 60000}, {{5000, 60000}}, 4, model);
+  EXPECT_FALSE(file->reap());
+  EXPECT_TRUE(file->use_memory({}));
+  fill(*file, {60000, 600000}, {{60000, 600000}}, 5, model);
+  EXPECT_FALSE(file->reap());
   EXPECT_TRUE(file->close());
   expect_contents(model);
 }
@@ -128,6 +219,22 @@ TEST_P(EveryMechanism, WritesCallersMemoryWithoutALease) {
   keep(model, {8192, 8192 + Off(data.size())}, data);
   expect_contents(model);
   EXPECT_TRUE(file->close());
+}
+
+TEST_P(EveryMechanism, WritesPiecesOfMemoryOneBehindTheOther) {
+  auto file = open();
+  const Bytes data = random_bytes(3 << 20, 17);
+  std::vector<std::span<const std::byte>> pieces;  // backwards in memory, some empty
+  Bytes model(5000);
+  for (size_t end = data.size(), n = 0; end > 0; end -= n) {
+    n = std::min(end, pieces.size() % 7 == 0 ? 0 : 1 + pieces.size() % 3 * 1500);
+    pieces.push_back(std::span(data).subspan(end - n, n));
+    model.insert(model.end(), pieces.back().begin(), pieces.back().end());
+  }
+  ASSERT_GT(pieces.size(), kGatheredPieces);
+  EXPECT_FALSE(file->write_pieces(pieces, 5000));
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
 }
 
 TEST_P(EveryMechanism, KeepsOtherBytesOfTheFile) {
@@ -173,7 +280,8 @@ TEST_P(EveryMechanism, SyncsAndClosesAndClosesAgain) {
 
 TEST_P(EveryMechanism, NeverCreatesAFile) {
   const std::string missing = file_.path() + ".missing";
-  const auto opened = GetParam()->open({.path = missing, .unit_bytes = 4096});
+  const auto opened = GetParam()->open(
+      {.path = missing, .unit_bytes = 4096, .direct = GetParam().direct, .depth = 0});
   EXPECT_NE(::access(missing.c_str(), F_OK), 0);
   EXPECT_EQ(opened.has_value(), !GetParam()->writes_file);
   if (!opened) {
@@ -188,9 +296,12 @@ TEST_P(EveryMechanism, DescriptorIsCompleteAndFoundByName) {
   EXPECT_GE(m.alignment_bytes, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryMechanism,
-                         ::testing::ValuesIn(mechanisms().begin(), mechanisms().end()),
-                         [](const auto& tested) { return std::string(tested.param->name); });
+INSTANTIATE_TEST_SUITE_P(All, EveryMechanism, ::testing::ValuesIn(all_ways()),
+                         [](const auto& tested) {
+                           return std::string(tested.param->name) +
+                                  (tested.param.direct ? "_direct" : "") +
+                                  (tested.param.behind ? "_behind" : "");
+                         });
 
 TEST(Mechanisms, AnUnknownNameIsNotFound) { EXPECT_EQ(find_mechanism("pwrit"), nullptr); }
 
@@ -208,7 +319,7 @@ TEST(SyncPolicies, EachIsFoundAndHarmlessOnAHealthyFile) {
     {
       const auto sync = p->open(*file, {.bytes = 4096, .gate = std::make_shared<OpenGate>()});
       EXPECT_FALSE(file->write(random_bytes(4096, 1), 0));
-      EXPECT_TRUE(sync->wrote(4096)) << p->name;
+      EXPECT_TRUE(sync->wrote({0, 4096}, 4096)) << p->name;
       EXPECT_TRUE(sync->sync(SyncKind::full)) << p->name;
       EXPECT_TRUE(sync->at_close()) << p->name;
     }

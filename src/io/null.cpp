@@ -17,6 +17,9 @@ class NullFile final : public MechanismFile {
   void submit(Lease lease, std::span<const Extent>) override { slots_.give_back(lease.slot); }
   std::optional<Fault> reap() override { return std::nullopt; }
   int slots() const noexcept override { return BufferSlots::kSlots; }
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    return slots_.use_memory(buffers);
+  }
   std::optional<Fault> write(std::span<const std::byte>, Off) override { return std::nullopt; }
   Result<void> sync(SyncKind) override { return {}; }
   Result<void> close() override { return {}; }
@@ -33,6 +36,8 @@ const Mechanism& null_mechanism() {
                            .summary = "drops every byte, to time everything but the file",
                            .alignment_bytes = 1,
                            .writes_file = false,
+                           .takes_direct = false,
+                           .default_depth = 0,
                            .unavailable = nullptr,
                            .open = &NullFile::open};
   return m;

@@ -1,10 +1,10 @@
-// A sync whenever this writer has written so many bytes since the last one; benson-2003's syncsize.
-// At close what is left.
+// A sync whenever this writer has written so many bytes; benson-2003's syncsize, and the fsync
+// pulse of gotwals-1995. At close what is left.
 #pragma once
 
-#include <mutex>
-#include <optional>
+#include <memory>
 
+#include "io/sync_count.hpp"
 #include "io/sync_policy.hpp"
 
 namespace penstock::io {
@@ -15,23 +15,20 @@ namespace penstock::io {
 class PeriodicSync final : public FileSync {
  public:
   // REQUIRES every_bytes > 0.
-  PeriodicSync(MechanismFile& file, int64_t every_bytes, std::shared_ptr<Gate> gate);
+  PeriodicSync(MechanismFile& file, int64_t every_bytes, std::shared_ptr<Gate> gate,
+               Beat beat = Beat::anew, SyncKind kind = SyncKind::data);
 
-  Result<bool> wrote(int64_t bytes) override;
+  Result<bool> wrote(Extent where, int64_t bytes) override;
   Result<void> sync(SyncKind kind) override;
   Result<void> at_close() override;
 
  private:
-  bool due(int64_t bytes);
   Result<void> push(SyncKind kind);
-  void remember(const Error& error);
-  Result<void> all_of_them(Result<void> now) const;
 
-  const int64_t every_bytes_;
   const std::shared_ptr<Gate> gate_;
-  mutable std::mutex mutex_;      // held for no longer than it takes to count
-  int64_t unsynced_bytes_ = 0;    // since the last periodic sync began
-  std::optional<Error> failure_;  // the first of a periodic sync
+  const SyncKind kind_;
+  DueBytes due_;
+  FirstFailure failure_;  // of a periodic sync
 };
 
 }  // namespace penstock::io

@@ -1,5 +1,5 @@
-// every=BYTES and coordinated=BYTES on one file: how often, one at a time, and what a failure
-// leaves.
+// every=BYTES, coordinated=BYTES and pulse=BYTES on one file: how often, one at a time, and what a
+// failure leaves.
 #include "io/periodic_sync.hpp"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,8 @@
 
 namespace penstock::io {
 namespace {
+
+constexpr Extent kSomewhere{0, 1};  // how often does not depend on where
 
 class MutexGate final : public Gate {
  public:
@@ -52,7 +54,7 @@ TEST_F(PeriodicSyncs, SyncsOnceForEachSoManyBytes) {
   const auto file = open();
   PeriodicSync sync(*file, 4096, nullptr);
   for (int i = 1; i <= 10; ++i) {
-    const auto pushed = sync.wrote(1024);
+    const auto pushed = sync.wrote(kSomewhere, 1024);
     ASSERT_TRUE(pushed);
     EXPECT_EQ(*pushed, i % 4 == 0) << i;
   }
@@ -65,21 +67,50 @@ TEST_F(PeriodicSyncs, SyncsOnceForEachSoManyBytes) {
 TEST_F(PeriodicSyncs, AWriteOfMoreThanSoManyBytesIsFollowedByOneSync) {
   const auto file = open();
   PeriodicSync sync(*file, 1000, nullptr);
-  EXPECT_EQ(sync.wrote(999).value(), false);
-  EXPECT_EQ(sync.wrote(5000).value(), true);
-  EXPECT_EQ(sync.wrote(999).value(), false) << "what was left over is on the device too";
+  EXPECT_EQ(sync.wrote(kSomewhere, 999).value(), false);
+  EXPECT_EQ(sync.wrote(kSomewhere, 5000).value(), true);
+  EXPECT_EQ(sync.wrote(kSomewhere, 999).value(), false)
+      << "what was left over is on the device too";
   EXPECT_EQ(record_.data, 1);
+}
+
+// How many syncs follow 42 KiB in writes of so many KiB.
+int syncs_of(MechanismFile& file, SyncRecord& record, Beat beat, SyncKind kind, int64_t kib) {
+  PeriodicSync sync(file, 7 * 1024, nullptr, beat, kind);
+  record.data = record.full = 0;
+  for (int64_t written = 0; written < 42; written += kib)
+    EXPECT_TRUE(sync.wrote(kSomewhere, kib * 1024));
+  return kind == SyncKind::data ? record.data : record.full;
+}
+
+TEST_F(PeriodicSyncs, APulseComesAtEachMultipleHoweverTheWritesAreCut) {
+  const auto file = open();
+  for (const int64_t kib : {1, 2, 3, 6, 7}) {
+    EXPECT_EQ(syncs_of(*file, record_, Beat::in_step, SyncKind::full, kib), 6) << kib;
+    EXPECT_EQ(record_.data, 0) << "an fsync, not an fdatasync";
+  }
+  EXPECT_EQ(syncs_of(*file, record_, Beat::anew, SyncKind::data, 3), 4) << "else it is every=BYTES";
+}
+
+TEST_F(PeriodicSyncs, APulseFollowsTheWriteThatPassesAMultiple) {
+  const auto file = open();
+  PeriodicSync sync(*file, 1000, nullptr, Beat::in_step, SyncKind::full);
+  EXPECT_EQ(sync.wrote(kSomewhere, 999).value(), false);
+  EXPECT_EQ(sync.wrote(kSomewhere, 5900).value(), true) << "once, for six of them";
+  EXPECT_EQ(sync.wrote(kSomewhere, 100).value(), false) << "6999";
+  EXPECT_EQ(sync.wrote(kSomewhere, 1).value(), true) << "7000";
+  EXPECT_EQ(record_.full, 2);
 }
 
 TEST_F(PeriodicSyncs, AFailureIsToldAtOnceAndBySyncAndCloseForEver) {
   const auto file = open({.sync_errno = ENOSPC, .nth_sync = 2});
   PeriodicSync sync(*file, 4096, nullptr);
-  EXPECT_TRUE(sync.wrote(4096).value());
-  const auto failed = sync.wrote(4096);
+  EXPECT_TRUE(sync.wrote(kSomewhere, 4096).value());
+  const auto failed = sync.wrote(kSomewhere, 4096);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().error_class, ErrorClass::no_space);
   EXPECT_NE(failed.error().message().find("after every 4KiB"), std::string::npos);
-  EXPECT_TRUE(sync.wrote(4096).value()) << "later writes are tried anew";
+  EXPECT_TRUE(sync.wrote(kSomewhere, 4096).value()) << "later writes are tried anew";
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(sync.sync(SyncKind::full).error().error_class, ErrorClass::no_space);
   EXPECT_EQ(sync.at_close().error().error_class, ErrorClass::no_space);
@@ -100,7 +131,7 @@ TEST_F(PeriodicSyncs, ThreadsCountTogether) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 2; ++t)
     threads.emplace_back([&] {
-      for (int i = 0; i < 100; ++i) EXPECT_TRUE(sync.wrote(1024));
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(sync.wrote(kSomewhere, 1024));
     });
   threads.clear();
   EXPECT_EQ(record_.data, 50);
@@ -112,7 +143,7 @@ void sync_often(MechanismFile& a, MechanismFile& b, const std::shared_ptr<Gate>&
   for (MechanismFile* file : {&a, &b})
     threads.emplace_back([file, gate] {
       PeriodicSync sync(*file, 1, gate);
-      for (int i = 0; i < 100; ++i) EXPECT_TRUE(sync.wrote(1).value());
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(sync.wrote(kSomewhere, 1).value());
       EXPECT_TRUE(sync.sync(SyncKind::full));
       EXPECT_TRUE(sync.at_close());
     });
@@ -135,7 +166,7 @@ TEST_F(PeriodicSyncs, WithoutAGateDoNotWaitForEachOther) {
 TEST_F(PeriodicSyncs, AGateThatCannotBeEnteredIsAFailedSync) {
   const auto file = open();
   PeriodicSync sync(*file, 1, std::make_shared<ClosedGate>());
-  EXPECT_FALSE(sync.wrote(1));
+  EXPECT_FALSE(sync.wrote(kSomewhere, 1));
   EXPECT_FALSE(sync.at_close());
   EXPECT_EQ(record_.data + record_.full, 0);
 }

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -101,6 +102,12 @@ int64_t plausible_block(int64_t reported, int64_t page) {
 }
 
 }  // namespace
+
+bool FileSystem::is_coherent() const noexcept {
+  constexpr std::array<std::string_view, 4> kLocked = {"lustre", "gpfs", "gfs2", "ocfs2"};
+  return geometry.sharing == kLocal ||
+         std::find(kLocked.begin(), kLocked.end(), type) != kLocked.end();
+}
 
 Result<FileSystem> probe(int fd) {
   struct statfs volume {};

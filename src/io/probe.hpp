@@ -13,6 +13,10 @@ namespace penstock::io {
 struct FileSystem {
   std::string type;  // "ext4", "tmpfs", "nfs", "lustre", "fuse", ... or "0x..." when not known
   layout::Geometry geometry;
+
+  // What one node has written another node reads at once, without a sync between: local, or with
+  // distributed locks on its caches.
+  bool is_coherent() const noexcept;
 };
 
 // Of an open descriptor. Network file systems get Sharing::unit_per_node.

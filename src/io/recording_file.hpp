@@ -16,9 +16,10 @@ struct SyncRecord {
   std::atomic<int> data = 0, full = 0;  // fdatasync, fsync
   std::atomic<int> inside = 0;
   std::atomic<bool> crowded = false;  // two at a time were seen
+  std::atomic<bool> late = false;     // one was not over when its file was closed
 };
 
-class RecordingFile final : public MechanismFile {
+class RecordingFile : public MechanismFile {
  public:
   // `record` must outlive it.
   RecordingFile(std::unique_ptr<MechanismFile> inner, SyncRecord& record)
@@ -28,23 +29,35 @@ class RecordingFile final : public MechanismFile {
   void submit(Lease lease, std::span<const Extent> dirty) override { inner_->submit(lease, dirty); }
   std::optional<Fault> reap() override { return inner_->reap(); }
   int slots() const noexcept override { return inner_->slots(); }
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    return inner_->use_memory(buffers);
+  }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return inner_->write(bytes, offset);
   }
   Result<void> sync(SyncKind kind) override {
+    ++here_;
+    if (closed_) record_.late = true;
     ++(kind == SyncKind::data ? record_.data : record_.full);
     if (++record_.inside > 1) record_.crowded = true;
     for (int i = 0; i < 20; ++i) ::sched_yield();  // long enough to be seen by another
     Result<void> synced = inner_->sync(kind);
     --record_.inside;
+    --here_;
     return synced;
   }
-  Result<void> close() override { return inner_->close(); }
+  Result<void> close() override {
+    closed_ = true;
+    if (here_ > 0) record_.late = true;
+    return inner_->close();
+  }
   int fd() const noexcept override { return inner_->fd(); }
 
  private:
   std::unique_ptr<MechanismFile> inner_;
   SyncRecord& record_;
+  std::atomic<int> here_ = 0;  // syncs of this file under way
+  std::atomic<bool> closed_ = false;
 };
 
 }  // namespace penstock::io

@@ -5,9 +5,10 @@
 
 namespace penstock::io {
 
-Result<bool> FileSync::wrote(int64_t) { return false; }
+Result<bool> FileSync::wrote(Extent, int64_t) { return false; }
 Result<void> FileSync::sync(SyncKind kind) { return file_.sync(kind); }
 Result<void> FileSync::at_close() { return {}; }
+SyncNotes FileSync::notes() const { return {}; }
 
 #define PENSTOCK_SYNC_POLICY(name) const SyncPolicy& name##_sync_policy();
 #include "io/sync_policies.def"

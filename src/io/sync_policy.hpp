@@ -5,13 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/extent.hpp"
 #include "base/gate.hpp"
 #include "io/mechanism.hpp"
 
 namespace penstock::io {
+
+// What the job log says of a policy's work on one file.
+struct SyncNotes {
+  int64_t syncs_behind = 0;  // that succeeded in a thread of the policy's own: no wrote() told them
+  std::string degraded;      // not done as asked, and why; empty when all is as asked
+};
 
 // What a policy does for one open file, which it must not outlive. Thread-safe. Waits for nobody
 // but the device and, when the policy takes turns, for whoever else is syncing on this node.
@@ -20,15 +28,17 @@ class FileSync {
   explicit FileSync(MechanismFile& file) : file_(file) {}
   virtual ~FileSync() = default;
 
-  // Told by the thread that wrote: `bytes` more are in the file. May sync before it returns. true:
-  // all that this thread wrote before is on the device now. After an error nothing that was written
-  // since the last sync that succeeded is certain to be in the file: the kernel may have dropped
-  // it.
-  virtual Result<bool> wrote(int64_t bytes);
+  // Told by the thread that wrote: `bytes` more are in the file, all of them inside `where`. May
+  // sync before it returns. true: all that this thread wrote before is on the device now. After an
+  // error nothing that was written since the last sync that succeeded is certain to be in the file:
+  // the kernel may have dropped it.
+  virtual Result<bool> wrote(Extent where, int64_t bytes);
   // On the device, because the program asks for it.
   virtual Result<void> sync(SyncKind kind);
-  // Before the descriptor is closed. An error is reported by close on every rank.
+  // Before the descriptor is closed, and nothing is written any more. An error is reported by close
+  // on every rank.
   virtual Result<void> at_close();
+  virtual SyncNotes notes() const;
 
  protected:
   MechanismFile& file_;

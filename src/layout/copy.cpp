@@ -112,10 +112,11 @@ void copy_piece(std::byte* to_memory, Rest& to, const std::byte* from_memory, Re
 
 }  // namespace
 
-void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n) {
+void gather(std::byte* packed, const std::byte* memory, Off origin, Cursor& from, int64_t n) {
   while (n > 0) {
     const Run run = from.next(n);
-    copy_blocks({packed, memory + run.offset, run.block, run.stride, run.count}, run.block);
+    copy_blocks({packed, memory + (run.offset - origin), run.block, run.stride, run.count},
+                run.block);
     packed += run.bytes();
     n -= run.bytes();
   }
@@ -132,9 +133,11 @@ void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed,
 }
 
 void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,
-              Cursor& from, int64_t n) {
+              Off from_origin, Cursor& from, int64_t n) {
   while (n > 0) {
-    Rest source(from.next(n));
+    Run taken = from.next(n);
+    taken.offset -= from_origin;
+    Rest source(taken);
     n -= source.left();
     while (source.left() > 0) {
       Run run = to.next(source.left());

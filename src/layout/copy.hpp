@@ -11,15 +11,22 @@
 
 namespace penstock::layout {
 
-// `origin`: the offset that memory[0] stands for, so that a file page can be the target of file
-// offsets.
+// `origin`: the offset that memory[0] stands for, so that a file page can be the target or the
+// source of file offsets; 0 where it is left out.
 
-// packed[0, n) = the runs of `from` over `memory` (origin 0; offsets may be negative).
-void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n);
+// packed[0, n) = the runs of `from` over `memory` (offsets may be negative).
+void gather(std::byte* packed, const std::byte* memory, Off origin, Cursor& from, int64_t n);
+inline void gather(std::byte* packed, const std::byte* memory, Cursor& from, int64_t n) {
+  gather(packed, memory, 0, from, n);
+}
 // The runs of `to` over `memory` = packed[0, n).
 void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n);
-// From runs (origin 0) straight to runs, without a packed copy between.
+// From runs straight to runs, without a packed copy between.
 void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,
-              Cursor& from, int64_t n);
+              Off from_origin, Cursor& from, int64_t n);
+inline void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,
+                     Cursor& from, int64_t n) {
+  transfer(to_memory, to_origin, to, from_memory, 0, from, n);
+}
 
 }  // namespace penstock::layout

@@ -25,6 +25,8 @@ struct Geometry {
   // The unit at which file domains are cut: the least common multiple of page and block, or the
   // stripe where there is one (rounded up to a multiple of the page).
   int64_t unit() const noexcept;
+  // The unit where stripes are left out of account.
+  int64_t block() const noexcept { return Geometry{page_bytes, block_bytes}.unit(); }
 };
 
 }  // namespace penstock::layout

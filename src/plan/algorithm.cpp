@@ -24,6 +24,21 @@ const Algorithm* find_algorithm(std::string_view name) {
   return nullptr;
 }
 
+bool takes(const Algorithm& algorithm, std::string_view option) noexcept {
+  for (const OptionInfo& o : algorithm.options)
+    if (o.name == option) return true;
+  return false;
+}
+
+Parameters taken_by(const Algorithm& algorithm, Parameters p) noexcept {
+  if (!takes(algorithm, "writers")) p.writers = 0;
+  if (!takes(algorithm, "cycle")) p.cycle_bytes = 0;
+  if (!takes(algorithm, "stripe")) p.stripe_bytes = 0;
+  if (!takes(algorithm, "writer")) p.writer = 0;
+  if (!takes(algorithm, "at_once")) p.at_once = 0;
+  return p;
+}
+
 const char* to_string(Needs n) noexcept {
   switch (n) {
     case Needs::nothing:

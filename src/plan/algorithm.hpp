@@ -20,8 +20,11 @@ enum class Needs : uint8_t { nothing, bounds, summaries, cuts };
 const char* to_string(Needs n) noexcept;
 
 struct Parameters {
-  int writers = 0;          // 0: the algorithm's own default for the team
-  int64_t cycle_bytes = 0;  // collective buffer of one writer; 0: the default
+  int writers = 0;           // 0: the algorithm's own default for the team
+  int64_t cycle_bytes = 0;   // collective buffer of one writer; 0: the default
+  int64_t stripe_bytes = 0;  // of what is dealt to the writers; 0: the file system's, or a default
+  int writer = 0;            // the rank that alone writes
+  int at_once = 0;           // ranks that write at a time, where all do; 0: all of them
 };
 
 struct OptionInfo {
@@ -36,6 +39,11 @@ struct Algorithm {
   Needs needs = Needs::nothing;
   bool owns_blocks = false;
   bool exchanges = true;
+  // What a writer collects in a cycle may lie anywhere in its extent, between bytes of others. Then
+  // extents may be large and overlap, and a page is a list of what its senders bring.
+  bool scatters = false;
+  // A writer hands its pages to a thread of its own, which writes them while the next are filled.
+  bool writes_behind = false;
   std::span<const OptionInfo> options;
   // Pure. Fails with ErrorClass::argument when a parameter cannot be met, naming it.
   Result<std::unique_ptr<const Plan>> (*place)(const Parameters&, const Team&, const Crowd&,
@@ -44,6 +52,9 @@ struct Algorithm {
 
 std::span<const Algorithm* const> algorithms();          // in the order of algorithms.def
 const Algorithm* find_algorithm(std::string_view name);  // nullptr when there is none
+bool takes(const Algorithm& algorithm, std::string_view option) noexcept;
+// `parameters` without those that the algorithm has no option for.
+Parameters taken_by(const Algorithm& algorithm, Parameters parameters) noexcept;
 
 // As ROMIO's cb_buffer_size. Smaller ones stay in cache, but writers of one file wait for each
 // other in the kernel once per cycle, and each wait is dear

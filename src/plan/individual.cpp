@@ -1,5 +1,6 @@
-// individual: every rank writes its own bytes, and none is sent. Its cycles are
-// equal pieces of the rank's stream, to overlap packing with writing (chaarawi-2009, 3.3).
+// individual: every rank writes its own bytes, and none is sent. Its cycles are equal pieces of the
+// rank's stream (chaarawi-2009, 3.3); scheduled (at_once) a rank writes one of them at its turn,
+// and only so many ranks have their turn at a time (exec/turns.hpp).
 #include <utility>
 
 #include "plan/algorithm.hpp"
@@ -24,6 +25,7 @@ class IndividualPlan final : public Plan {
   int cycles() const noexcept override { return cycles_; }
   // Where the stream is cut in the file depends on the view: the rank's whole extent is the bound.
   Extent extent(int writer, int) const override { return crowd_.summary(writer).extent(); }
+  int64_t page_bytes() const noexcept override { return crowd_.bounds().size(); }
   bool owns_blocks() const noexcept override { return false; }
   bool exchanges() const noexcept override { return false; }
 
@@ -54,6 +56,9 @@ Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team,
     return fail(
         ErrorClass::argument, "individual",
         "writers must be left out, since every rank writes, got " + std::to_string(p.writers));
+  if (p.at_once < 0)
+    return fail(ErrorClass::argument, "individual",
+                "at_once must not be negative, got " + std::to_string(p.at_once));
   return std::make_unique<const IndividualPlan>(
       team, crowd, p.cycle_bytes > 0 ? p.cycle_bytes : kDefaultCycleBytes);
 }
@@ -61,7 +66,9 @@ Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team,
 }  // namespace
 
 const Algorithm& individual_algorithm() {
-  static constexpr OptionInfo kOptions[] = {{"cycle", "bytes packed and written at a time"}};
+  static constexpr OptionInfo kOptions[] = {
+      {"cycle", "bytes that a rank writes at a time"},
+      {"at_once", "ranks that write at a time; 0: all of them"}};
   static const Algorithm a{.name = "individual",
                            .summary = "every rank writes its own bytes",
                            .source = "chaarawi-2009",

@@ -1,7 +1,25 @@
-// The slices of one rank, in the order in which it sends them.
+// The slices of one rank, in the order in which it sends them; and cuts, where all is known.
 #include "plan/plan.hpp"
 
+#include <algorithm>
+
 namespace penstock::plan {
+
+std::vector<Off> Plan::find_cuts(int, std::span<const Part>) const { return {}; }
+std::unique_ptr<const Plan> Plan::with_cuts(int, std::vector<Off>) const { return nullptr; }
+
+std::shared_ptr<const Plan> with_all_cuts(std::shared_ptr<const Plan> plan,
+                                          std::span<const Part> by_rank) {
+  for (int w = 0; w < plan->writers(); ++w) {
+    if (plan->cuts(w) == 0) continue;
+    const IntRange ranks = plan->senders(w);
+    std::vector<Part> senders;
+    for (int r = ranks.begin; r < std::min(ranks.end, int(by_rank.size())); ++r)
+      if (!by_rank[size_t(r)].own.empty()) senders.push_back(by_rank[size_t(r)]);
+    plan = plan->with_cuts(w, plan->find_cuts(w, senders));
+  }
+  return plan;
+}
 
 Slices::Slices(const Plan& plan, const layout::FileView& view, StreamRange own,
                const Summary& summary, int rank)

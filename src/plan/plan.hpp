@@ -4,9 +4,12 @@
 // a list of segments or of ranks: each rank asks for its own part, cycle by cycle.
 #pragma once
 
+#include <climits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/extent.hpp"
 #include "layout/file_view.hpp"
@@ -50,8 +53,10 @@ class Plan {
   virtual int cycles() const noexcept = 0;
   // The file bytes that a writer may write in a cycle. Extents of different (writer, cycle) pairs
   // never overlap when owns_blocks(), and are ascending in cycle for one writer. An upper bound on
-  // size.
+  // size. An empty one: the writer has nothing to do in that cycle.
   virtual Extent extent(int writer, int cycle) const = 0;
+  // No extent is larger, or where the algorithm scatters, no page: what a writer needs for its page.
+  virtual int64_t page_bytes() const noexcept = 0;
 
   // Cuts fall on the geometry's unit, so each unit has one writer: direct I/O, mmap and network
   // file systems are safe.
@@ -66,6 +71,8 @@ class Plan {
   // The consecutive writers that may get bytes of that rank in some cycle. A writer is named only
   // if its domain (from its first extent to its last) overlaps s.extent().
   virtual IntRange reached(const Summary& s, int rank) const = 0;
+  // All ranks that may have bytes for a writer are among these consecutive ones.
+  virtual IntRange senders(int) const noexcept { return {0, INT_MAX}; }
   bool owes(const Summary& s, int rank, int writer, int cycle) const {
     return cycles_of(s, rank).contains(cycle) && writers_of(s, rank, cycle).contains(writer);
   }
@@ -75,7 +82,23 @@ class Plan {
   // view.is_monotone().
   virtual StreamRange part(const layout::FileView& view, StreamRange own, int rank, int writer,
                            int cycle) const = 0;
+
+  // --- Of plans whose cycles end where only a writer can know, since it alone has the views of its
+  // senders (Needs::cuts). It finds the cuts and tells its senders; with them the plan is whole.
+
+  // How many cuts a writer has to find; until they are known part() must not be asked for a sender
+  // of that writer, and cycles_of() and extent() of it say too much.
+  virtual int cuts(int) const noexcept { return 0; }
+  // Ascending. `senders`: the parts of all that have bytes for the writer, in any order.
+  virtual std::vector<Off> find_cuts(int writer, std::span<const Part> senders) const;
+  // The same plan that knows the cuts of that writer, too.
+  virtual std::unique_ptr<const Plan> with_cuts(int writer, std::vector<Off> cuts) const;
 };
+
+// The plan with all cuts, for who has the parts of all ranks: tests, and whoever tells or draws a
+// plan. The ranks of a job each learn those of their own writer only.
+std::shared_ptr<const Plan> with_all_cuts(std::shared_ptr<const Plan> plan,
+                                          std::span<const Part> by_rank);
 
 // The slices of one rank, lazily, in (cycle, writer) order, none empty. Together they are exactly
 // `own`.

@@ -115,11 +115,42 @@ Drawn draw_team() {
   return d;
 }
 
-void check_promises(const Algorithm& algorithm, const Parameters& parameters, const Drawn& d) {
-  const Crowd crowd = Crowd::from(d.summaries);
-  const auto placed = algorithm.place(parameters, d.team, crowd, d.geometry);
+void add_blocks(std::vector<Extent>& blocks, const FileView& view, StreamRange range) {
+  layout::Cursor cursor = view.cursor();
+  cursor.seek(range.begin);
+  for (int64_t left = range.size(); left > 0;) {
+    const layout::Run run = cursor.next(left);
+    for (int64_t i = 0; i < run.count; ++i)
+      blocks.push_back({run.offset + i * run.stride, run.offset + i * run.stride + run.block});
+    left -= run.bytes();
+  }
+}
+
+int64_t union_bytes(std::vector<Extent>& blocks) {
+  std::ranges::sort(blocks, {}, &Extent::begin);
+  int64_t bytes = 0;
+  Off end = 0;
+  for (const Extent e : blocks) {
+    bytes += std::max<int64_t>(0, e.end - std::max(end, e.begin));
+    end = std::max(end, e.end);
+  }
+  return bytes;
+}
+
+// The plan as all ranks know it together.
+std::shared_ptr<const Plan> place_whole(const Algorithm& algorithm, const Parameters& parameters,
+                                        const Drawn& d) {
+  auto placed = algorithm.place(parameters, d.team, Crowd::from(d.summaries), d.geometry);
   RC_ASSERT(bool(placed));
-  const Plan& plan = **placed;
+  std::vector<Part> parts;
+  for (size_t r = 0; r < d.views.size(); ++r) parts.push_back({d.views[r], d.ranges[r]});
+  return with_all_cuts(*std::move(placed), parts);
+}
+
+void check_promises(const Algorithm& algorithm, const Parameters& parameters, const Drawn& d) {
+  const auto whole = place_whole(algorithm, parameters, d);
+  const Plan& plan = *whole;
+  std::map<std::pair<int, int>, std::vector<Extent>> pages;  // that are lists
   for (int w = 0; w < plan.writers(); ++w)
     RC_ASSERT(plan.writer_of(plan.writer_rank(w)) == std::optional(w));
   for (int r = 0; r < d.team.ranks; ++r) {
@@ -143,6 +174,11 @@ void check_promises(const Algorithm& algorithm, const Parameters& parameters, co
       RC_ASSERT(s->cycle < plan.cycles(s->writer) && s->cycle < plan.cycles());
       const Extent e = d.views[i].extent_of(s->src), page = plan.extent(s->writer, s->cycle);
       RC_ASSERT(page.begin <= e.begin && e.end <= page.end);
+      RC_ASSERT(plan.senders(s->writer).contains(r));
+      if (algorithm.scatters)
+        add_blocks(pages[{s->writer, s->cycle}], d.views[i], s->src);
+      else
+        RC_ASSERT(page.size() <= plan.page_bytes());
       // A writer that knows only the summary and the tree computes the same bytes.
       const auto located = locate(d.summaries[i], d.views[i].filetype());
       RC_ASSERT(bool(located));
@@ -159,12 +195,17 @@ void check_promises(const Algorithm& algorithm, const Parameters& parameters, co
     }
     RC_ASSERT(sum == std::max<int64_t>(0, d.ranges[i].size()));
   }
+  for (auto& [where, blocks] : pages) RC_ASSERT(union_bytes(blocks) <= plan.page_bytes());
 }
 
 RC_GTEST_PROP(Plan, GivesEveryByteToOneWriterInOneCycle, ()) {
   const Drawn d = draw_team();
   const auto cycle = *rc::gen::element<int64_t>(0, 4096, 12288, 65536);
-  for (const Algorithm* a : algorithms()) check_promises(*a, {0, cycle}, d);
+  const auto stripe = *rc::gen::element<int64_t>(0, 4096, 20480, 65536);
+  const auto writer = *rc::gen::inRange(0, 9);
+  for (const Algorithm* a : algorithms())
+    for (const int writers : {0, 1, 3})
+      check_promises(*a, taken_by(*a, {writers, cycle, stripe, writer}), d);
 }
 
 RC_GTEST_PROP(Plan, NeverCutsAUnitThatItOwns, ()) {
@@ -172,7 +213,8 @@ RC_GTEST_PROP(Plan, NeverCutsAUnitThatItOwns, ()) {
   const Crowd crowd = Crowd::from(d.summaries);
   for (const Algorithm* a : algorithms()) {
     if (!a->owns_blocks) continue;
-    const auto placed = a->place({*rc::gen::inRange(1, 9), 4096}, d.team, crowd, d.geometry);
+    const Parameters parameters{*rc::gen::inRange(1, 9), 4096, 12288};
+    const auto placed = a->place(taken_by(*a, parameters), d.team, crowd, d.geometry);
     RC_ASSERT(bool(placed));
     const Plan& plan = **placed;
     std::map<Off, int> owner;  // by unit
@@ -183,6 +225,41 @@ RC_GTEST_PROP(Plan, NeverCutsAUnitThatItOwns, ()) {
           RC_ASSERT(owner.emplace(u, w).first->second == w);
       }
   }
+}
+
+// Over two bytes at both ends of the largest file, in the smallest pages.
+TEST(Plan, CountsCyclesOverAnExtentThatIsAHole) {
+  constexpr Off kFar = Off{1} << 60;
+  const std::vector<Summary> two{{0, 1, 1}, {kFar, kFar + 1, 1}};
+  const Crowd crowd = Crowd::from(two);
+  const FileView view = *FileView::make(kFar, 1, LoopTree::bytes(1));
+  for (const Algorithm* a : algorithms()) {
+    if (!a->exchanges) continue;
+    const std::string_view name = a->name;
+    auto placed = a->place(taken_by(*a, {1, 4096, 4096}), {2, 1, 2}, crowd, {});
+    ASSERT_TRUE(placed);
+    const Part parts[] = {{FileView(), {0, 1}}, {view, {0, 1}}};
+    const auto plan = with_all_cuts(*std::move(placed), parts);
+    EXPECT_GT(plan->cycles(), 0) << name;
+    Slices slices(*plan, view, {0, 1}, two[1], 1);
+    const auto slice = slices.next();
+    ASSERT_TRUE(slice) << name;
+    EXPECT_EQ(slice->src, (StreamRange{0, 1}));
+    EXPECT_LT(slice->cycle, plan->cycles(slice->writer)) << name;
+    EXPECT_FALSE(slices.next()) << name;
+  }
+}
+
+// A buffer that followed the stripes of a file system could be as large as they are.
+TEST(TwoPhase, CutsAStripeThatIsLargerThanTheCycleIntoPages) {
+  const std::vector<Summary> all(4, Summary{0, 1 << 28, 1 << 28});
+  Geometry geometry;
+  geometry.stripe_bytes = 1 << 26;
+  const auto plan =
+      find_algorithm("two_phase")->place({2, 1 << 20}, {4, 1, 4}, Crowd::from(all), geometry);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ((*plan)->extent(1, 0), (Extent{1 << 27, (1 << 27) + (1 << 20)}));
+  EXPECT_EQ((*plan)->cycles(), 128);
 }
 
 TEST(TwoPhase, SpreadsWritersOverNodes) {

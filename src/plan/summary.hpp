@@ -4,6 +4,7 @@
 // simulator can walk 100,000 ranks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -74,6 +75,9 @@ class Crowd {
   // O(classes + answers).
   template <class Visit>
   void for_each_touching(Extent e, Visit&& visit) const;
+  // The same of ranks [first, last) only.
+  template <class Visit>
+  void for_each_touching(Extent e, int first, int last, Visit&& visit) const;
 
  private:
   std::vector<RankClass> classes_;
@@ -94,9 +98,17 @@ Summary member(const RankClass& c, int index) noexcept;
 
 template <class Visit>
 void Crowd::for_each_touching(Extent e, Visit&& visit) const {
-  for (const RankClass& c : classes_) {
-    const IndexRange r = touching(c, e);
-    for (int i = r.begin; i < r.end; ++i) visit(c.first + i, member(c, i));
+  for_each_touching(e, 0, ranks_, visit);
+}
+
+template <class Visit>
+void Crowd::for_each_touching(Extent e, int first, int last, Visit&& visit) const {
+  auto c = std::ranges::upper_bound(classes_, first, {}, &RankClass::first);
+  if (c != classes_.begin()) --c;
+  for (; c != classes_.end() && c->first < last; ++c) {
+    const IndexRange r = touching(*c, e);
+    const int begin = std::max(r.begin, first - c->first), end = std::min(r.end, last - c->first);
+    for (int i = begin; i < end; ++i) visit(c->first + i, member(*c, i));
   }
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/algorithm.hpp"
+#include "plan/writers.hpp"
 
 namespace penstock::plan {
 namespace {
@@ -14,24 +14,19 @@ constexpr int64_t kLeastDomainBytes = int64_t{64} << 10;
 
 class TwoPhasePlan final : public Plan {
  public:
-  TwoPhasePlan(int ranks, int writers, Extent bounds, int64_t unit, int64_t cycle_bytes)
+  TwoPhasePlan(WriterRanks ranks, Extent bounds, const layout::Geometry& geometry,
+               int64_t cycle_bytes)
       : ranks_(ranks),
-        writers_(writers),
         bounds_(bounds),
-        base_(align_down(bounds.begin, unit)),
-        domain_bytes_(std::max(unit, align_up(divide_up(bounds.end - base_, writers), unit))),
-        cycle_bytes_(align_up(cycle_bytes, unit)) {}
+        base_(align_down(bounds.begin, geometry.unit())),
+        domain_bytes_(
+            std::max(geometry.unit(),
+                     align_up(divide_up(bounds.end - base_, ranks.writers()), geometry.unit()))),
+        cycle_bytes_(page_of(cycle_bytes, geometry, domain_bytes_)) {}
 
-  int writers() const noexcept override { return writers_; }
-  // Spread evenly over the ranks, and so over nodes, which hold consecutive ranks.
-  int writer_rank(int writer) const noexcept override {
-    return int(int64_t{writer} * ranks_ / writers_);
-  }
-  std::optional<int> writer_of(int rank) const noexcept override {
-    const int writer = int(divide_up(int64_t{rank} * writers_, ranks_));
-    if (writer < writers_ && writer_rank(writer) == rank) return writer;
-    return std::nullopt;
-  }
+  int writers() const noexcept override { return ranks_.writers(); }
+  int writer_rank(int writer) const noexcept override { return ranks_.rank_of(writer); }
+  std::optional<int> writer_of(int rank) const noexcept override { return ranks_.writer_at(rank); }
 
   int cycles(int writer) const noexcept override {
     return int(divide_up(domain(writer).size(), cycle_bytes_));
@@ -43,6 +38,9 @@ class TwoPhasePlan final : public Plan {
     const Extent d = domain(writer);
     const Off begin = d.begin + cycle * cycle_bytes_;
     return d.intersect({begin, begin + cycle_bytes_}).intersect(bounds_);
+  }
+  int64_t page_bytes() const noexcept override {
+    return std::min({cycle_bytes_, domain_bytes_, bounds_.size()});
   }
   bool owns_blocks() const noexcept override { return true; }
   bool exchanges() const noexcept override { return true; }
@@ -78,17 +76,16 @@ class TwoPhasePlan final : public Plan {
     return int((offset - base_) % domain_bytes_ / cycle_bytes_);
   }
 
-  int ranks_, writers_;
+  WriterRanks ranks_;
   Extent bounds_;
   Off base_;
   int64_t domain_bytes_, cycle_bytes_;
 };
 
-int default_writers(const Team& team, Extent bounds) {
-  const int per_node =
-      std::max(1, std::min(team.ranks / std::max(1, team.nodes), team.cores_per_node));
+// A small extent is not worth every writer's messages.
+int useful_writers(const Team& team, Extent bounds) {
   const int64_t useful = std::max<int64_t>(1, bounds.size() / kLeastDomainBytes);
-  return int(std::min<int64_t>(useful, std::min(team.ranks, per_node * std::max(1, team.nodes))));
+  return int(std::min<int64_t>(useful, default_writers(team)));
 }
 
 Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
@@ -99,9 +96,9 @@ Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team,
   const Extent bounds = crowd.bounds();
   // More writers than ranks were asked for where a job is small: all ranks write.
   const int writers =
-      p.writers > 0 ? std::min(p.writers, team.ranks) : default_writers(team, bounds);
-  const int64_t cycle = p.cycle_bytes > 0 ? p.cycle_bytes : kDefaultCycleBytes;
-  return std::make_unique<const TwoPhasePlan>(team.ranks, writers, bounds, geometry.unit(), cycle);
+      p.writers > 0 ? std::min(p.writers, team.ranks) : useful_writers(team, bounds);
+  return std::make_unique<const TwoPhasePlan>(WriterRanks(team.ranks, writers), bounds, geometry,
+                                              p.cycle_bytes);
 }
 
 }  // namespace

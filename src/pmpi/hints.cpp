@@ -1,17 +1,14 @@
 // Hints: the same keys, spelling and limits as the configuration's.
 #include "pmpi/hints.hpp"
 
-#include <algorithm>
 #include <string>
+#include <utility>
 
-#include "base/extent.hpp"
-#include "base/units.hpp"
+#include "engine/foreign_hints.hpp"
 #include "engine/method.hpp"
 
 namespace penstock::pmpi {
 namespace {
-
-constexpr int64_t kLeastCycleBytes = 4096;
 
 // A hint cannot switch the job's Penstock off, but it can leave this file to the MPI library.
 Result<void> apply_one(const std::string& key, const std::string& value, engine::Config& config) {
@@ -27,7 +24,7 @@ Result<void> apply_one(const std::string& key, const std::string& value, engine:
 }
 
 Result<void> apply_ours(MPI_Info info, engine::Config& config) {
-  for (const char* key : {"method", "writers", "cycle", "verify"}) {
+  for (const char* key : {"method", "writers", "cycle", "read", "verify"}) {
     const auto value = info_value(info, (std::string("penstock_") + key).c_str());
     if (!value) continue;
     if (auto r = apply_one(key, *value, config); !r) return r;
@@ -35,23 +32,11 @@ Result<void> apply_ours(MPI_Info info, engine::Config& config) {
   return engine::apply_options_again(config);
 }
 
-// ROMIO's own hints fill what Penstock's configuration leaves open. What is not valid for ROMIO is
-// ignored, as ROMIO ignores it.
-void apply_romio(MPI_Info info, engine::Method& method) {
-  const bool all_write = method.algorithm != nullptr && !method.algorithm->exchanges;
-  const auto nodes = info_value(info, "cb_nodes");
-  if (nodes && method.parameters.writers == 0 && !all_write) {
-    const auto n = parse_size(*nodes, "cb_nodes");
-    if (n && *n > 0 && engine::check_writers(*n)) method.parameters.writers = int(*n);
-  }
-  const auto size = info_value(info, "cb_buffer_size");
-  if (size && method.parameters.cycle_bytes == 0) {
-    const auto bytes = parse_size(*size, "cb_buffer_size");
-    if (bytes && *bytes > 0) {
-      method.parameters.cycle_bytes =
-          std::clamp(align_down(*bytes, kLeastCycleBytes), kLeastCycleBytes, plan::kMaxCycleBytes);
-    }
-  }
+engine::HintValues foreign_values(MPI_Info info) {
+  engine::HintValues values;
+  for (const char* key : engine::foreign_hints())
+    if (auto value = info_value(info, key)) values.emplace(key, *std::move(value));
+  return values;
 }
 
 }  // namespace
@@ -73,7 +58,7 @@ Result<engine::Config> file_config(const engine::Config& job, const std::string&
   // Who observes the job observes every file, whatever the program asks.
   if (!config || job.mode != engine::Mode::serve) return config;
   if (auto r = apply_ours(info, *config); !r) return tl::unexpected(std::move(r).error());
-  apply_romio(info, config->method);
+  engine::apply_foreign_hints(foreign_values(info), *config);
   if (auto r = engine::check(config->method); !r) return tl::unexpected(std::move(r).error());
   return config;
 }

@@ -15,8 +15,8 @@ std::optional<std::string> info_value(MPI_Info info, const char* key);
 
 // The job's configuration for one file: [[file]] tables; then the hints penstock_method,
 // penstock_writers, penstock_cycle and penstock_verify, whose wrong values are errors; then the
-// job's options again, which win; then cb_nodes and cb_buffer_size, which are ROMIO's and fill what
-// is open where they make sense here.
+// job's options again, which win; then the hints of MPI and ROMIO, which fill what is open where
+// they make sense here (engine/foreign_hints.hpp).
 Result<engine::Config> file_config(const engine::Config& job, const std::string& path,
                                    MPI_Info info);
 

@@ -35,4 +35,13 @@ OpenFiles& open_files() {
   return files;
 }
 
+std::shared_ptr<exec::Stager> stager() {
+  static auto& mutex = *new std::mutex;
+  static auto& last = *new std::weak_ptr<exec::Stager>;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<exec::Stager> now = last.lock();
+  if (now == nullptr) last = now = std::make_shared<exec::Stager>();
+  return now;
+}
+
 }  // namespace penstock::pmpi

@@ -30,10 +30,11 @@ class FilePointer {
   std::optional<MPI_Offset> at_;
 };
 
-// What a write came to.
+// What a write or a read came to.
 struct Served {
-  int error_class = MPI_SUCCESS;  // the same on every rank of a collective write
-  int64_t bytes = 0;              // in the file, from the beginning of the buffer
+  int error_class = MPI_SUCCESS;  // the same on every rank of a collective call
+  // In the file, or accepted (Return::staged), or read: from the beginning of the buffer.
+  int64_t bytes = 0;
 };
 
 struct OpenFile {
@@ -49,7 +50,8 @@ struct OpenFile {
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;
-  std::optional<Served> split;  // of a split collective write that was begun and not ended
+  bool split_begun = false;          // a split collective write of ours was begun and not ended
+  std::optional<Served> split_read;  // likewise of a read
 };
 
 using OpenFilePtr = std::shared_ptr<OpenFile>;
@@ -67,5 +69,8 @@ class OpenFiles {
 };
 
 OpenFiles& open_files();
+
+// Where this process's files stage what non-blocking writes bring. It ends with the last of them.
+std::shared_ptr<exec::Stager> stager();
 
 }  // namespace penstock::pmpi

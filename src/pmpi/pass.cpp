@@ -34,6 +34,10 @@ bool is_write(const EntryFacts& facts) noexcept {
           (facts.name.starts_with("write") || facts.name.starts_with("iwrite")));
 }
 
+bool is_read(const EntryFacts& facts) noexcept {
+  return facts.name.starts_with("read") || facts.name.starts_with("iread");
+}
+
 int call_real(int entry, const Words& w) {
   const auto f = reinterpret_cast<Forwarded>(shim->real[entry]);
   return f(w[0], w[1], w[2], w[3], w[4], w[5]);
@@ -78,13 +82,13 @@ class Counted {
 
 engine::CallKind kind_passed(const EntryFacts& facts) noexcept {
   if (is_write(facts)) return kind_of(facts);
-  return facts.treatment == Treatment::READ ? engine::CallKind::read : engine::CallKind::other;
+  return is_read(facts) ? engine::CallKind::read : engine::CallKind::other;
 }
 
 // Reads and writes without an explicit offset or a shared pointer move the individual one.
 bool moves_pointer(const EntryFacts& facts) noexcept {
   const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
-  const bool transfers = is_write(facts) || facts.treatment == Treatment::READ;
+  const bool transfers = is_write(facts) || is_read(facts);
   return transfers && !has("_at") && !has("_shared") && !has("_ordered");
 }
 
@@ -92,6 +96,14 @@ bool moves_pointer(const EntryFacts& facts) noexcept {
 bool is_collective(const EntryFacts& facts) noexcept {
   const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
   return has("_all") || has("_ordered") || facts.treatment == Treatment::FLUSH;
+}
+
+// What has to be in the file first. A call that changes the file's size needs all ranks' bytes; a
+// non-blocking one may be collective, but not wait for others.
+engine::Drain drain_before(const EntryFacts& facts) noexcept {
+  if (facts.treatment == Treatment::FLUSH) return engine::Drain::all;
+  const bool waits = is_collective(facts) && !facts.name.starts_with("i");
+  return waits ? engine::Drain::joint : engine::Drain::mine;
 }
 
 int pass_counted(int entry, const Words& words, OpenFile& file) {
@@ -142,12 +154,16 @@ int pass(int entry, const Words& words) {
   if (file == nullptr) return call_real(entry, words);
   const std::lock_guard lock(is_collective(facts) ? file->together : file->alone);
   stop_if_required(facts, *file);
-  if (const ErrorClass flushed = file->file->flush(); flushed != ErrorClass::none) {
-    return raise(from_word<MPI_File>(words[0]), mpi_class(flushed));
-  }
+  // The call is made all the same: it may be collective, and what it does is right without it.
+  const engine::Drain drain = drain_before(facts);
+  const ErrorClass flushed = file->file->flush(drain);
   const int rc = pass_counted(entry, words, *file);
+  // Ranks of Intel MPI cut a file one after the other: what one of them writes behind the new end
+  // would be lost to the next.
+  if (drain == engine::Drain::all) (void)file->file->comm().barrier();
   job().tick();
-  return rc;
+  if (flushed == ErrorClass::none || rc != MPI_SUCCESS) return rc;
+  return raise(from_word<MPI_File>(words[0]), mpi_class(flushed));
 }
 
 }  // namespace penstock::pmpi

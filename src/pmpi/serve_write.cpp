@@ -71,7 +71,7 @@ MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
   return PENSTOCK_REAL(get_position)(handle, &position) == MPI_SUCCESS ? position : -1;
 }
 
-// The pointer moves by what was asked for, as if the write had been whole; not by wrong arguments.
+// The pointer moves by what was asked for, as if the call had been whole; not by wrong arguments.
 void advance(const WriteArguments& a, OpenFile& file) {
   if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return;
   MPI_Count size = 0;
@@ -99,6 +99,15 @@ int64_t end_bytes(const WriteArguments& a, OpenFile& file, Pointer pointer) {
   return overflows ? 0 : end;
 }
 
+engine::WriteResult hand_over(engine::File& file, const engine::Write& write, Together together,
+                              Return when) {
+  if (when == Return::staged) return file.stage(write);
+  if (when == Return::written)
+    return together == Together::yes ? file.write_all(write) : file.write(write);
+  file.begin_write_all(write);
+  return {};
+}
+
 }  // namespace
 
 bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together) {
@@ -116,7 +125,7 @@ bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together t
 }
 
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
-                   Together together) {
+                   Together together, Return when) {
   if (pointer == Pointer::individual) {
     const std::lock_guard lock(file.alone);
     a.offset = position_of(a.handle, file);
@@ -129,12 +138,55 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
   const int wrong = translate(a, file, packed, write);
   // Counted; and in a collective call the rank still takes part, so that nobody waits for it.
   if (wrong != MPI_SUCCESS) write.argument_error = ErrorClass::argument;
-  const engine::WriteResult result =
-      together == Together::yes ? file.file->write_all(write) : file.file->write(write);
+  const engine::WriteResult result = hand_over(*file.file, write, together, when);
   if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
   // Alone, as the library says it; together, as every rank says it.
   const bool own_words = together != Together::yes && wrong != MPI_SUCCESS;
   return {own_words ? wrong : mpi_class(result.agreed), result.bytes};
+}
+
+bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer) {
+  if (!file.file->serves_reads()) return false;
+  if (!file.file->view_is_limited()) return true;
+  if (file.file->keeps_to_view(end_bytes(a, file, pointer), engine::Company::together)) return true;
+  file.file->degraded("the file view's tiles overlap, and a read goes past the first");
+  return false;
+}
+
+namespace {
+
+// The other way from pack_by_library: what was read went over the packed data that were there, so
+// what was not read is put back as it was.
+int unpack_by_library(const WriteArguments& a, Packed& packed) {
+  int position = 0;
+  const int rc = PMPI_Unpack(packed.bytes.data(), int(packed.bytes.size()), &position,
+                             const_cast<void*>(a.buffer), int(a.count), a.type, MPI_COMM_SELF);
+  return rc == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
+}
+
+}  // namespace
+
+Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer) {
+  if (pointer == Pointer::individual) {
+    const std::lock_guard lock(file.alone);
+    a.offset = position_of(a.handle, file);
+    if (a.offset >= 0) advance(a, file);
+  }
+  engine::Write like;
+  Packed packed;
+  const int wrong = translate(a, file, packed, like);
+  engine::Read read;
+  read.position_bytes = like.position_bytes;
+  read.memory = const_cast<void*>(like.memory);  // the program gave it to be written, or `packed`
+  read.memory_type = std::move(like.memory_type);
+  read.memory_count = like.memory_count;
+  // The rank takes part all the same, so that nobody waits for it.
+  if (wrong != MPI_SUCCESS) read.argument_error = ErrorClass::argument;
+  const engine::ReadResult result = file.file->read_all(read);
+  if (result.agreed != ErrorClass::none) return {mpi_class(result.agreed), result.bytes};
+  const int unpacked =
+      packed.bytes.empty() || result.bytes == 0 ? MPI_SUCCESS : unpack_by_library(a, packed);
+  return {unpacked, result.bytes};
 }
 
 void set_status(MPI_Status* status, int64_t bytes) {

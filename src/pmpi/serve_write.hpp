@@ -1,5 +1,6 @@
-// A write of the program, translated and served by the engine: what the blocking, the non-blocking
-// and the split functions share. Errors are returned here and raised by those.
+// A write or a collective read of the program, translated and served by the engine: what the
+// blocking, the non-blocking and the split functions share. Errors are returned here and raised by
+// those.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +15,7 @@
 
 namespace penstock::pmpi {
 
-struct WriteArguments {
+struct WriteArguments {  // or of a read, whose buffer is the program's to be written
   MPI_File handle;
   MPI_Offset offset;  // in etypes; of no meaning at the individual pointer
   const void* buffer;
@@ -26,11 +27,19 @@ enum class Pointer : uint8_t { given, individual };
 // Whether all ranks of the file are in this call. `unsynchronised`: they are, but none may wait for
 // another, so they have to decide alike without asking.
 enum class Together : uint8_t { no, yes, unsynchronised };
+// When the engine comes back: with the bytes in the file; with the bytes copied; or in the middle
+// of a collective write, whose end tells what it came to.
+enum class Return : uint8_t { written, staged, begun };
 
 // REQUIRES that the engine serves this kind of call on this file, and the lock of its kind. The
 // individual pointer, where it is used, has moved when this returns, by what was asked for.
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
-                   Together together);
+                   Together together, Return when);
+
+// The same for a collective read. REQUIRES that the engine serves it.
+Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer);
+// Collective: whether the engine serves this collective read.
+bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer);
 
 void set_status(MPI_Status* status, int64_t bytes);
 
@@ -42,6 +51,20 @@ int raise_served(MPI_File handle, const Served& served);
 bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together);
 
 // The shape of a taken entry point: `serve(file)` when the engine serves it, `pass` when not.
+template <class Serve>
+int take_read_or_pass(const WriteArguments& a, int entry, const Words& as_given, Pointer pointer,
+                      Serve serve) noexcept {
+  return protect(kEntries[size_t(entry)].name.data(), [&] {
+    const OpenFilePtr file = open_files().find(a.handle);
+    if (file == nullptr) return pass(entry, as_given);
+    const std::lock_guard lock(file->together);
+    if (!serves_read(a, *file, pointer)) return pass(entry, as_given);
+    const int rc = serve(*file);
+    job().tick();
+    return rc;
+  });
+}
+
 template <class Serve>
 int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Pointer pointer,
                  Together together, Serve serve) noexcept {

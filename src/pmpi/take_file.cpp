@@ -39,6 +39,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   FileName name = file_name(given);
   open.path = std::move(name.path);
   open.writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+  open.readable = (amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
   const auto config = file_config(job().config(), open.path, info);
   open.config = config ? *config : job().config();
   if (!job().config_error().empty()) {
@@ -50,6 +51,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   } else {
     open.unserved_why = std::move(name.unserved_why);
   }
+  open.stager = stager();
   return open;
 }
 
@@ -78,9 +80,7 @@ int agree_on_close(comm::Comm& comm, int rc) {
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
 int close_both(MPI_File* handle, OpenFile& file) {
   engine::FileReport report;
-  ErrorClass ours = file.file->close(report);
-  // A split write that was never ended still has to be told of.
-  if (file.split && ours == ErrorClass::none) ours = class_of_mpi(file.split->error_class);
+  const ErrorClass ours = file.file->close(report);
   job().closed(file, std::move(report));
   if (ours != ErrorClass::none) raise(*handle, mpi_class(ours));
   const int rc = PENSTOCK_REAL(close)(handle);
@@ -131,7 +131,8 @@ void tell_visibility(const OpenFile& file, MPI_Info info) {
 
 }  // namespace
 
-// The library's hints, what of them Penstock changes, and the method that writes this file.
+// The library's hints, what of them is in effect for what Penstock writes, and the method that
+// writes this file.
 int take_get_info(MPI_File handle, MPI_Info* info) {
   return protect("get_info", [&] {
     const int rc = PENSTOCK_REAL(get_info)(handle, info);
@@ -142,6 +143,8 @@ int take_get_info(MPI_File handle, MPI_Info* info) {
     if (method.size() < MPI_MAX_INFO_VAL) {
       PMPI_Info_set(*info, "penstock_method", method.c_str());
     }
+    for (const auto& [key, value] : file->file->hints_in_effect())
+      PMPI_Info_set(*info, key.c_str(), value.c_str());
     tell_visibility(*file, *info);
     return rc;
   });

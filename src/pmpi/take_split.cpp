@@ -1,6 +1,9 @@
-// The split collective writes. `begin` does the whole collective write, as the standard allows, and
-// `end` reports it: its status and its error, once, where the operation completes.
+// The split collective writes. `begin` brings the bytes to their writers, and the I/O threads write
+// them while the program computes; `end` waits for that and reports it: the status and the error,
+// once, the same on all ranks, where the operation completes.
 #include <mpi.h>
+
+#include <utility>
 
 #include "pmpi/real.hpp"
 #include "pmpi/serve_write.hpp"
@@ -14,8 +17,9 @@ int begin(const WriteArguments& a, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return take_or_pass(a, entry, as_given, pointer, Together::yes, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
-    if (file.split) return raise(a.handle, MPI_ERR_IO);
-    file.split = serve_write(a, file, kind_of(facts), pointer, Together::yes);
+    if (file.split_begun || file.split_read) return raise(a.handle, MPI_ERR_IO);
+    file.split_begun = true;
+    (void)serve_write(a, file, kind_of(facts), pointer, Together::yes, Return::begun);
     return MPI_SUCCESS;
   });
 }
@@ -28,8 +32,9 @@ int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* statu
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
-    if (!file->split) return real(handle, buffer, status);
-    const Served served = *std::exchange(file->split, std::nullopt);
+    if (!std::exchange(file->split_begun, false)) return real(handle, buffer, status);
+    const engine::WriteResult result = file->file->end_write_all();
+    const Served served{mpi_class(result.agreed), result.bytes};
     set_status(status, served.bytes);
     return raise_served(handle, served);
   });

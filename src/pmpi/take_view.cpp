@@ -66,6 +66,12 @@ View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetyp
   return result;
 }
 
+// A call of the library's, and what staged writes came to before it.
+int told(MPI_File handle, int rc, ErrorClass flushed) {
+  if (rc != MPI_SUCCESS || flushed == ErrorClass::none) return rc;
+  return raise(handle, mpi_class(flushed));
+}
+
 }  // namespace
 
 int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
@@ -82,22 +88,36 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
       file->pointer.set(0);
     else
       file->pointer.forget();
+    const ErrorClass flushed = file->file->flush(engine::Drain::joint);
     file->file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
-    return rc;
+    return told(handle, rc, flushed);
   });
 }
 
 int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
   return protect("seek", [&] {
     const OpenFilePtr file = open_files().find(handle);
-    const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
-    if (file == nullptr) return rc;
+    if (file == nullptr) return PENSTOCK_REAL(seek)(handle, offset, whence);
     const std::lock_guard lock(file->alone);
+    // Where the end is depends on what is in the file.
+    const ErrorClass flushed =
+        whence == MPI_SEEK_END ? file->file->flush(engine::Drain::mine) : ErrorClass::none;
+    const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
     const auto before = file->pointer.known();
     file->pointer.forget();  // MPI_SEEK_END: the library knows where the end is
     if (rc == MPI_SUCCESS && whence == MPI_SEEK_SET) file->pointer.set(offset);
     if (rc == MPI_SUCCESS && whence == MPI_SEEK_CUR && before) file->pointer.set(*before + offset);
-    return rc;
+    return told(handle, rc, flushed);
+  });
+}
+
+// Of this rank's own bytes: HDF5 asks on rank 0 alone, so that nobody may be waited for.
+int take_get_size(MPI_File handle, MPI_Offset* size) {
+  return protect("get_size", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return PENSTOCK_REAL(get_size)(handle, size);
+    const ErrorClass flushed = file->file->flush(engine::Drain::mine);
+    return told(handle, PENSTOCK_REAL(get_size)(handle, size), flushed);
   });
 }
 
@@ -117,13 +137,13 @@ int take_set_atomicity(MPI_File handle, int flag) {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
     const std::scoped_lock lock(file->together, file->alone);
-    const ErrorClass flushed = file->file->flush();
+    const ErrorClass flushed = file->file->flush(engine::Drain::all);
     const int rc = PENSTOCK_REAL(set_atomicity)(handle, flag);
     // What the library says now is the truth, whether its call succeeded or not.
     int atomic = 0;
     PENSTOCK_REAL(get_atomicity)(handle, &atomic);
     file->file->set_atomic(atomic != 0);
-    return flushed == ErrorClass::none ? rc : raise(handle, mpi_class(flushed));
+    return told(handle, rc, flushed);
   });
 }
 

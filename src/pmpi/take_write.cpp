@@ -15,7 +15,7 @@ int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noe
   constexpr auto together =
       facts.name.find("_all") != std::string_view::npos ? Together::yes : Together::no;
   return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
-    const Served served = serve_write(a, file, kind_of(facts), pointer, together);
+    const Served served = serve_write(a, file, kind_of(facts), pointer, together, Return::written);
     set_status(status, served.bytes);
     return raise_served(a.handle, served);
   });

@@ -35,9 +35,22 @@ METHODS = {
     "two_phase(writers=2, cycle=4KiB)": "two_phase",
     "two_phase(writers=3, cycle=64KiB)": "two_phase",
     "two_phase": "two_phase",
+    "two_phase(writers=2, cycle=4KiB) + shm": "two_phase",
+    "two_phase(writers=3, cycle=64KiB) + shm": "two_phase",
+    "cyclic(writers=2, stripe=12KiB, cycle=4KiB)": "cyclic",
+    "cyclic(writers=3, stripe=4KiB) + shm": "cyclic",
+    "designated_writer(writer=1, cycle=64KiB)": "designated_writer",
+    "dynamic_segmentation(writers=2, cycle=4KiB)": "dynamic_segmentation",
+    "dynamic_segmentation(writers=1, cycle=64KiB) + shm": "dynamic_segmentation",
+    "static_segmentation(writers=2, cycle=4KiB)": "static_segmentation",
+    "static_segmentation(writers=1)": "static_segmentation",
+    "dedicated_writer(writer=1, cycle=4KiB)": "dedicated_writer",
+    "individual(cycle=64KiB, at_once=1)": "individual",
+    "two_phase(writers=2) + messages(pack=datatype)": "two_phase",
     "auto": None,
 }
-QUICK = ("two_phase(writers=2, cycle=4KiB)", "auto")  # what every batch runs; the rest some
+# What every batch runs; the rest some.
+QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto")
 # OMPIO's default collective component is wrong in many of these cases; this one is not.
 SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
 
@@ -135,10 +148,33 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
         program = command(bench, batch, directory, served_oracle(bench))
         if batch.program == "views":
-            program.append("--forms=all")
+            program += ["--forms=all", "--reads=1"]
         out = launch(bench, batch.ranks, program, penstock=Penstock(method), timeout_s=120)
     problems = program_problems(out) + served_problems(out, METHODS[method])
+    problems += exchange_problems(out, method) + read_problems(out)
     suite.check(f"{method} {batch.name}", problems, out)
+
+
+def exchange_problems(out: Outcome, method: str) -> list[str]:
+    """On one node ``shm`` sends no message, and says nothing of pages that it could not share.
+
+    Segmentation has pages that it never shares, and says so.
+    """
+    if "shm" not in method:
+        return []
+    files = [file for log in out.logs for file in log["files"]]
+    degraded = [why for file in files for why in file["degraded"]]
+    messages = sum(file["traffic"]["messages"] for file in files)
+    if "segmentation" in method and any("scattered" in why for why in degraded):
+        return []
+    problems = [why for why in degraded if "not shared" in why]
+    return problems + ([f"{messages} messages by {method}"] if messages else [])
+
+
+def read_problems(out: Outcome) -> list[str]:
+    """Every byte of a collective read was the engine's."""
+    engine, read = out.total("engine_read_bytes"), out.result().get("read", 0)
+    return [] if engine == read else [f"the engine read {engine} bytes, of {read}"]
 
 
 def brief_batches() -> list[Batch]:

@@ -2,12 +2,13 @@
 // naive expansion of the type maps says. A plain MPI program, run alone and under penstock-exec.
 //
 //   views --dir=DIR [--seed=N] [--first=N] [--cases=N] [--pairs=1|2] [--large=1] [--null=1]
-//         [--holes=undefined] [--skip=N,N,...] [--forms=all]
+//         [--holes=undefined] [--skip=N,N,...] [--forms=all] [--reads=1]
 //
 // --null: the mechanism writes nothing, so the file must stay as it was. --holes=undefined: bytes
 // that nobody ever wrote may be anything (ROMIO's data sieving leaves stale memory there when it
 // runs alone); under Penstock they are zero. --skip: cases in which the library alone is wrong.
-// --forms=all: by the non-blocking, split and large-count functions too.
+// --forms=all: by the non-blocking, split and large-count functions too. --reads: what was written
+// is read again by collective reads.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ struct Settings {
   std::string directory;
   bool writes = true;      // false under the mechanism `null`
   bool zero_holes = true;  // bytes never written read as zero
+  bool reads = false;      // collective reads between the writes
 };
 
 class Runner {
@@ -91,8 +93,10 @@ class Runner {
     for (int op = 0; op < int(phase.ops.size()); ++op) {
       const Share share = draw_share(case_, p, op, report_.rank(), view);
       const std::vector<int64_t> where = file_bytes(view, share);
-      write(phase, phase.ops[size_t(op)], draw_means(case_, p, op), view, share, where);
-      if (phase.read_back && settings_.writes) read_back(phase, where);
+      const Means means = draw_means(case_, p, op);
+      write(phase, phase.ops[size_t(op)], means, view, share, where);
+      if (phase.read_back && settings_.writes) read_back(phase, means.form, where);
+      if (settings_.reads && settings_.writes) read_together(phase, op, means, view, share, where);
     }
     if (report_.rank() == 0) expect_phase(p);
   }
@@ -135,8 +139,13 @@ class Runner {
     report_.expect_equal(position, pointer_, std::string("position after ") + to_string(op));
   }
 
-  // A blocking write returns when its bytes are in the file: a plain pread finds them at once.
-  void read_back(const Phase& phase, const std::vector<int64_t>& where) {
+  // A blocking write returns when its bytes are in the file, and a split one ends so: a plain pread
+  // finds them at once. A non-blocking one has only been accepted; the rank's own get_size waits
+  // for its bytes.
+  void read_back(const Phase& phase, Form form, const std::vector<int64_t>& where) {
+    MPI_Offset size = 0;
+    if (form == Form::nonblocking)
+      report_.expect_success(MPI_File_get_size(file_, &size), "get_size before reading back");
     bool found = false;
     const std::vector<uint8_t> bytes = read_whole(path_, &found);
     size_t wrong = 0;
@@ -145,6 +154,29 @@ class Runner {
     }
     report_.expect(wrong == 0, "written bytes are in the file (" + std::to_string(wrong) + " of " +
                                    std::to_string(where.size()) + " are not)");
+  }
+
+  // The same share by a collective read, at an explicit offset or the pointer: each rank wrote all
+  // of it, so it needs to wait for nobody.
+  void read_together(const Phase& phase, int op, Means means, const View& view, const Share& share,
+                     const std::vector<int64_t>& where) {
+    size_t origin = 0;
+    const std::vector<uint8_t> wanted = fill_memory(share, where, phase.version, &origin);
+    std::vector<uint8_t> memory = fill_memory(share, where, phase.version + 1, &origin);
+    const bool at_pointer = op % 2 == 0;
+    if (at_pointer) MPI_File_seek(file_, share.offset, MPI_SEEK_SET);
+    const ReadCall call{file_, at_pointer ? -1 : share.offset, memory.data() + origin, share.count,
+                        share.memory.committed()};
+    MPI_Status status;
+    report_.expect_success(read_by(means, call, &status), "collective read");
+    const auto bytes = int64_t(where.size());
+    report_.expect_equal(status_bytes(status), bytes, "count of a collective read");
+    report_.expect(memory == wanted, "a collective read brings what was written");
+    report_.read(bytes);
+    MPI_Offset position = -1;
+    MPI_File_get_position(file_, &position);
+    if (at_pointer) pointer_ = share.offset + bytes / view.etype.size();
+    report_.expect_equal(position, pointer_, "position after a collective read");
   }
 
   void expect_phase(int p) {
@@ -238,7 +270,7 @@ int main(int argc, char** argv) {
     return std::strtoll(option(argc, argv, name, fallback).c_str(), nullptr, 10);
   };
   const Settings settings{option(argc, argv, "dir", "."), number("null", "0") == 0,
-                          option(argc, argv, "holes", "zero") == "zero"};
+                          option(argc, argv, "holes", "zero") == "zero", number("reads", "0") != 0};
   const bool all_forms = option(argc, argv, "forms", "blocking") == "all";
   const std::string skip = "," + option(argc, argv, "skip", "") + ",";
   const uint64_t seed = uint64_t(number("seed", "1"));
@@ -250,7 +282,8 @@ int main(int argc, char** argv) {
     report.begin("views --seed=" + std::to_string(seed) + " --first=" + std::to_string(i) +
                  " --cases=1" +
                  (c.pairs != Pairs::none ? " --pairs=" + std::to_string(int(c.pairs)) : "") +
-                 (c.large ? " --large=1" : "") + (all_forms ? " --forms=all" : ""));
+                 (c.large ? " --large=1" : "") + (settings.reads ? " --reads=1" : "") +
+                 (all_forms ? " --forms=all" : ""));
     Runner(c, settings, report).run();
   }
   const int code = report.finish();

@@ -1,4 +1,4 @@
-// The twelve ways to write, and their large-count forms.
+// The twelve ways to write, the four to read collectively, and their large-count forms.
 #include "write_forms.hpp"
 
 #include <algorithm>
@@ -42,9 +42,24 @@ namespace {
                : MPI_File_write_at_all_begin##suffix(c.file, c.offset, c.buffer, c.count, c.type); \
   }
 
+#define SUITE_READS(suffix)                                                                       \
+  int read##suffix(const ReadCall& c, MPI_Status* s) {                                            \
+    return c.offset < 0                                                                           \
+               ? MPI_File_read_all##suffix(c.file, c.buffer, c.count, c.type, s)                  \
+               : MPI_File_read_at_all##suffix(c.file, c.offset, c.buffer, c.count, c.type, s);    \
+  }                                                                                               \
+                                                                                                  \
+  int begin_read##suffix(const ReadCall& c) {                                                     \
+    return c.offset < 0                                                                           \
+               ? MPI_File_read_all_begin##suffix(c.file, c.buffer, c.count, c.type)               \
+               : MPI_File_read_at_all_begin##suffix(c.file, c.offset, c.buffer, c.count, c.type); \
+  }
+
 SUITE_FUNCTIONS()
+SUITE_READS()
 #ifdef PENSTOCK_LARGE_COUNTS
 SUITE_FUNCTIONS(_c)
+SUITE_READS(_c)
 #define SUITE_CALL(name, means, ...) (means.large_count ? name##_c(__VA_ARGS__) : name(__VA_ARGS__))
 #else
 #define SUITE_CALL(name, means, ...) name(__VA_ARGS__)
@@ -63,7 +78,19 @@ int split(Op op, Means means, const WriteCall& call, MPI_Status* status) {
   return std::max(begun, ended);
 }
 
+int split_read(Means means, const ReadCall& call, MPI_Status* status) {
+  const int begun = SUITE_CALL(begin_read, means, call);
+  const int ended = call.offset < 0 ? MPI_File_read_all_end(call.file, call.buffer, status)
+                                    : MPI_File_read_at_all_end(call.file, call.buffer, status);
+  return std::max(begun, ended);
+}
+
 }  // namespace
+
+int read_by(Means means, const ReadCall& call, MPI_Status* status) {
+  if (means.form == Form::split) return split_read(means, call, status);
+  return SUITE_CALL(read, means, call, status);
+}
 
 int write_by(Op op, Means means, const WriteCall& call, MPI_Status* status) {
   if (means.form == Form::nonblocking) return nonblocking(op, means, call, status);

@@ -1,4 +1,4 @@
-// One write by any function of MPI-IO that does it.
+// One write, or one collective read, by any function of MPI-IO that does it.
 #pragma once
 
 #include "view_case.hpp"
@@ -15,5 +15,16 @@ struct WriteCall {
 
 // What begins the write and, for non-blocking and split functions, what ends it; the worse code.
 int write_by(Op op, Means means, const WriteCall& call, MPI_Status* status);
+
+struct ReadCall {
+  MPI_File file;
+  MPI_Offset offset;  // at the individual pointer, when negative
+  void* buffer;
+  int count;
+  MPI_Datatype type;
+};
+
+// A collective read; a form that is non-blocking is done as a blocking one.
+int read_by(Means means, const ReadCall& call, MPI_Status* status);
 
 }  // namespace suite

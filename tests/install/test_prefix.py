@@ -23,8 +23,12 @@ LMOD = Path("/etc/profile.d/lmod.sh")
 EXPECTED = """\
 bin/penstock
 bin/penstock-exec
+include/penstock/penstock.h
+lib/libpenstock-c.so
+lib/libpenstock-c.so.0
 lib/penstock/command_line.py
 lib/penstock/penstock-exec
+lib/pkgconfig/penstock-c.pc
 share/bash-completion/completions/penstock
 share/doc/penstock/LICENSE
 share/doc/penstock/NOTICE
@@ -32,6 +36,7 @@ share/fish/vendor_completions.d/penstock.fish
 share/man/man1/penstock-exec.1
 share/man/man1/penstock-run.1
 share/man/man1/penstock.1
+share/man/man3/penstock.3
 share/zsh/site-functions/_penstock
 """
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from disks import ROOT, working_disk
 from mpis import MPIS
-from run_mpi import Suite
+from run_mpi import Suite, plain_arguments
 
 EXAMPLES = ROOT / "examples" / "bench"
 NEEDS = {"chaarawi": "openmpi", "time-view": ""}  # the others: mpich
@@ -57,10 +56,7 @@ def the_time_view_is_printed(build: Path, directory: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--only", default="", help="run only cases whose name contains this")
-    options = parser.parse_args()
+    options = plain_arguments(__doc__).parse_args()
     build = options.build.resolve()
     suite = Suite("bench examples")
     for matrix in sorted(EXAMPLES.glob("*.toml")):

@@ -12,7 +12,6 @@ No time of this machine is asserted: the limit is set here, and everything else 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
@@ -27,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from disks import MIB, Disk, NotHereError, memory_disk, slow_disk, sync, warm_memory, working_disk
-from run_mpi import Suite
+from run_mpi import Suite, plain_arguments
 
 from penstock.bench.statistics import compare
 
@@ -229,9 +228,7 @@ def overhead_problems(program: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--only", default="", help="run only cells whose name contains this")
+    parser = plain_arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=12, help="at least; a warm-up besides")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -7,7 +7,6 @@ nothing hangs; samples that were taken are kept.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -23,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from disks import ROOT, NotHereError, mount, own_mounts, small_disk
 from mpis import MPIS
-from run_mpi import Suite
+from run_mpi import Suite, plain_arguments
 
 Done = subprocess.CompletedProcess[str]
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -287,10 +286,7 @@ CASES: list[Callable[[Here], list[str]]] = [
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--only", default="", help="run only cases whose name contains this")
-    options = parser.parse_args()
+    options = plain_arguments(__doc__).parse_args()
     own_mounts()
     suite = Suite("full disk")
     for case in CASES:

@@ -6,7 +6,6 @@ The Slurm is tests/fs/slurm.sh's: this machine as two nodes, without root.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -22,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from disks import ROOT, NotHereError, script, working_disk
-from run_mpi import Suite
+from run_mpi import Suite, plain_arguments
 
 NODES = 2
 PARTS = 3
@@ -260,10 +259,7 @@ CASES = [
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--only", default="", help="run only cases whose name contains this")
-    options = parser.parse_args()
+    options = plain_arguments(__doc__).parse_args()
     suite = Suite("slurm")
     for case in CASES:
         if options.only not in case.__name__:

@@ -7,7 +7,6 @@ engine's exchange over the network, and every byte.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -22,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from disks import FS_SCRIPTS, NotHereError, script, working_disk
 from mpis import MPIS
-from run_mpi import Suite
+from run_mpi import Suite, plain_arguments
 
 RANKS = 4
 TWO_PHASE = "two_phase(writers=2, cycle=1MiB)"
@@ -115,10 +114,7 @@ def served_problems(here: Nodes, result: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--only", default="", help="run only cases whose name contains this")
-    options = parser.parse_args()
+    options = plain_arguments(__doc__).parse_args()
     suite = Suite("two nodes")
     try:
         with nodes(options.build.resolve()) as here:

@@ -51,19 +51,21 @@ void Report::absorb(const Report& other) {
   checks_ += other.checks_;
   failed_ += other.failed_;
   bytes_ += other.bytes_;
+  read_bytes_ += other.read_bytes_;
   collective_calls_ += other.collective_calls_;
   independent_calls_ += other.independent_calls_;
 }
 
 int Report::finish() {
-  int64_t mine[5] = {failed_, checks_, bytes_, collective_calls_, independent_calls_}, sum[5] = {};
-  MPI_Allreduce(mine, sum, 5, MPI_INT64_T, MPI_SUM, comm_);
+  int64_t mine[6] = {failed_, checks_, bytes_, collective_calls_, independent_calls_, read_bytes_};
+  int64_t sum[6] = {};
+  MPI_Allreduce(mine, sum, 6, MPI_INT64_T, MPI_SUM, comm_);
   if (rank_ == 0) {
     std::printf(
         "result {\"cases\": %lld, \"failed\": %lld, \"checks\": %lld, \"bytes\": %lld, "
-        "\"collective\": %lld, \"independent\": %lld}\n",
+        "\"collective\": %lld, \"independent\": %lld, \"read\": %lld}\n",
         (long long)cases_, (long long)sum[0], (long long)sum[1], (long long)sum[2],
-        (long long)sum[3], (long long)sum[4]);
+        (long long)sum[3], (long long)sum[4], (long long)sum[5]);
     std::fflush(stdout);
   }
   return sum[0] == 0 ? 0 : 1;

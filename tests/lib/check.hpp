@@ -22,7 +22,8 @@ class Report {
     bytes_ += bytes;
     ++(collective ? collective_calls_ : independent_calls_);
   }
-  void absorb(const Report& other);  // of a thread that has ended
+  void read(int64_t bytes) { read_bytes_ += bytes; }  // by a collective read
+  void absorb(const Report& other);                   // of a thread that has ended
   // Collective. Prints `result {json}` on rank 0; returns the exit code.
   int finish();
   int rank() const { return rank_; }
@@ -32,7 +33,7 @@ class Report {
   MPI_Comm comm_;
   int rank_ = 0, ranks_ = 1;
   std::string label_;
-  int64_t cases_ = 0, checks_ = 0, failed_ = 0, bytes_ = 0;
+  int64_t cases_ = 0, checks_ = 0, failed_ = 0, bytes_ = 0, read_bytes_ = 0;
   int64_t collective_calls_ = 0, independent_calls_ = 0;
 };
 

@@ -313,11 +313,18 @@ def program_problems(outcome: Outcome) -> list[str]:
     return problems
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
+def plain_arguments(description: str | None) -> argparse.ArgumentParser:
+    """What every suite takes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", type=Path, required=True, help="the build tree")
-    parser.add_argument("--mpi", required=True, choices=list(MPIS))
     parser.add_argument("--only", default="", help="run only cases whose name contains this")
+    return parser
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """What a suite takes that runs on one MPI library at a time."""
+    parser = plain_arguments(description)
+    parser.add_argument("--mpi", required=True, choices=list(MPIS))
     parser.add_argument("--alone", action="store_true", help="without Penstock")
     parser.add_argument(
         "--record", type=Path, help="a line of JSON per case, for the support matrix"

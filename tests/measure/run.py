@@ -154,8 +154,12 @@ def odd_words(target: Target, route: str) -> Iterator[tuple[list[str], int]]:
         ["--comptime", "0.05", "--bins", "0"],
     ):
         yield [*words, "--route", route], 2
-    for strategy in ("S1A", "S1B"):
+    for strategy in ("S1A", "S1B", "S2", "S3", "S5"):
         yield ["--method", strategy, "--syncsize", "100000"], 3
+    for strategy in ("S2DT", "S3DT", "S3 + pwritev"):
+        yield ["--method", strategy, *memory, "--barrier", "start"], 2
+    for pattern in ("interleaved:4700", "particles"):
+        yield ["--method", "S3 + posix_aio", "--pattern", pattern, "--comptime", "0.01"], 3
     read_route = "posix" if target.mpi is None else "mpi"
     yield ["--op", "read", "--route", read_route, "--pattern", "irregular"], 2
     yield ["--op", "read", "--route", read_route, *independent, *memory], 3
@@ -189,6 +193,7 @@ def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespa
         ["--route", "mpi", "--files", "per_worker"],
         ["--route", "posix", "--pattern", "particles"],
         ["--method", "S1B", "--syncsize", "100000"],
+        ["--method", "S3DT", "--len", "8", "--stride", "32"],
     ):
         case = f"{' '.join(words)} of 2 x 2"
         if options.only in case:
@@ -230,16 +235,24 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 
 
 def run_full_disk(target: Target, suite: Suite, options: argparse.Namespace) -> None:
-    routes = ("engine", "posix") if target.mpi is None else ("engine", "mpi")
-    for route in routes:
-        case = f"a full disk, route {route}"
+    other = "posix" if target.mpi is None else "mpi"
+    for route, extra in (
+        ("engine", []),
+        ("engine", ["--method", "S3"]),
+        ("engine", ["--method", "S3", "--barrier", "start"]),
+        ("engine", ["--method", "dedicated_writer"]),
+        ("engine", ["--method", "individual(cycle=64KiB, at_once=1)"]),
+        (other, []),
+    ):
+        case = f"a full disk, route {' '.join([route, *extra])}"
         if options.only not in case:
             continue
         try:
             with small_disk(4) as disk:
                 words = ["--iters", "8", "--pattern", "interleaved:4096", "--regime", "asis"]
                 patience = ["--patience", "4"] if route == "mpi" else []
-                out = target.start([*words, "-o", f"{disk}/f", "--route", route, *patience], 2)
+                words += ["-o", f"{disk}/f", "--route", route, *extra, *patience]
+                out = target.start(words, 2)
         except PermissionError as why:
             suite.skip(case, str(why))
             continue

@@ -110,6 +110,34 @@ void check_messages(Comm& c, Report& report) {
           "message " + std::to_string(i) + " of worker " + std::to_string(from));
 }
 
+// To the next worker from memory in pieces, of two shapes in turn: more are in flight than the one
+// datatype that is kept.
+void check_strided_messages(Comm& c, Report& report) {
+  constexpr int64_t kBlock = 24, kStride = 40;
+  constexpr int kEach = 6;
+  const auto blocks = [](int i) { return int64_t{1000} + 500 * (i % 2); };
+  const int to = (c.rank() + 1) % c.size(), from = (c.rank() + c.size() - 1) % c.size();
+  auto transfers = c.transfers();
+  std::vector<std::vector<std::byte>> out, in;
+  for (int i = 0; i < kEach; ++i) {
+    out.push_back(pattern(c.rank() * 100 + i, size_t(kStride * blocks(i))));
+    in.emplace_back(size_t(kBlock * blocks(i)));
+    transfers->receive(from, 7, in.back());
+  }
+  for (int i = 0; i < kEach; ++i)
+    transfers->send_strided(to, 7, {out[size_t(i)].data(), kBlock, kStride, blocks(i)});
+  report.expect(transfers->finish().has_value(), "strided messages without an error");
+  for (int i = 0; i < kEach; ++i) {
+    const auto theirs = pattern(from * 100 + i, size_t(kStride * blocks(i)));
+    bool same = true;
+    for (int64_t b = 0; b < blocks(i); ++b)
+      same = same &&
+             std::equal(in[size_t(i)].begin() + b * kBlock,
+                        in[size_t(i)].begin() + (b + 1) * kBlock, theirs.begin() + b * kStride);
+    report.expect(same, "strided message " + std::to_string(i));
+  }
+}
+
 void check_wrong_size(Comm& c, Report& report) {
   auto transfers = c.transfers();
   std::vector<std::byte> bytes(c.rank() == 0 ? 10 : 20);
@@ -138,6 +166,7 @@ void contract(const Setup& setup, Report& report) {
       r.expect_equal(c.rank() / setup.threads, rank, "rank of the worker");
       check_collectives(c, r);
       check_messages(c, r);
+      check_strided_messages(c, r);
       check_wrong_size(c, r);
       check_agreement(c, r);
     });
@@ -149,16 +178,34 @@ struct Variant {
   const plan::Algorithm* algorithm;
   plan::Parameters parameters;
   bool interleave;
+  const exec::Exchange* exchange;
+  exec::Pack pack = exec::Pack::copy;
 };
 
 std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const plan::Algorithm* a : plan::algorithms())
-    for (const bool interleave : {true, false}) {
-      all.push_back({a, {}, interleave});
-      if (a->exchanges) all.push_back({a, {2, 4096}, interleave});
-    }
+    for (const exec::Exchange* e : exec::exchanges())
+      for (const bool interleave : {true, false}) {
+        if (!a->exchanges && e != exec::exchanges().front()) continue;
+        all.push_back({a, {}, interleave, e});
+        all.push_back({a, plan::taken_by(*a, {2, 4096, 8192, 0, 2}), interleave, e});
+        if (a->exchanges && e->takes_pack)
+          all.push_back({a, {}, interleave, e, exec::Pack::datatype});
+      }
   return all;
+}
+
+// Where pages are shared and all workers are on one node, no byte is in a message.
+void check_way(const Variant& v, const exec::Pipeline& pipeline, const Comm& c, Report& report) {
+  if (v.exchange->shares_pages && v.algorithm->scatters) {
+    report.expect_equal(int64_t(pipeline.degraded().empty()), int64_t(c.size() == 1),
+                        "says that it did not exchange as asked");
+    return;
+  }
+  report.expect(pipeline.degraded().empty(), "exchanged as asked: " + pipeline.degraded());
+  if (v.exchange->shares_pages && c.nodes() == 1)
+    report.expect_equal(pipeline.spent_together().traffic.messages, 0, "messages");
 }
 
 void run_case(Comm& c, Report& report, const std::string& path, const Variant& v, uint64_t seed) {
@@ -173,7 +220,9 @@ void run_case(Comm& c, Report& report, const std::string& path, const Variant& v
     exec::Pipeline pipeline(c, **file, {});
     const exec::WriteRequest request{&mine.view,       mine.range,        mine.memory.data(),
                                      mine.memory_type, mine.memory_count, ErrorClass::none};
-    const auto out = pipeline.write_all(request, {v.algorithm, v.parameters, nullptr});
+    const auto out =
+        pipeline.write_all(request, {v.algorithm, v.parameters, nullptr, v.exchange, v.pack});
+    check_way(v, pipeline, c, report);
     report.expect(out.agreed == ErrorClass::none, "written");
     report.expect_equal(out.prefix_bytes, mine.range.size(), "count");
   }
@@ -194,7 +243,7 @@ void conformance(const Setup& setup, Report& report) {
   on_team(setup, report, [&](Comm& c, Report& r) {
     for (const Variant& v : variants())
       for (uint64_t seed = 0; seed < 10; ++seed) {
-        r.begin(std::string(v.algorithm->name) + " cycle " +
+        r.begin(std::string(v.algorithm->name) + " " + std::string(v.exchange->name) + " cycle " +
                 std::to_string(v.parameters.cycle_bytes) + " seed " + std::to_string(seed));
         run_case(c, r, setup.directory + "/conformance", v, seed * 37);
       }
@@ -202,6 +251,21 @@ void conformance(const Setup& setup, Report& report) {
 }
 
 // --- Nodes ---
+
+// Memory that a node's workers share, and no other node's.
+void check_segment(Comm& c, Comm& own, int node, Report& report) {
+  auto segment = c.shared_segment(1 << 20);
+  if (!report.expect(segment.has_value(), "a segment")) return;
+  const std::span<std::byte> memory = (*segment)->memory();
+  report.expect(memory.size() >= size_t{1} << 20 && memory[0] == std::byte{0} &&
+                    memory[memory.size() - 1] == std::byte{0},
+                "zeroed, as large as asked");
+  report.expect(c.barrier().has_value(), "barrier");
+  memory[size_t(1 + own.rank())] = std::byte(10 * node + own.rank() + 1);
+  report.expect(c.barrier().has_value(), "barrier");
+  for (int i = 0; i < own.size(); ++i)
+    report.expect(memory[size_t(1 + i)] == std::byte(10 * node + i + 1), "what others wrote");
+}
 
 void nodes(const Setup& setup, Report& report) {
   on_team(setup, report, [&](Comm& c, Report& r) {
@@ -226,6 +290,7 @@ void nodes(const Setup& setup, Report& report) {
     r.expect(std::ranges::is_sorted(members), "a part keeps the order");
     r.expect_equal(members[size_t(own.rank())], mine, "my place in my part");
     check_messages(own, r);
+    check_segment(c, own, part->node, r);
     auto lock = c.node_lock();
     if (!r.expect(lock.has_value(), "a lock")) return;
     // Workers of every node are inside at once: the first of each, while the others wait outside.
@@ -270,7 +335,7 @@ void sync_often(Comm& c, Report& report, const std::string& directory, io::SyncR
   const std::byte byte{1};
   for (int i = 0; i < 100; ++i) {
     report.expect(!file.write({&byte, 1}, i), "a byte");
-    report.expect(sync.wrote(1).has_value(), "a sync");
+    report.expect(sync.wrote({i, i + 1}, 1).has_value(), "a sync");
   }
   report.expect(sync.at_close().has_value(), "the last sync");
   report.expect(file.close().has_value(), "close");

@@ -2,7 +2,8 @@
 
 The program prints ``written N``: the bytes that it wrote, by its own account. The log must say that
 the engine wrote exactly these, that nothing passed through (with --passthrough: what the program
-says must, by ``passed N``), and that the job is finished.
+says must, by ``passed N``), and that the job is finished. ``read N``: so many bytes the engine has
+read.
 """
 
 import argparse
@@ -27,6 +28,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--passthrough", action="store_true", help="some writes may pass through")
     parser.add_argument("--ends", choices=["closed", "left-open", "killed"], default="closed")
+    parser.add_argument("--fault", help="of the program's calls, as libpenstock_fault.so takes it")
+    parser.add_argument("--fault-library", type=Path)
     parser.add_argument("--timeout-s", type=float, default=60)
     parser.add_argument("program", nargs="+", help="its last argument will be a fresh file name")
     return parser.parse_args()
@@ -36,8 +39,12 @@ def run(args: argparse.Namespace, directory: Path) -> str:
     options = [] if args.passthrough else ["--require"]
     environment = os.environ | MPIS[args.mpi].environment() | {"PENSTOCK_LOG_DIR": str(directory)}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    command = [*MPIS[args.mpi].mpiexec(args.ranks), str(args.native / "penstock-exec"), *options]
-    command += ["--all-ranks", "--", *args.program, str(directory / "file.dat")]
+    file = directory / "file.dat"
+    fault = f"PENSTOCK_TEST_FAULT={args.fault},path={file}"
+    before = ["env", f"LD_PRELOAD={args.fault_library}", fault] if args.fault else []
+    command = [*MPIS[args.mpi].mpiexec(args.ranks), *before]
+    command += [str(args.native / "penstock-exec"), *options]
+    command += ["--all-ranks", "--", *args.program, str(file)]
     done = subprocess.run(
         command,
         env=environment,
@@ -75,6 +82,16 @@ def check(args: argparse.Namespace, log: dict, written: int, passing: int) -> No
     expected = (written - passing, passing)
     if (engine, passed) != expected and args.ends != "killed":
         sys.exit(f"(engine, passed through) is {(engine, passed)}, not {expected}")
+
+
+def check_reads(log: dict, read: int, *, passed: bool) -> None:
+    """Every byte that the program read collectively was the engine's, or with ``passed`` none."""
+    engine = sum(file["engine_read_bytes"] for file in log["files"])
+    if engine != (0 if passed else read):
+        sys.exit(f"the engine read {engine} bytes, of {read}")
+    reads = [why for why in log["totals"]["degraded"] if why.startswith("read")]
+    if reads:
+        sys.exit(f"the log says that reads passed through: {reads}")
 
 
 BINDINGS = {"MPIF": "Fortran, mpif.h", "MPI": "Fortran, use mpi", "F08": "Fortran, use mpi_f08"}
@@ -121,6 +138,8 @@ def main() -> None:
         of_library = int(passing.group(1)) if passing is not None else 0
         log = read_log(directory)
         check(args, log, int(said.group(1)), of_library)
+        if (read := re.search(r"read (\d+)", output)) is not None:
+            check_reads(log, int(read.group(1)), passed="PENSTOCK_READ" in os.environ)
         record(args, log)
 
 

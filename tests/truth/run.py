@@ -22,11 +22,18 @@ METHODS = [
     "two_phase(writers=1, cycle=64KiB)",
     "two_phase(writers=2, cycle=4KiB)",
     "two_phase(writers=3, cycle=64KiB)",
+    "two_phase(writers=2, cycle=64KiB) + shm",
 ]
 # Syncs between writes: what a failed one may have lost is not counted, though it may be there.
 SYNCING_METHODS = [
     "individual + none + pwrite + every=64KiB",
     "two_phase(writers=1, cycle=64KiB) + messages + pwrite + coordinated=128KiB",
+    "two_phase(writers=2, cycle=64KiB) + messages + pwrite + pulse=64KiB",
+]
+# Syncs that no write waits for: a failed one is told by sync and close at the latest.
+BEHIND_METHODS = [
+    "two_phase(writers=1, cycle=64KiB) + messages + pwrite + background=64KiB",
+    "individual + none + pwrite + stream=64KiB",
 ]
 RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
 
@@ -58,9 +65,14 @@ def run_case(
     except NotPossibleError as reason:
         suite.skip(case, str(reason))
         return
-    syncs = method in SYNCING_METHODS
+    told_at_once = method in SYNCING_METHODS
+    syncs = told_at_once or method in BEHIND_METHODS
     problems = problems_of(evidence, fault, mode == "collective", longest=not syncs)
-    if syncs and fault.expected is not None and fault.expected not in evidence.write_classes():
+    if (
+        told_at_once
+        and fault.expected is not None
+        and fault.expected not in evidence.write_classes()
+    ):
         problems.append(f"write: nobody was told {fault.expected}")
     if outcome.logs and any(log["totals"]["passthrough_bytes"] for log in outcome.logs):
         problems.append("bytes were passed through")
@@ -83,9 +95,12 @@ def cases(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
 
 
 def syncing_cases(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
-    """A sync between writes that fails is told by the write, by sync and by close."""
+    """A sync between writes that fails is told by the write, by sync and by close.
+
+    One behind the writes perhaps by a write, for certain by sync and close.
+    """
     for fault in FAULTS:
-        for method in SYNCING_METHODS:
+        for method in [*SYNCING_METHODS, *BEHIND_METHODS]:
             wanted = fault.step == "sync" or fault.expected is None
             if wanted and only in f"{fault.name} collective {method}":
                 yield fault, "collective", method, False

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from penstock.bench.flat import flat
 from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError, WriteError
@@ -67,22 +68,12 @@ def frame(results: Results) -> pl.DataFrame:
 def _row(sample: Sample, results: Results) -> _Row:
     values = sample.model_dump(by_alias=True, exclude={"record"})
     result = values.pop("result", None) or {}
-    row = _flat(values) | _flat(result)
+    row = flat(values) | flat(result)
     where = results.provenances.get(sample.provenance)
     if where is not None:
         facts = where.model_dump(exclude={"record", "id"})
-        row |= {f"provenance.{name}": value for name, value in _flat(facts).items()}
+        row |= {f"provenance.{name}": value for name, value in flat(facts).items()}
     return row
-
-
-def _flat(values: _Row, before: str = "") -> _Row:
-    flat: _Row = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{before}{name}.")
-        else:
-            flat[before + name] = value
-    return flat
 
 
 def _column(name: str, values: Sequence[Any]) -> pl.Series:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import __version__, _core
+from penstock.bench.flat import flat
 from penstock.bench.sample import Provenance
 from penstock.doctor import machine
 
@@ -63,23 +64,13 @@ def collect(directory: Path, *, mpi: Any = None, native: str = "") -> Provenance
 
 def changes(before: Provenance, now: Provenance) -> str:
     """What differs between two, for a person: ``kernel 6.1 -> 6.18, file_system.options ..``."""
-    old, new = _flat(before.model_dump()), _flat(now.model_dump())
+    old, new = flat(before.model_dump()), flat(now.model_dump())
     differing = [
         f"{name} {old.get(name)} -> {new.get(name)}"
         for name in sorted({*old, *new} - {"id"})
         if old.get(name) != new.get(name)
     ]
     return ", ".join(differing)
-
-
-def _flat(values: dict[str, Any], before: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{before}{name}.")
-        else:
-            flat[before + name] = value
-    return flat
 
 
 def file_system(directory: Path) -> dict[str, Any]:

@@ -195,17 +195,23 @@ def engine_ways(mpi: str, workers: int, listed: Mapping[str, Any]) -> list[Way]:
         if one["name"] not in default and one["name"] != "auto"
     ]
     mechanisms = [
-        way(one["name"], _with_mechanism(default, one["name"]))
+        way(one["name"], _with_mechanism(default, one, listed))
         for one in _available(listed, "mechanisms")
         if one.get("writes_file") and one["name"] not in default.split(" + ")
     ]
     return [way("penstock", None), *algorithms, *strategies, *mechanisms]
 
 
-def _with_mechanism(method: str, mechanism: str) -> str:
-    """A method with another mechanism, the third of its five choices."""
-    words = method.split(" + ")
-    return " + ".join([*words[:2], mechanism, *words[3:]])
+def _with_mechanism(method: str, mechanism: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
+    """A method with another mechanism, the third of its five choices.
+
+    One that needs whole blocks goes with the first algorithm that owns them.
+    """
+    algorithm, exchange, _, *rest = method.split(" + ")
+    if mechanism.get("alignment_bytes", 1) > 1:
+        owners = [a["name"] for a in _available(listed, "algorithms") if a.get("owns_blocks")]
+        algorithm = owners[0] if owners else algorithm
+    return " + ".join([algorithm, exchange, mechanism["name"], *rest])
 
 
 def _available(listed: Mapping[str, Any], family: str) -> list[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import shutil
 import time
@@ -31,11 +32,13 @@ def waiting_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
 class Scratch:
     """A directory of the session's own, empty before each sample and gone at the end.
 
-    It carries a marker, so that no directory of somebody else is ever emptied.
+    It carries a marker, so that no directory of somebody else is ever emptied; the marker is
+    locked, so that two sessions never empty each other's.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._marker = -1
 
     def make(self) -> None:
         """Make it, or take over the one that a killed session left.
@@ -43,7 +46,7 @@ class Scratch:
         Raises
         ------
         ArgumentError
-            If something else is there.
+            If something else is there, or another session that still runs.
         WriteError
             If the operating system refuses.
         """
@@ -56,8 +59,23 @@ class Scratch:
                         "move it away, or measure in another directory"
                     )
                 (self.path / _MARKER).touch()
+            self._lock()
         except OSError as error:
             raise _refused("makes its files in", self.path, error) from error
+
+    def _lock(self) -> None:
+        if self._marker >= 0:
+            return
+        marker = os.open(self.path / _MARKER, os.O_RDONLY)
+        try:
+            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(marker)
+            raise ArgumentError(
+                f"{self.path} is in use by another penstock bench: wait for its end, or measure in "
+                "another directory"
+            ) from error
+        self._marker = marker
 
     def empty(self) -> None:
         """Remove every file but the marker."""
@@ -73,9 +91,11 @@ class Scratch:
             raise _refused("empties", self.path, error) from error
 
     def remove(self) -> None:
-        """Remove it whole. Only what bears the marker is removed."""
-        if (self.path / _MARKER).exists():
+        """Remove it whole. Only what bears this session's marker is removed."""
+        if self._marker >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._marker)
+            self._marker = -1
 
 
 class Settle:

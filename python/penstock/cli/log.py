@@ -85,6 +85,7 @@ def _facts(file: joblog.File) -> list[tuple[str, str]]:
     facts = [
         ("bytes", f"{_core.human_size(file.engine_bytes)} by engine, "
          f"{_core.human_size(file.passthrough_bytes)} passed through"),
+        *_reads(file),
         ("method", escape(file.method)),
         ("ran", escape(ran)),
         ("calls", f"{calls}, by {_count(file.ranks, 'rank')}"),
@@ -101,6 +102,13 @@ def _facts(file: joblog.File) -> list[tuple[str, str]]:
     if not file.closed:
         facts.append(("state", "[yellow]not closed when this was written[/]"))
     return facts + _verified(file.verify)
+
+
+def _reads(file: joblog.File) -> list[tuple[str, str]]:
+    if not (file.read_bytes or file.engine_read_bytes):
+        return []
+    text = f"{_core.human_size(file.engine_read_bytes)} by engine"
+    return [("read", f"{text}, {_core.human_size(file.read_bytes)} passed through")]
 
 
 def _actual_rate(file: joblog.File) -> str:

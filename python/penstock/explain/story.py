@@ -106,8 +106,10 @@ def tell(example: Example) -> Story:
         crowd,
         geometry,
         writers=method.writers,
-        cycle_bytes=method.cycle_bytes,
-    )
+        cycle_bytes=method.cycle_for(algorithm, team),
+        stripe_bytes=method.stripe_bytes,
+        writer=method.writer,
+    ).with_cuts([(p.view, (0, p.size)) for p in by_rank])
     return Story(
         title=example.title,
         method=str(method) if method.algorithm else f"{method}: {algorithm} is chosen",

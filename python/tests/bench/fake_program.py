@@ -29,15 +29,19 @@ OPTIONS = [
     {"name": "verify", "kind": "choice", "choices": ["all", "none"]},
 ]
 LISTED = {
-    "default_method": "auto + messages + pwrite + none + written",
+    "default_method": "auto + shm + pwrite + stream=8MiB + written",
     "strategies": [
         {"name": "S1A", "available": True, "files": "per_worker", "least_workers": 1},
         {"name": "S2", "available": False, "why": "not in this version", "least_workers": 2},
     ],
-    "algorithms": [{"name": "auto", "available": True}, {"name": "two_phase", "available": True}],
+    "algorithms": [
+        {"name": "auto", "available": True},
+        {"name": "two_phase", "available": True, "owns_blocks": True},
+    ],
     "mechanisms": [
         {"name": "pwrite", "available": True, "writes_file": True},
         {"name": "null", "available": True, "writes_file": False},
+        {"name": "mmap", "available": True, "writes_file": True, "alignment_bytes": 4096},
         {"name": "uring", "available": True, "writes_file": True},
     ],
 }

@@ -21,7 +21,7 @@ Listed = dict[str, Any]
 
 @pytest.fixture
 def listed(native: Path) -> Listed:
-    """What the stand-in lists: two algorithms, S1A, a further mechanism."""
+    """What the stand-in lists: two algorithms, S1A, two further mechanisms."""
     return Program(native / "penstock-measure-threads", Launcher("threads")).ask("--list")
 
 
@@ -36,13 +36,19 @@ def test_ways_come_from_what_the_program_lists(listed: Listed) -> None:
         "file per thread, write(2)",
         "two_phase, threads",
         "S1A, threads",
+        "mmap, threads",
         "uring, threads",
     ]
 
 
 def test_a_mechanism_is_put_into_the_default_method(listed: Listed) -> None:
     way = thread_ways(2, listed)[-1]
-    assert way.parameters["method"] == "auto + messages + uring + none + written"
+    assert way.parameters["method"] == "auto + shm + uring + stream=8MiB + written"
+
+
+def test_a_mechanism_of_whole_blocks_goes_with_an_algorithm_that_owns_them(listed: Listed) -> None:
+    way = next(w for w in thread_ways(2, listed) if w.name.startswith("mmap"))
+    assert way.parameters["method"] == "two_phase + shm + mmap + stream=8MiB + written"
 
 
 def test_what_users_have_now_comes_first(listed: Listed) -> None:

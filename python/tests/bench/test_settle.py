@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,9 +60,24 @@ def test_scratch_is_emptied_and_removed(tmp_path: Path) -> None:
 
 
 def test_scratch_of_a_killed_session_is_taken_over(tmp_path: Path) -> None:
-    Scratch(tmp_path / "scratch").make()
+    killed = Scratch(tmp_path / "scratch")
+    killed.make()
+    os.close(killed._marker)  # as the end of its process does
     (tmp_path / "scratch" / "file").touch()
     Scratch(tmp_path / "scratch").make()
+
+
+def test_scratch_of_a_session_that_runs_is_left_alone(tmp_path: Path) -> None:
+    first, second = Scratch(tmp_path / "scratch"), Scratch(tmp_path / "scratch")
+    first.make()
+    (first.path / "data").touch()
+    with pytest.raises(ArgumentError, match="in use by another penstock bench"):
+        second.make()
+    second.remove()
+    assert (first.path / "data").exists()
+    first.remove()
+    second.make()
+    second.remove()
 
 
 def test_somebody_elses_directory_is_never_emptied(tmp_path: Path) -> None:

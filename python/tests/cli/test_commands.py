@@ -171,9 +171,9 @@ def test_list_names_every_family_in_all_forms(cli: Cli) -> None:
     names = {f["name"]: [e["name"] for e in f["entries"]] for f in told["families"]}
     spelled = [e["spelling"] for f in told["families"] for e in f["entries"]]
     assert set(names) == {"algorithm", "exchange", "mechanism", "sync", "return"}
-    assert {"individual", "two_phase"} <= set(names["algorithm"])
+    assert {"individual", "two_phase", "cyclic"} <= set(names["algorithm"])
     text, markdown = cli("list").stdout, cli("list", "--markdown").stdout
-    assert {"individual", "every=BYTES", "coordinated=BYTES"} <= set(spelled)
+    assert {"individual", "every=BYTES", "coordinated=BYTES", "pulse=BYTES"} <= set(spelled)
     for spelling in spelled:
         assert spelling in text
         assert f"`{spelling}`" in markdown
@@ -183,8 +183,9 @@ def test_what_is_not_available_is_listed_with_its_reason(cli: Cli) -> None:
     told = json.loads(cli("list", "--json").stdout)
     exchanges = {e["name"]: e for f in told["families"] for e in f["entries"]}
     assert exchanges["messages"]["unavailable"] == ""
-    assert exchanges["shm"]["unavailable"] == "not in this version"
-    for name in ("cyclic", "uring", "pulse", "staged"):  # one of every family that lacks some
+    assert exchanges["shm"]["unavailable"] == ""
+    assert exchanges["node_leaders"]["unavailable"] == "not in this version"
+    for name in ("write_behind", "node_leaders"):  # one of every family that lacks some
         assert exchanges[name]["unavailable"]
 
 

@@ -37,6 +37,7 @@ def test_every_setting_tells_who_set_it(cli: Cli, tmp_path: Path) -> None:
         "cycle": "PENSTOCK_CYCLE",
         "require": "default",
         "verify": f"{user}:1",
+        "read": "default",
         "quiet": f"{file}:1",
         "log": "--no-log",
         "log_dir": "default",

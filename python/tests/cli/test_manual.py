@@ -23,7 +23,7 @@ def test_the_committed_page_is_up_to_date(name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
 def test_every_page_is_formatted_without_warnings() -> None:
-    for page in MAN.glob("*.1"):
+    for page in MAN.glob("*.[13]"):
         done = subprocess.run(
             ["man", "--warnings=all", "-l", str(page)],
             env={

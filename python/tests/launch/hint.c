@@ -1,7 +1,10 @@
-/* Opens FILE with hints (KEY VALUE ...), writes a byte per rank, prints the method that serves it.
- */
+/* Opens FILE with hints (KEY VALUE ...), writes a byte per rank, prints the method that serves it
+ * and the hints in effect. */
 #include <mpi.h>
 #include <stdio.h>
+
+static const char* const kHints[] = {"cb_nodes", "cb_buffer_size", "romio_cb_write",
+                                     "striping_unit", "striping_factor"};
 
 int main(int argc, char** argv) {
   MPI_Info info, got;
@@ -17,6 +20,10 @@ int main(int argc, char** argv) {
   MPI_File_get_info(file, &got);
   MPI_Info_get(got, "penstock_method", MPI_MAX_INFO_VAL, value, &found);
   if (rank == 0) printf("method %s\n", found ? value : "none");
+  for (size_t i = 0; i < sizeof kHints / sizeof *kHints; ++i) {
+    MPI_Info_get(got, kHints[i], MPI_MAX_INFO_VAL, value, &found);
+    if (rank == 0) printf("%s=%s;\n", kHints[i], found ? value : "none");
+  }
   MPI_File_close(&file);
   MPI_Info_free(&info);
   MPI_Info_free(&got);

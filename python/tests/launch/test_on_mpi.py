@@ -108,6 +108,36 @@ def test_hints_win_over_variables_and_options_over_hints(job: Job) -> None:
     assert "method individual + none" in exec_option
 
 
+def test_hints_of_mpi_fill_what_is_open_and_are_reported_back(job: Job) -> None:
+    told = job.run(hints="cb_nodes 1 cb_buffer_size 65536 striping_unit 131072")
+    assert "method auto(writers=1, cycle=64KiB)" in told
+    for hint in ("cb_nodes=1;", "cb_buffer_size=65536;", "romio_cb_write=automatic;"):
+        assert hint in told
+    assert "striping_unit=131072;" in told
+    told = job.run(hints="romio_cb_write disable cb_nodes 1")
+    assert "method individual + none" in told
+    assert "romio_cb_write=disable;" in told
+    assert "cb_nodes=2;" in told
+    told = job.run(hints="striping_factor 1")
+    assert "method auto(writers=1)" in told
+    assert "striping_factor=1;" in told
+
+
+def test_penstocks_own_configuration_wins_over_hints_of_mpi(job: Job) -> None:
+    hints = "cb_nodes 2 cb_buffer_size 65536 romio_cb_write disable"
+    told = job.run("--method", "two_phase(writers=1, cycle=1MiB)", hints=hints)
+    assert "method two_phase(writers=1, cycle=1MiB)" in told
+    for hint in ("cb_nodes=1;", "cb_buffer_size=1048576;", "romio_cb_write=enable;"):
+        assert hint in told
+
+
+def test_a_hint_that_is_not_valid_is_in_the_log(job: Job) -> None:
+    told = job.run(hints="romio_cb_write perhaps")
+    assert 'hint romio_cb_write="perhaps" is ignored: it must be' in told
+    assert "method auto + shm" in told
+    assert "2 B by engine" in told
+
+
 def test_a_hint_leaves_a_file_alone_and_a_wrong_one_is_named(job: Job) -> None:
     told = job.run(hints="penstock_method off")
     assert "left alone by the hint penstock_method=off" in told

@@ -27,7 +27,7 @@ def test_options_reach_every_rank_on_the_command_line_of_penstock_exec(
     )
     launch = command_line(["true"], options, {"PENSTOCK_NATIVE_DIR": str(native_dir)})
     rank = rank_obeys(launch, tmp_path)
-    assert str(rank.method).startswith("two_phase(writers=2, cycle=8KiB) + messages")
+    assert str(rank.method).startswith("two_phase(writers=2, cycle=8KiB) + shm")
     assert (rank.verify, rank.require, rank.quiet, rank.log) == (True, True, False, False)
     # The shim stops a job without an engine; it knows the variable alone.
     assert launch.words[3] == "--require"

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Do non-blocking and split collective writes overlap with computing? On a disk of a known speed.
+
+A program writes v bytes while it computes for c seconds; the disk takes b bytes a second. Alone
+the two take c + v/b; overlapped, max(c, v/b). The disk is `tests/fs/slowdisk.sh`'s, and every 4 MiB
+are pushed to it (`sync every`), so that the page cache does not hide it. b is what `write_all`
+without any computing reaches.
+
+    bench/overlap/run.py --build build/release --mpi mpich [--bound 1.15]
+
+Prints one line of JSON for each way. Exit: 0, 1 a median is above the bound, 77 no disk of known
+speed here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "lib"))
+from mpis import MPIS  # noqa: E402
+
+SKIPPED = 77
+SLOWDISK = ROOT / "tests" / "fs" / "slowdisk.sh"
+MIB = 1 << 20
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi"])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rate", type=int, default=40 * MIB, help="of the disk, bytes per second")
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--step-bytes", type=int, default=20 * MIB, help="of all ranks together")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--bound", type=float, default=1.15, help="times max(c, v/b)")
+    return parser.parse_args()
+
+
+def build_program(args: argparse.Namespace, directory: Path) -> Path:
+    program = directory / "steps"
+    source = Path(__file__).resolve().parent / "steps.c"
+    subprocess.run([f"mpicc.{args.mpi}", "-O2", "-o", program, source], check=True)
+    return program
+
+
+def one_run(
+    args: argparse.Namespace, disk: Path, program: Path, how: str, limit: str, compute_s: float
+) -> dict[str, float]:
+    method = f"two_phase(cycle=4MiB) + messages + pwrite + every=4MiB + staged(limit={limit})"
+    target = disk / "mnt" / "file.dat"
+    target.unlink(missing_ok=True)
+    words = [target, how, args.steps, args.step_bytes // args.ranks, compute_s]
+    command = [*MPIS[args.mpi].mpiexec(args.ranks), str(find_exec(args.build)), "--all-ranks"]
+    command += ["--quiet", "--require", "--no-log", "--method", method, "--", str(program)]
+    environment = os.environ | MPIS[args.mpi].environment()
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        [str(SLOWDISK), "run", str(disk), "--", *command, *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode != 0:
+        sys.exit(f"{how} failed:\n{done.stdout}{done.stderr}")
+    told: dict[str, float] = json.loads(done.stdout)
+    return told
+
+
+def find_exec(build: Path) -> Path:
+    found = sorted(build.resolve().rglob("penstock-exec"))
+    if not found:
+        sys.exit(f"no penstock-exec in {build}")
+    return found[0]
+
+
+def measure(args: argparse.Namespace, disk: Path, program: Path) -> bool:
+    volume = args.steps * args.step_bytes
+    alone = [
+        one_run(args, disk, program, "write_all", "0", 0)["total_s"] for _ in range(args.repeat)
+    ]
+    write_s = statistics.median(alone)  # v/b
+    print(json.dumps({"way": "write_all, no computing", "v": volume, "seconds": alone}), flush=True)
+    kept = True
+    for share in (0.5, 1.0, 1.5):  # c of v/b
+        compute_s = share * write_s
+        for how, limit in (("write_all", "0"), ("iwrite_all", "256MiB"), ("split", "256MiB")):
+            runs = [
+                one_run(args, disk, program, how, limit, compute_s / args.steps)
+                for _ in range(args.repeat)
+            ]
+            seconds = [run["total_s"] for run in runs]
+            ratio = statistics.median(seconds) / max(compute_s, write_s)
+            record = {"way": how, "limit": limit, "c": round(compute_s, 3), "v_over_b": write_s}
+            record |= {"seconds": seconds, "inside": [run["inside_s"] for run in runs]}
+            print(json.dumps(record | {"of_max": round(ratio, 3)}), flush=True)
+            kept = kept and (how == "write_all" or ratio <= args.bound)
+    return kept
+
+
+def main() -> int:
+    args = parse()
+    with tempfile.TemporaryDirectory() as name:
+        disk = Path(name) / "disk"
+        disk.mkdir()
+        start = [
+            str(SLOWDISK),
+            "start",
+            str(disk),
+            "--rate",
+            str(args.rate),
+            "--size",
+            str(512 * MIB),
+        ]
+        started = subprocess.run(start, capture_output=True, text=True, check=False)
+        if started.returncode != 0:
+            sys.stderr.write(started.stderr)
+            return started.returncode
+        try:
+            kept = measure(args, disk, build_program(args, Path(name)))
+        finally:
+            subprocess.run([str(SLOWDISK), "stop", str(disk)], check=False)
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

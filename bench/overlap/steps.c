@@ -1,0 +1,62 @@
+/* A program in steps: each writes its output and computes meanwhile, for so many seconds.
+ *   steps FILE iwrite_all|split|write_all STEPS BYTES SECONDS
+ * BYTES is what a rank writes in a step. Rank 0 prints the seconds from the first write to the end
+ * of the last sync, and of these the seconds inside the calls that start writes. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keeps the core busy, as computing does. */
+static double compute(double seconds) {
+  const double begin = MPI_Wtime();
+  volatile double x = 1;
+  while (MPI_Wtime() - begin < seconds)
+    for (int i = 0; i < 1000; ++i) x = x * 1.0000001 + 1e-9;
+  return x;
+}
+
+static void step(MPI_File fh, const char* how, MPI_Offset at, char* data, int bytes, double seconds,
+                 double* inside) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const double begin = MPI_Wtime();
+  if (strcmp(how, "iwrite_all") == 0)
+    MPI_File_iwrite_at_all(fh, at, data, bytes, MPI_BYTE, &request);
+  else if (strcmp(how, "split") == 0)
+    MPI_File_write_at_all_begin(fh, at, data, bytes, MPI_BYTE);
+  else
+    MPI_File_write_at_all(fh, at, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  *inside += MPI_Wtime() - begin;
+  compute(seconds);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (strcmp(how, "split") == 0) MPI_File_write_at_all_end(fh, data, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char** argv) {
+  int rank = 0, ranks = 0;
+  MPI_File fh;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc != 6) MPI_Abort(MPI_COMM_WORLD, 2);
+  const int steps = atoi(argv[3]), bytes = atoi(argv[4]);
+  const double seconds = atof(argv[5]);
+  char* data = malloc((size_t)bytes);
+  memset(data, 'a' + rank % 26, (size_t)bytes);
+  if (MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
+                    &fh) != MPI_SUCCESS)
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  MPI_Barrier(MPI_COMM_WORLD);
+  double inside = 0;
+  const double begin = MPI_Wtime();
+  for (int s = 0; s < steps; ++s)
+    step(fh, argv[2], ((MPI_Offset)s * ranks + rank) * bytes, data, bytes, seconds, &inside);
+  int failed = MPI_File_sync(fh) != MPI_SUCCESS;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double total = MPI_Wtime() - begin;
+  failed += MPI_File_close(&fh) != MPI_SUCCESS;
+  if (rank == 0) printf("{\"total_s\": %.4f, \"inside_s\": %.4f}\n", total, inside);
+  free(data);
+  MPI_Finalize();
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,172 @@
+// Rank 0 makes the file (open(2) with O_CREAT), then all ranks open it as they open the file of an
+// MPI program. Each step ends by agreeing, so that nobody goes on alone.
+#include "capi/open.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "capi/status.hpp"
+#include "io/descriptor.hpp"
+
+namespace penstock::capi {
+namespace {
+
+constexpr unsigned kFlags = PENSTOCK_CREATE | PENSTOCK_EXCLUSIVE | PENSTOCK_TRUNCATE;
+// Up to `config`: what the first version of the struct had.
+constexpr size_t kLeastOptionsBytes = offsetof(penstock_options, config) + sizeof(const char*);
+constexpr size_t kMostOptionsBytes = 4096;  // more is no struct of any version, but garbage
+
+tl::unexpected<Error> refuse(std::string detail) {
+  return tl::unexpected(argument_error("penstock_open", std::move(detail)));
+}
+
+// A program that knows more options than this library may set them only to zero, their default.
+bool rest_is_zero(const penstock_options* given) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  return std::all_of(bytes + std::min(given->size, sizeof *given), bytes + given->size,
+                     [](unsigned char b) { return b == 0; });
+}
+
+// Where a method leaves MPI-IO to the MPI library, there is nobody to leave this file to.
+void serve_anyway(engine::Config& config) {
+  config.mode = engine::Mode::serve;
+  config.left_alone.clear();
+}
+
+Result<void> apply_method(const char* text, engine::Config& config) {
+  if (auto r = engine::apply_setting("method", text, config); !r) return r;
+  if (config.mode != engine::Mode::serve)
+    return refuse("options->method must be a way to write, got " + std::string(text));
+  if (auto r = engine::apply_options_again(config); !r) return r;
+  return engine::check(config.method);
+}
+
+// Later wins: configuration of the process, `config`, [[file]] tables, `method`, options of the
+// run.
+Result<engine::Config> file_config(const Result<engine::Config>& process, const std::string& path,
+                                   const penstock_options& options) {
+  if (!process) return process;
+  engine::Config all = *process;
+  serve_anyway(all);
+  if (options.config != nullptr)
+    if (auto r = engine::apply_toml(options.config, all, "options->config"); !r)
+      return tl::unexpected(std::move(r).error());
+  serve_anyway(all);
+  auto one = engine::for_file(all, path);
+  if (!one) return one;
+  serve_anyway(*one);
+  if (options.method != nullptr)
+    if (auto r = apply_method(options.method, *one); !r)
+      return tl::unexpected(std::move(r).error());
+  serve_anyway(*one);
+  return one;
+}
+
+// All of an open that does not depend on other ranks.
+struct Prepared {
+  penstock_options options;
+  engine::OpenInfo info;
+  std::unique_ptr<penstock_file> handle;
+};
+
+Result<Prepared> prepare(penstock_rank& rank, const char* path, const penstock_options* given) {
+  if (path == nullptr || *path == '\0') return refuse("path must not be NULL or empty");
+  auto options = known_options(given);
+  if (!options) return tl::unexpected(std::move(options).error());
+  auto config = file_config(rank.team->config, path, *options);
+  if (!config) return tl::unexpected(std::move(config).error());
+  Prepared p{*options, {}, std::make_unique<penstock_file>(rank)};
+  p.info.path = path;
+  p.info.writable = true;
+  p.info.config = *std::move(config);
+  return p;
+}
+
+// Makes or empties the file, on rank 0. Without flags it only asks whether it could be written.
+Result<void> make_file(const std::string& path, const penstock_options& options) {
+  int flags = O_WRONLY | O_CLOEXEC;
+  if ((options.flags & PENSTOCK_CREATE) != 0) flags |= O_CREAT;
+  if ((options.flags & PENSTOCK_EXCLUSIVE) != 0) flags |= O_EXCL;
+  if ((options.flags & PENSTOCK_TRUNCATE) != 0) flags |= O_TRUNC;
+  int fd;
+  do {
+    fd = ::open(path.c_str(), flags, mode_t(options.permissions));
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return os_error("open", path, errno);
+  ::close(fd);  // nothing was written through it
+  return {};
+}
+
+// The engine knows why in words; the system, asked again, gives the class.
+Result<void> why_not(const engine::File& file, const std::string& path) {
+  auto again = io::Descriptor::open_for_writing(path);
+  if (!again) return tl::unexpected(std::move(again).error());
+  return tl::unexpected(
+      Error{ErrorClass::unsupported, 0, "penstock_open", path + ": " + file.why_unserved()});
+}
+
+Result<void> status_of(const Result<Prepared>& p) {
+  return p ? Result<void>() : tl::unexpected(p.error());
+}
+
+}  // namespace
+
+Result<penstock_options> known_options(const penstock_options* given) {
+  penstock_options options = PENSTOCK_OPTIONS_INIT;
+  if (given == nullptr) return options;
+  if (given->size < kLeastOptionsBytes || given->size > kMostOptionsBytes)
+    return refuse("options->size must be sizeof(penstock_options), got " +
+                  std::to_string(given->size) + "; begin with PENSTOCK_OPTIONS_INIT");
+  if (!rest_is_zero(given))
+    return refuse("options has members that this library, version " PENSTOCK_VERSION
+                  ", does not know");
+  std::memcpy(&options, given, std::min(given->size, sizeof options));
+  if ((options.flags & ~kFlags) != 0)
+    return refuse("options->flags has bits that are not known: " +
+                  std::to_string(options.flags & ~kFlags));
+  if ((options.flags & PENSTOCK_EXCLUSIVE) != 0 && (options.flags & PENSTOCK_CREATE) == 0)
+    return refuse("options->flags: PENSTOCK_EXCLUSIVE needs PENSTOCK_CREATE");
+  if (options.permissions > 07777)
+    return refuse("options->permissions must be at most 07777, got " +
+                  std::to_string(options.permissions));
+  return options;
+}
+
+Result<penstock_file*> open_file(penstock_rank& rank, const char* path,
+                                 const penstock_options* options) {
+  comm::Comm& comm = *rank.comm;
+  Result<Prepared> mine = prepared("penstock_open", [&] { return prepare(rank, path, options); });
+  if (auto r = comm::agree(comm, status_of(mine)); !r) return tl::unexpected(std::move(r).error());
+  Result<void> made;
+  if (comm.rank() == 0) made = make_file(mine->info.path, mine->options);
+  if (auto r = comm::agree(comm, made); !r) return tl::unexpected(std::move(r).error());
+  mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
+  engine::File& file = *mine->handle->file;
+  if (!file.served()) {
+    const Result<void> why = why_not(file, mine->info.path);
+    const Result<void> agreed = comm::agree(comm, why);
+    return tl::unexpected(agreed ? why.error() : agreed.error());
+  }
+  return mine->handle.release();
+}
+
+}  // namespace penstock::capi
+
+extern "C" int penstock_open(penstock_rank* rank, const char* path, const penstock_options* options,
+                             penstock_file** file) {
+  using namespace penstock::capi;
+  return guarded("penstock_open", [&] {
+    if (file != nullptr) *file = nullptr;
+    if (rank == nullptr || file == nullptr)
+      return failed(argument_error("penstock_open", "rank and file must not be NULL"));
+    const auto opened = open_file(*rank, path, options);
+    if (!opened) return failed(opened.error());
+    *file = *opened;
+    return 0;
+  });
+}

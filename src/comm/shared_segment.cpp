@@ -1,0 +1,87 @@
+#include "comm/shared_segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+namespace penstock::comm {
+namespace {
+
+constexpr const char* kDirectory = "/dev/shm/";
+
+class Mapped final : public SharedSegment {
+ public:
+  explicit Mapped(std::span<std::byte> memory) : SharedSegment(memory) {}
+  Mapped(const Mapped&) = delete;
+  ~Mapped() override { ::munmap(memory().data(), memory().size()); }
+};
+
+// Closed at the end of the scope: the mapping keeps the memory.
+class Opened {
+ public:
+  Opened(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  Opened(const Opened&) = delete;
+  ~Opened() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string path_of(const std::string& name) { return kDirectory + name; }
+
+Result<std::shared_ptr<SharedSegment>> map(int fd, int flags, size_t bytes,
+                                           const std::string& what) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (at == MAP_FAILED) return os_error("mmap", what, errno);
+  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SharedSegment>> make_thread_segment(size_t bytes) {
+  return map(-1, MAP_PRIVATE | MAP_ANONYMOUS, bytes, std::to_string(bytes) + " bytes");
+}
+
+std::string unused_segment_name(std::string_view what) {
+  static std::atomic<int> count = 0;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);  // a process number comes back, a moment does not
+  std::string name = "penstock-" + std::string(what);
+  for (const int64_t part : {int64_t{::getuid()}, int64_t{::getpid()}, int64_t{now.tv_sec},
+                             int64_t{now.tv_nsec}, int64_t{count++}})
+    name += "-" + std::to_string(part);
+  return name;
+}
+
+Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, size_t bytes) {
+  const std::string path = path_of(name);
+  const Opened file(path, O_RDWR | O_CREAT | O_EXCL);
+  if (file.fd() < 0) return os_error("open", path, errno);
+  // ftruncate alone would succeed on a full /dev/shm, and the first touch would kill us (SIGBUS).
+  Result<std::shared_ptr<SharedSegment>> made = nullptr;
+  if (const int rc = ::posix_fallocate(file.fd(), 0, off_t(bytes)); rc != 0)
+    made = os_error("posix_fallocate", path, rc);
+  else
+    made = map(file.fd(), MAP_SHARED, bytes, path);
+  if (!made) forget_segment_name(name);
+  return made;
+}
+
+Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes) {
+  const std::string path = path_of(name);
+  const Opened file(path, O_RDWR);
+  if (file.fd() < 0) return os_error("open", path, errno);
+  return map(file.fd(), MAP_SHARED, bytes, path);
+}
+
+void forget_segment_name(const std::string& name) noexcept { ::unlink(path_of(name).c_str()); }
+
+}  // namespace penstock::comm

@@ -1,0 +1,41 @@
+// Memory that the ranks of one node share. One process makes it under a name in /dev/shm, the
+// others open it, and then the name is taken away: the memory lives as long as somebody has it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace penstock::comm {
+
+// Page-aligned, zeroed when it was made. It outlives the communicator that made it, and needs no
+// MPI to be destroyed.
+class SharedSegment {
+ public:
+  virtual ~SharedSegment() = default;
+  std::span<std::byte> memory() const noexcept { return memory_; }
+
+ protected:
+  explicit SharedSegment(std::span<std::byte> memory) : memory_(memory) {}
+
+ private:
+  std::span<std::byte> memory_;
+};
+
+// Of the threads of this process alone. An error when there is no such memory.
+Result<std::shared_ptr<SharedSegment>> make_thread_segment(size_t bytes);
+
+// A name under which nothing was made: `what`, the user, the process and the time.
+std::string unused_segment_name(std::string_view what);
+// Makes it and opens it, all of it allocated. An error when the name is taken or there is no room
+// in /dev/shm.
+Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, size_t bytes);
+Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes);
+// Nobody opens it any more. Harmless when there is none.
+void forget_segment_name(const std::string& name) noexcept;
+
+}  // namespace penstock::comm

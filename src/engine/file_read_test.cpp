@@ -1,0 +1,159 @@
+// Collective reads of an open file, on threads: who serves them, and what the report says.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <vector>
+
+#include "comm/thread_comm.hpp"
+#include "engine/file.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::engine {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr int64_t kBytes = 5000;
+
+OpenInfo info_for(const std::string& path, bool readable = true, bool writable = true) {
+  OpenInfo info;
+  info.path = path;
+  info.readable = readable;
+  info.writable = writable;
+  return info;
+}
+
+Write write_of(const std::vector<char>& data, int64_t position) {
+  Write w;
+  w.kind = CallKind::write_at_all;
+  w.position_bytes = position;
+  w.memory = data.data();
+  w.memory_type = layout::LoopTree::bytes(1);
+  w.memory_count = int64_t(data.size());
+  return w;
+}
+
+Read read_into(std::vector<char>& memory, int64_t position) {
+  Read r;
+  r.position_bytes = position;
+  r.memory = memory.data();
+  r.memory_type = layout::LoopTree::bytes(1);
+  r.memory_count = int64_t(memory.size());
+  return r;
+}
+
+// Each rank writes its part, and reads the next one's, and beyond the last.
+void write_and_read(File& file, int rank) {
+  const std::vector<char> mine(kBytes, char('a' + rank));
+  EXPECT_EQ(file.write_all(write_of(mine, rank * kBytes)).agreed, ErrorClass::none);
+  std::vector<char> theirs(kBytes + 10, '-');
+  ASSERT_TRUE(file.serves_reads());
+  const ReadResult r = file.read_all(read_into(theirs, (rank + 1) * kBytes));
+  EXPECT_EQ(r.agreed, ErrorClass::none);
+  const int64_t there = rank == kRanks - 1 ? 0 : rank == kRanks - 2 ? kBytes : kBytes + 10;
+  EXPECT_EQ(r.bytes, there);
+  EXPECT_EQ(theirs.front(), there > 0 ? char('b' + rank) : '-');
+  EXPECT_EQ(theirs.back(), there > kBytes ? char('c' + rank) : '-');
+}
+
+TEST(FileReads, FindWhatAllRanksHaveJustWrittenAndAreInTheReport) {
+  for (const char* method : {"auto", "two_phase(writers=2, cycle=4KiB)", "individual"}) {
+    const io::TemporaryFile file;
+    comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+      OpenInfo info = info_for(file.path());
+      info.config.method = *parse_method(method);
+      auto f = File::open(comm::borrow(comm), info);
+      write_and_read(*f, comm.rank());
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+      if (comm.rank() != 0) return;
+      EXPECT_EQ(report.sum.engine_bytes, kRanks * kBytes);
+      EXPECT_EQ(report.sum.engine_read_bytes, kBytes + 10 + kBytes);
+      EXPECT_EQ(report.sum.read_calls, kRanks);
+      EXPECT_EQ(report.sum.read_bytes, 0);
+      EXPECT_GE(report.sum.file_reads, 1);
+      EXPECT_GE(report.sum.file_read_bytes, 2 * kBytes);
+      EXPECT_TRUE(report.degraded.empty());
+    });
+  }
+}
+
+TEST(FileReads, AreServedOfAFileThatIsOpenedForReadingAlone) {
+  const io::TemporaryFile file;
+  std::ofstream(file.path()) << std::string(100, 'x');
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info_for(file.path(), true, false));
+    EXPECT_FALSE(f->served());
+    f->set_view(*layout::FileView::make(10, 1, layout::LoopTree::bytes(1)), "");
+    ASSERT_TRUE(f->serves_reads());
+    std::vector<char> memory(200, '-');
+    EXPECT_EQ(f->read_all(read_into(memory, 20)).bytes, 70);
+    EXPECT_EQ(memory[69], 'x');
+    EXPECT_EQ(memory[70], '-');
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+// Not served; the same on every rank, though only rank 1 has a reason.
+void expect_unserved(const std::string& path, void (*spoil)(OpenInfo&)) {
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(path);
+    if (comm.rank() == 1) spoil(info);
+    auto f = File::open(comm::borrow(comm), info);
+    EXPECT_FALSE(f->serves_reads());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+TEST(FileReads, AreTheLibrarysWhereSomeRankHasAReason) {
+  const io::TemporaryFile file;
+  expect_unserved(file.path(), [](OpenInfo& i) { i.config.reads = Reads::pass; });
+  expect_unserved(file.path(), [](OpenInfo& i) { i.readable = false; });
+  expect_unserved(file.path(), [](OpenInfo& i) { i.unserved_why = "for a test"; });
+  expect_unserved(file.path(), [](OpenInfo& i) { i.config.mode = Mode::observe; });
+}
+
+TEST(FileReads, AreTheLibrarysInAtomicModeAndThroughViewsThatAreNotServed) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info_for(file.path()));
+    EXPECT_TRUE(f->serves_reads());
+    f->set_atomic(true);
+    EXPECT_FALSE(f->serves_reads());
+    f->passed_through(CallKind::read, 7, 0, "read_all");
+    f->set_atomic(false);
+    f->set_view({}, comm.rank() == 1 ? "for a test" : "");
+    EXPECT_FALSE(f->serves_reads());
+    f->set_view({}, "");
+    EXPECT_TRUE(f->serves_reads());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.degraded, (std::map<std::string, int64_t>{{"read_all: atomic mode", kRanks}}));
+    EXPECT_EQ(report.sum.read_bytes, 7 * kRanks);
+  });
+}
+
+TEST(FileReads, AreNotOfAnotherFileThatHasTheNameByNow) {
+  const io::TemporaryFile file;
+  const std::string moved = file.path() + ".moved";
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info_for(file.path()));
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) {
+      std::rename(file.path().c_str(), moved.c_str());
+      std::ofstream(file.path()) << "another";
+    }
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_FALSE(f->serves_reads());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+  std::remove(moved.c_str());
+}
+
+}  // namespace
+}  // namespace penstock::engine

@@ -1,0 +1,280 @@
+// Staged writes of an open file: who returns while the writes are held, who waits, and who is told
+// of bytes that were accepted and could not be written.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "comm/thread_comm.hpp"
+#include "engine/file.hpp"
+#include "io/faulty.hpp"
+#include "io/held_file.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::engine {
+namespace {
+
+constexpr int64_t kBytes = 5000;
+
+// Descriptors are functions, so what their files share is global; a test sets it before it opens.
+io::Hold* hold = nullptr;
+io::FaultPlan faults;
+
+const io::Mechanism& mechanism_for_tests() {
+  static const io::Mechanism m{
+      .name = "for_tests",
+      .summary = "",
+      .alignment_bytes = 1,
+      .writes_file = true,
+      .unavailable = nullptr,
+      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
+        auto inner = io::find_mechanism("pwrite")->open(r);
+        if (!inner) return tl::unexpected(inner.error());
+        std::unique_ptr<io::MechanismFile> file =
+            std::make_unique<io::FaultyFile>(*std::move(inner), faults);
+        if (hold == nullptr) return file;
+        return std::make_unique<io::HeldFile>(std::move(file), *hold);
+      }};
+  return m;
+}
+
+std::unique_ptr<File> open(comm::Comm& comm, const std::string& path,
+                           const std::string& method = "two_phase(writers=1, cycle=4KiB)") {
+  OpenInfo info;
+  info.path = path;
+  info.writable = true;
+  info.config.method = *parse_method(method);
+  info.config.method.mechanism = &mechanism_for_tests();
+  return File::open(comm::borrow(comm), info);
+}
+
+Write write_of(const std::vector<char>& data, int64_t position, CallKind kind) {
+  Write w;
+  w.kind = kind;
+  w.position_bytes = position;
+  w.memory = data.data();
+  w.memory_type = layout::LoopTree::bytes(1);
+  w.memory_count = int64_t(data.size());
+  return w;
+}
+
+class FileStages : public testing::Test {
+ protected:
+  void SetUp() override {
+    hold = nullptr;
+    faults = {};
+  }
+  void hold_writes() { hold = &hold_; }
+  void fail_write(int nth, int error = ENOSPC) {
+    faults.nth_write = nth;
+    faults.write_errno = error;
+  }
+
+  io::Hold hold_;
+  const io::TemporaryFile path_;
+};
+
+TEST_F(FileStages, NonBlockingWritesReturnWhileTheFileIsHeldAndTheNextBlockingOneWaits) {
+  hold_writes();
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> a(kBytes, 'a'), b(kBytes, 'b');
+    EXPECT_EQ(f->stage(write_of(a, 0, CallKind::write_at)).bytes, kBytes);
+    EXPECT_EQ(f->stage(write_of(a, kBytes, CallKind::write_at_all)).bytes, kBytes);
+    EXPECT_EQ(hold_.passed(), 0);
+    EXPECT_EQ(f->snapshot().sum.engine_bytes, 0) << "accepted is not in the file";
+    EXPECT_EQ(f->snapshot().sum.staged_bytes, 2 * kBytes);
+    hold_.open();
+    EXPECT_EQ(f->write(write_of(b, 0, CallKind::write_at)).bytes, kBytes);
+    EXPECT_EQ(hold_.passed(), 3);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_EQ(report.sum.engine_bytes, 3 * kBytes);
+    EXPECT_EQ(report.sum.staged_bytes, 2 * kBytes);
+    EXPECT_EQ(report.sum.passthrough_bytes, 0);
+  });
+  const std::vector<std::byte> there = path_.contents();
+  ASSERT_EQ(there.size(), size_t(2 * kBytes));
+  EXPECT_EQ(there.front(), std::byte{'b'});
+  EXPECT_EQ(there.back(), std::byte{'a'});
+}
+
+TEST_F(FileStages, NothingUnderALimitOfZero) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path(), "two_phase+messages+pwrite+none+staged(limit=0)");
+    const std::vector<char> data(kBytes, 'a');
+    EXPECT_EQ(f->stage(write_of(data, comm.rank() * kBytes, CallKind::write_at)).bytes, kBytes);
+    EXPECT_EQ(f->snapshot().sum.engine_bytes, kBytes);
+    f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    EXPECT_EQ(f->snapshot().sum.engine_bytes, 2 * kBytes);
+    EXPECT_EQ(f->end_write_all().bytes, kBytes);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.engine_bytes, 4 * kBytes);
+    EXPECT_EQ(report.sum.staged_bytes, 0);
+  });
+}
+
+TEST_F(FileStages, ASplitWriteReturnsFromBeginWhileTheFileIsHeldAndEndsWithAllBytes) {
+  hold_writes();
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    std::vector<char> data(kBytes, char('a' + comm.rank()));
+    f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    std::ranges::fill(data, '!');
+    ASSERT_TRUE(comm.barrier());
+    EXPECT_EQ(hold_.passed(), 0);
+    EXPECT_EQ(f->snapshot().sum.engine_bytes, 0);
+    ASSERT_TRUE(comm.barrier());
+    hold_.open();
+    const WriteResult result = f->end_write_all();
+    EXPECT_EQ(result.agreed, ErrorClass::none);
+    EXPECT_EQ(result.bytes, kBytes);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.engine_bytes, 3 * kBytes);
+    EXPECT_EQ(report.sum.staged_bytes, 3 * kBytes);
+    EXPECT_EQ(report.algorithms, (std::map<std::string, int64_t>{{"two_phase", 3}}));
+  });
+  const std::vector<std::byte> there = path_.contents();
+  ASSERT_EQ(there.size(), size_t(3 * kBytes));
+  for (size_t i = 0; i < there.size(); ++i) ASSERT_EQ(int(there[i]), 'a' + int(i / kBytes));
+}
+
+TEST_F(FileStages, AFailedSplitWriteIsToldAtItsEndToAllRanksAndNotAgain) {
+  fail_write(2);
+  std::atomic<int> told = 0;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x');
+    f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    const WriteResult result = f->end_write_all();
+    if (result.agreed == ErrorClass::no_space) ++told;
+    // The second page of 4096 bytes is missing, and the third is there.
+    const int64_t expected[] = {4096, 0, kBytes};
+    EXPECT_EQ(result.bytes, expected[comm.rank()]);
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+  EXPECT_EQ(told, 3);
+}
+
+TEST_F(FileStages, AnAcceptedByteThatIsLostIsToldOnceByTheNextCallAndByEachSyncAndTheClose) {
+  fail_write(1);
+  std::atomic<int> next = 0, synced = 0, closed = 0;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x');
+    if (comm.rank() == 1) {
+      EXPECT_EQ(f->stage(write_of(data, 4096, CallKind::write_at)).agreed, ErrorClass::none);
+      if (f->flush(Drain::mine) == ErrorClass::no_space) ++next;
+      EXPECT_EQ(f->flush(Drain::mine), ErrorClass::none) << "told";
+    }
+    for (int again = 0; again < 2; ++again) {
+      std::optional<Error> own;
+      if (f->sync(&own) == ErrorClass::no_space) ++synced;
+      EXPECT_EQ(own.has_value(), comm.rank() == 1);
+      if (!own) continue;
+      EXPECT_NE(own->message().find("5000 bytes"), std::string::npos) << own->message();
+      EXPECT_NE(own->message().find("[4096, 9096)"), std::string::npos) << own->message();
+    }
+    FileReport report;
+    if (f->close(report) == ErrorClass::no_space) ++closed;
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.engine_bytes, 0);
+    EXPECT_NE(report.first_error.find("[4096, 9096)"), std::string::npos) << report.first_error;
+    EXPECT_EQ(report.degraded.size(), 1u);
+  });
+  EXPECT_EQ(next, 1);
+  EXPECT_EQ(synced, 6);
+  EXPECT_EQ(closed, 3);
+}
+
+TEST_F(FileStages, ACollectiveWriteTellsAllRanksOfWhatOneLost) {
+  fail_write(1);
+  std::atomic<int> told = 0;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x');
+    if (comm.rank() == 2) f->stage(write_of(data, 100'000, CallKind::write_at));
+    const WriteResult result =
+        f->write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    if (comm.rank() != 0) {  // rank 0's first write fails too
+      EXPECT_LE(result.bytes, kBytes);
+    }
+    if (result.agreed == ErrorClass::no_space) ++told;
+    EXPECT_EQ(f->sync(), ErrorClass::no_space);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::no_space);
+  });
+  EXPECT_EQ(told, 3);
+}
+
+TEST_F(FileStages, ACollectiveDrainTellsAllRanksAfterACollectiveNonBlockingWrite) {
+  fail_write(1, EIO);
+  std::atomic<int> told = 0;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x'), none;
+    const bool fails = comm.rank() == 1;  // the others bring nothing, and nothing fails there
+    f->stage(write_of(fails ? data : none, 0, CallKind::write_at_all));
+    if (f->flush(Drain::joint) == ErrorClass::io) ++told;
+    EXPECT_EQ(f->flush(Drain::joint), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::io);
+  });
+  EXPECT_EQ(told, 3);
+}
+
+TEST_F(FileStages, ASplitWriteThatNobodyEndsIsFinishedAndToldByClose) {
+  fail_write(1);
+  std::atomic<int> closed = 0;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x');
+    f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    FileReport report;
+    if (f->close(report) == ErrorClass::no_space) ++closed;
+  });
+  EXPECT_EQ(closed, 2);
+}
+
+TEST_F(FileStages, WrongArgumentsOfOneRankAreToldAtTheEndToAll) {
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x');
+    Write w = write_of(data, comm.rank() * kBytes, CallKind::write_at_all);
+    if (comm.rank() == 1) w.argument_error = ErrorClass::argument;
+    f->begin_write_all(w);
+    const WriteResult result = f->end_write_all();
+    EXPECT_EQ(result.agreed, ErrorClass::argument);
+    EXPECT_EQ(result.bytes, comm.rank() == 1 ? 0 : kBytes);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+TEST_F(FileStages, VerifiesWhatWasStaged) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info;
+    info.path = path_.path();
+    info.writable = true;
+    info.config.verify = true;
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> data(kBytes, 'x');
+    f->stage(write_of(data, comm.rank() * kBytes, CallKind::write_at));
+    f->begin_write_all(write_of(data, (2 + comm.rank()) * kBytes, CallKind::write_at_all));
+    EXPECT_EQ(f->end_write_all().bytes, kBytes);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.verified_bytes, 4 * kBytes);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace penstock::engine

@@ -1,0 +1,206 @@
+// The segment: a board for each slot of each rank of the node, then the pages of those that write.
+#include "exec/node_pages.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/futex.hpp"
+#include "base/units.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kPageStep = 4096;            // areas begin on pages
+constexpr int64_t kGrowth = int64_t{1} << 20;  // segments grow by whole MiB
+constexpr double kSpin_s = 20e-6;    // looks without a pause, where the core is this rank's own
+constexpr double kYield_s = 200e-6;  // then looks that give the core away
+constexpr int64_t kSleep_ns = 100'000'000;
+
+}  // namespace
+
+// In the segment. Written by the writer before `open` says so, read by those that come.
+struct alignas(64) NodePages::Board {
+  FutexWord open;     // the stamp of the cycle that may be filled
+  FutexWord arrived;  // ranks that have left
+  uint32_t fillers;
+  int64_t at;  // of the page's first byte, from the segment's begin; -1: there is no memory
+  Extent where;
+};
+
+// --- Making it ---
+
+Result<std::unique_ptr<NodePages>> NodePages::make(comm::Comm& comm, io::MechanismFile& file) {
+  Result<comm::NodeComm> part = comm.split_by_node();
+  if (!part) return tl::unexpected(std::move(part).error());
+  comm::Comm& node = *part->comm;
+  const int32_t mine = comm.rank();
+  std::vector<int32_t> ranks(size_t(node.size()));
+  if (auto r = node.allgather(std::as_bytes(std::span(&mine, 1)),
+                              std::as_writable_bytes(std::span(ranks)));
+      !r)
+    return tl::unexpected(std::move(r).error());
+  auto pages = std::unique_ptr<NodePages>(new NodePages(
+      std::move(part->comm), {ranks.begin(), ranks.end()}, file, comm.cores_per_node()));
+  (void)pages->agreed(pages->same_slots().and_then([&] { return file.use_memory({}); }));
+  return pages;
+}
+
+// Boards are found by arithmetic, so all must count alike.
+Result<void> NodePages::same_slots() {
+  int64_t most_and_least[2] = {slots_, -slots_};
+  if (auto r = node_->all_max(most_and_least); !r) return r;
+  if (most_and_least[0] == -most_and_least[1]) return {};
+  return fail(ErrorClass::unsupported, "shared pages", "ranks have unequal numbers of slots");
+}
+
+NodePages::NodePages(std::unique_ptr<comm::Comm> node, std::vector<int> ranks,
+                     io::MechanismFile& file, int cores)
+    : node_(std::move(node)),
+      ranks_(std::move(ranks)),
+      file_(file),
+      slots_(file.slots()),
+      self_(node_->rank()),
+      own_cores_(int(ranks_.size()) <= cores) {}
+
+NodePages::~NodePages() { take_back(); }
+
+int NodePages::index_of(int rank) const noexcept {
+  const auto found = std::ranges::lower_bound(ranks_, rank);
+  return found != ranks_.end() && *found == rank ? int(found - ranks_.begin()) : -1;
+}
+
+bool NodePages::holds(int rank) const noexcept {
+  const int index = index_of(rank);
+  return index >= 0 && index != self_;
+}
+
+NodePages::Board& NodePages::board(int index, int cycle) const noexcept {
+  auto* boards = reinterpret_cast<Board*>(segment_->memory().data());
+  return boards[index * slots_ + cycle % slots_];
+}
+
+// --- A call ---
+
+bool NodePages::begin(const plan::Plan& plan) {
+  first_stamp_ += stamps_of_call_;
+  stamps_of_call_ = uint32_t(plan.cycles());
+  if (ranks_.size() == 1 || never_) return false;
+  const Layout wanted = layout_for(plan);
+  if (wanted == layout_) return true;
+  return reserve(wanted) && agreed(give_out(wanted));
+}
+
+// The same on all ranks of the node.
+NodePages::Layout NodePages::layout_for(const plan::Plan& plan) const {
+  Layout l;
+  // One page more, so that a mechanism can let memory and file agree modulo the device's block.
+  l.area_bytes = align_up(plan.page_bytes(), kPageStep) + kPageStep;
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    if (plan.writer_of(ranks_[i])) l.writers.push_back(int(i));
+  return l;
+}
+
+int64_t NodePages::boards_bytes() const noexcept {
+  return align_up(int64_t(ranks_.size()) * slots_ * int64_t(sizeof(Board)), kPageStep);
+}
+
+// All of the node have the same memory, or none has any.
+bool NodePages::reserve(const Layout& wanted) {
+  const int64_t bytes =
+      boards_bytes() + int64_t(wanted.writers.size()) * slots_ * wanted.area_bytes;
+  layout_ = {};
+  if (segment_ != nullptr && size_t(bytes) <= segment_->memory().size()) return true;
+  take_back();
+  segment_.reset();
+  auto made = node_->shared_segment(size_t(align_up(bytes, kGrowth)));
+  if (!made) return off(made.error().message());
+  segment_ = *std::move(made);
+  return true;
+}
+
+// The file's leases are this rank's part of the segment from now on.
+Result<void> NodePages::give_out(const Layout& wanted) {
+  layout_ = wanted;
+  const auto mine = std::ranges::lower_bound(wanted.writers, self_);
+  if (mine == wanted.writers.end() || *mine != self_) return {};
+  const int64_t first = (mine - wanted.writers.begin()) * slots_;
+  std::vector<std::span<std::byte>> buffers;
+  for (int64_t area = first; area < first + slots_; ++area)
+    buffers.push_back(segment_->memory().subspan(size_t(boards_bytes() + area * wanted.area_bytes),
+                                                 size_t(wanted.area_bytes)));
+  Result<void> given = file_.use_memory(buffers);
+  given_ = given_ || given.has_value();
+  return given;
+}
+
+void NodePages::take_back() {
+  if (given_) (void)file_.use_memory({});
+  given_ = false;
+}
+
+void NodePages::rest() {
+  take_back();
+  layout_ = {};
+}
+
+// A rank whose pages must lie elsewhere spoils it for all of the node.
+bool NodePages::agreed(const Result<void>& mine) {
+  if (Result<void> r = comm::agree(*node_, mine); !r) return off(r.error().message());
+  return true;
+}
+
+bool NodePages::off(const std::string& why) {
+  take_back();
+  never_ = true;
+  why_not_ = "pages are not shared on this node: " + why;
+  return false;
+}
+
+// --- A cycle ---
+
+void NodePages::open(const Page& page, int fillers) {
+  Board& b = board(self_, page.cycle);
+  b.arrived.store(0, std::memory_order_relaxed);
+  b.fillers = uint32_t(fillers);
+  b.at = page.usable() ? page.memory.data() - segment_->memory().data() : -1;
+  b.where = page.where;
+  b.open.store(stamp(page.cycle), std::memory_order_release);
+  if (fillers > 0) futex_wake_all(b.open);
+}
+
+void NodePages::wait_until_filled(int cycle) {
+  const Board& b = board(self_, cycle);
+  wait(b.arrived, [&](uint32_t arrived) { return arrived == b.fillers; });
+}
+
+NodePages::Place NodePages::enter(int writer_rank, int cycle) {
+  const Board& b = board(index_of(writer_rank), cycle);
+  wait(b.open, [&](uint32_t open) { return open == stamp(cycle); });
+  return {b.at < 0 ? nullptr : segment_->memory().data() + b.at, b.where};
+}
+
+void NodePages::leave(int writer_rank, int cycle) {
+  Board& b = board(index_of(writer_rank), cycle);
+  const uint32_t fillers = b.fillers;
+  if (b.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == fillers) futex_wake_all(b.arrived);
+}
+
+template <class Done>
+void NodePages::wait(const FutexWord& word, Done&& done) const {
+  const double begin_s = now_s();
+  for (;;) {
+    const uint32_t seen = word.load(std::memory_order_acquire);
+    if (done(seen)) return;
+    const double waited_s = now_s() - begin_s;
+    if (own_cores_ && waited_s < kSpin_s) continue;
+    if (waited_s < kYield_s)
+      ::sched_yield();
+    else
+      futex_wait(word, seen, kSleep_ns);
+  }
+}
+
+}  // namespace penstock::exec

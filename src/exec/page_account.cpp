@@ -1,0 +1,68 @@
+#include "exec/page_account.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace penstock::exec {
+namespace {
+
+int64_t in_file(Extent where, std::span<const Extent> dirty,
+                const std::optional<io::Fault>& fault) {
+  const Off end = fault ? fault->first_missing : where.end;
+  int64_t bytes = 0;
+  for (const Extent e : dirty) bytes += std::max<int64_t>(0, std::min(e.end, end) - e.begin);
+  return bytes;
+}
+
+}  // namespace
+
+void PageAccount::settle(int cycle, Extent where, std::span<const Extent> dirty,
+                         const std::optional<io::Fault>& fault,
+                         const std::optional<Result<bool>>& synced) {
+  if (fault) note_fault(cycle, where, *fault);
+  if (fault && observer_ != nullptr) observer_->missed({fault->first_missing, where.end});
+  const int64_t bytes = in_file(where, dirty, fault);
+  written_ += bytes;
+  if (bytes > 0) follow(cycle, dirty, bytes, synced);
+}
+
+// Tells the sync policy what a page brought into the file. When the sync fails that it asks for, no
+// byte of this call since the last one is certain to be in the file.
+void PageAccount::follow(int cycle, std::span<const Extent> dirty, int64_t bytes,
+                         const std::optional<Result<bool>>& synced) {
+  if (sync_ == nullptr) return;
+  if (!unsynced_) unsynced_ = {cycle, dirty.front().begin, 0};
+  unsynced_->bytes += bytes;
+  const Result<bool> pushed = synced ? *synced : push(dirty, bytes);
+  if (pushed && !*pushed) return;
+  if (pushed) {
+    ++spent_.traffic.syncs;
+  } else {
+    fail_with(pushed.error());
+    faults_.push_back({unsynced_->cycle, cycle + 1, unsynced_->begin});
+    written_ -= unsynced_->bytes;
+    if (observer_ != nullptr) observer_->missed({unsynced_->begin, dirty.back().end});
+  }
+  unsynced_.reset();
+}
+
+Result<bool> PageAccount::push(std::span<const Extent> dirty, int64_t bytes) {
+  const Stopwatch watch(spent_.times.sync_s);
+  return sync_->wrote({dirty.front().begin, dirty.back().end}, bytes);
+}
+
+void PageAccount::fail_with(const Error& error) {
+  if (!failure_ || failure_->error_class < error.error_class) failure_ = error;
+}
+
+// A disk that is full fails every later cycle from its first byte: they join the fault before.
+void PageAccount::note_fault(int cycle, Extent where, const io::Fault& fault) {
+  fail_with(fault.error);
+  if (!faults_.empty() && faults_.back().end == cycle && fault.first_missing <= where.begin)
+    ++faults_.back().end;
+  else
+    faults_.push_back({cycle, cycle + 1, fault.first_missing});
+}
+
+}  // namespace penstock::exec

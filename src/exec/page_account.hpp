@@ -1,0 +1,57 @@
+// What became of a writer's pages in one collective call: counts, faults, syncs. By whoever writes
+// them: the rank itself, or the I/O thread; one of them at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "exec/intact.hpp"
+#include "exec/pipeline.hpp"
+#include "io/mechanism.hpp"
+#include "io/sync_policy.hpp"
+
+namespace penstock::exec {
+
+class PageAccount {
+ public:
+  // Both may be nullptr.
+  PageAccount(Spent& spent, WriteObserver* observer, io::FileSync* sync)
+      : spent_(spent), observer_(observer), sync_(sync) {}
+
+  // The page of a cycle has been written, but for the fault. In the order of the cycles. `synced`:
+  // what the sync policy said to it, where it has been told already.
+  void settle(int cycle, Extent where, std::span<const Extent> dirty,
+              const std::optional<io::Fault>& fault,
+              const std::optional<Result<bool>>& synced = std::nullopt);
+  // Nothing of the page could be written.
+  void note_fault(int cycle, Extent where, const io::Fault& fault);
+
+  const std::optional<Error>& failure() const noexcept { return failure_; }
+  std::span<const WriterFault> faults() const noexcept { return faults_; }
+  int64_t written_bytes() const noexcept { return written_; }
+
+ private:
+  void follow(int cycle, std::span<const Extent> dirty, int64_t bytes,
+              const std::optional<Result<bool>>& synced);
+  Result<bool> push(std::span<const Extent> dirty, int64_t bytes);
+  void fail_with(const Error& error);
+
+  Spent& spent_;
+  WriteObserver* observer_;
+  io::FileSync* sync_;
+  std::optional<Error> failure_;
+  std::vector<WriterFault> faults_;
+  int64_t written_ = 0;
+  // What was written since the policy's last sync: from this cycle and file byte on.
+  struct Unsynced {
+    int cycle;
+    Off begin;
+    int64_t bytes;
+  };
+  std::optional<Unsynced> unsynced_;
+};
+
+}  // namespace penstock::exec

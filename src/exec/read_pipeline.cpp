@@ -1,0 +1,318 @@
+// A collective read from entry to exit: summaries, plan, end of the file, descriptions, cycles,
+// agreement. The end of the file is rank 0's word, so that both sides of every message know its
+// size; each reader still sees for itself what it could read.
+#include "exec/read_pipeline.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "exec/abandon.hpp"
+#include "exec/intact.hpp"
+#include "exec/read_alone.hpp"
+#include "exec/read_cycle.hpp"
+
+namespace penstock::exec {
+namespace {
+
+// What a reader could not read, as all ranks learn it.
+class ReadFaults {
+ public:
+  void clear() {
+    faults_.clear();
+    failure_.reset();
+  }
+  void note(int cycle, Off first_missing, const std::optional<Error>& error) {
+    faults_.push_back({cycle, cycle + 1, first_missing});
+    if (error && (!failure_ || failure_->error_class < error->error_class)) failure_ = error;
+  }
+  const std::vector<WriterFault>& all() const noexcept { return faults_; }
+  const std::optional<Error>& failure() const noexcept { return failure_; }
+
+ private:
+  std::vector<WriterFault> faults_;
+  std::optional<Error> failure_;
+};
+
+const std::optional<Error>& worst_of(const std::optional<Error>& a, const std::optional<Error>& b) {
+  return a && (!b || b->error_class <= a->error_class) ? a : b;
+}
+
+}  // namespace
+
+struct ReadPipeline::State {
+  State(comm::Comm& c, io::ReadableFile& f, const layout::Geometry& g)
+      : comm(c),
+        file(f),
+        geometry(g),
+        team{c.size(), c.nodes(), c.cores_per_node()},
+        transfers(c.transfers()) {}
+
+  ReadOutcome read_all(const ReadRequest& request, const Pipeline::Policy& policy);
+
+  // The steps of a collective read.
+  plan::Summary summarise(const ReadRequest& request);
+  plan::Crowd meet(const plan::Summary& mine);
+  std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm,
+                                          const plan::Parameters& parameters,
+                                          const plan::Crowd& crowd);
+  ReadOutcome read_alone(const ReadRequest& request, UserRoom& room);
+  ReadOutcome read_together(const ReadRequest& request, const plan::Plan& plan,
+                            const plan::Crowd& crowd, UserRoom& room);
+  Off agree_on_end();
+  std::vector<Taker> introduce(const plan::Plan& plan, const plan::Crowd& crowd, Off file_bytes,
+                               const layout::LoopTree& filetype);
+  void run_cycles(const ReadCall& call);
+  void read_page(const ReadCall& call, int64_t granule);
+  ReadOutcome conclude(const ReadCall& call);
+
+  std::vector<WriterFault> gather_faults(size_t per_rank);
+  int64_t common_granule(const ReadCall& call) const;
+  uint32_t description_bytes(const layout::LoopTree& filetype);
+
+  comm::Comm& comm;
+  io::ReadableFile& file;
+  layout::Geometry geometry;
+  plan::Team team;
+  std::unique_ptr<comm::Transfers> transfers;
+  ExchangePools pools;
+  Peers peers;
+  OutgoingPage out;
+  ReadScratch scratch;
+  ReadSpent spent;
+  Hash described_shape = 0;
+  uint32_t described_bytes = 0;
+
+  // Of the call in progress.
+  std::optional<Error> mine;  // what kept this rank from taking part with its range
+  ReadFaults faults;
+};
+
+// --- The call ---
+
+// All ranks meet even where each reads by itself: what another rank has written before its call is
+// in the file then.
+ReadOutcome ReadPipeline::State::read_all(const ReadRequest& request,
+                                          const Pipeline::Policy& policy) {
+  mine.reset();
+  faults.clear();
+  const plan::Crowd crowd = meet(summarise(request));
+  const plan::Algorithm& algorithm =
+      policy.algorithm != nullptr ? *policy.algorithm : policy.decide(crowd, team, geometry);
+  UserRoom room(request.memory, request.memory_type, request.memory_count, request.range.begin);
+  ReadOutcome outcome;
+  if (algorithm.exchanges) {
+    const auto plan = place(algorithm, policy.parameters, crowd);
+    outcome = read_together(request, *plan, crowd, room);
+  } else {
+    outcome = read_alone(request, room);
+  }
+  outcome.algorithm = &algorithm;
+  return outcome;
+}
+
+// A reader's page is one extent of the file: where a writer's is a list of what lies scattered,
+// the bytes are read by even domains instead.
+std::unique_ptr<const plan::Plan> ReadPipeline::State::place(const plan::Algorithm& algorithm,
+                                                             const plan::Parameters& parameters,
+                                                             const plan::Crowd& crowd) {
+  const plan::Algorithm& cuts = algorithm.scatters ? *plan::find_algorithm("two_phase") : algorithm;
+  // Pure and fed alike, so it fails on every rank or on none; parameters were checked when parsed.
+  auto plan = cuts.place(plan::taken_by(cuts, parameters), team, crowd, geometry);
+  if (!plan) abandon(plan.error());
+  return *std::move(plan);
+}
+
+// What this rank wants: nothing when its arguments or its memory failed it.
+plan::Summary ReadPipeline::State::summarise(const ReadRequest& request) {
+  plan::Summary s;
+  if (request.argument_error != ErrorClass::none)
+    mine = Error{
+        request.argument_error, 0, "read",
+        "this rank cannot take part: its arguments are not valid, or what it wrote before is lost"};
+  else if (Result<void> r = pools.reserve(); !r)
+    mine = r.error();
+  if (mine)
+    s.error = uint32_t(mine->error_class);
+  else
+    s = plan::summarise(*request.view, request.range, description_bytes(request.view->filetype()));
+  return s;
+}
+
+uint32_t ReadPipeline::State::description_bytes(const layout::LoopTree& filetype) {
+  if (described_bytes != 0 && described_shape == filetype.hash()) return described_bytes;
+  std::vector<std::byte> bytes;
+  filetype.serialise(bytes);
+  described_shape = filetype.hash();
+  described_bytes = uint32_t(bytes.size());
+  return described_bytes;
+}
+
+plan::Crowd ReadPipeline::State::meet(const plan::Summary& summary) {
+  const Stopwatch watch(spent.plan_s);
+  std::vector<plan::Summary> all(size_t(comm.size()));
+  const Result<void> r =
+      comm.allgather(std::as_bytes(std::span(&summary, 1)), std::as_writable_bytes(std::span(all)));
+  if (!r) abandon(r.error());
+  return plan::Crowd::from(all);
+}
+
+ReadOutcome ReadPipeline::State::read_alone(const ReadRequest& request, UserRoom& room) {
+  ReadOutcome outcome;
+  if (!mine)
+    outcome = exec::read_alone({file, out.page, spent}, *request.view, request.range, room);
+  outcome.mine = worst_of(mine, outcome.mine);
+  const Result<void> agreed =
+      comm::agree(comm, outcome.mine ? tl::unexpected(*outcome.mine) : Result<void>());
+  outcome.agreed = agreed ? ErrorClass::none : agreed.error().error_class;
+  return outcome;
+}
+
+// Asked for after all have met, since a rank may have written just before it came. Where it cannot
+// be had the file seems empty, and the error is told at the exit.
+Off ReadPipeline::State::agree_on_end() {
+  const Stopwatch watch(spent.plan_s);
+  int64_t end[] = {0};
+  if (comm.rank() == 0) {
+    if (Result<int64_t> bytes = file.size(); bytes)
+      end[0] = *bytes;
+    else
+      mine = std::move(bytes).error();
+  }
+  if (Result<void> r = comm.all_max(end); !r) abandon(r.error());
+  return end[0];
+}
+
+ReadOutcome ReadPipeline::State::read_together(const ReadRequest& request, const plan::Plan& plan,
+                                               const plan::Crowd& crowd, UserRoom& room) {
+  const layout::FileView& view = *request.view;
+  const StreamRange own = mine ? StreamRange{} : request.range;
+  const Off file_bytes = agree_on_end();
+  std::vector<Taker> takers = introduce(plan, crowd, file_bytes, view.filetype());
+  layout::Cursor cursor = view.cursor();
+  const ReadCall call{plan,
+                      crowd,
+                      view,
+                      own,
+                      file_bytes,
+                      view.position_at(file_bytes),
+                      crowd.summary(comm.rank()),
+                      comm.rank(),
+                      room,
+                      *transfers,
+                      pools,
+                      takers,
+                      cursor,
+                      spent};
+  run_cycles(call);
+  return conclude(call);
+}
+
+std::vector<Taker> ReadPipeline::State::introduce(const plan::Plan& plan, const plan::Crowd& crowd,
+                                                  Off file_bytes,
+                                                  const layout::LoopTree& filetype) {
+  const Stopwatch watch(spent.plan_s);
+  auto introduced = peers.introduce(comm, *transfers, plan, crowd, filetype);
+  if (!introduced) abandon(introduced.error());
+  spent.descriptions = peers.descriptions();
+  std::vector<Taker> takers;
+  for (Peer& peer : *introduced) {
+    const int64_t readable_end = peer.part.view.position_at(file_bytes);
+    takers.push_back({std::move(peer), readable_end});
+  }
+  return takers;
+}
+
+void ReadPipeline::State::run_cycles(const ReadCall& call) {
+  SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
+  const auto writer = call.plan.writer_of(call.rank);
+  const int reading = writer ? call.plan.cycles(*writer) : 0;
+  const int receiving = call.plan.cycles_of(call.summary, call.rank).end;
+  const int64_t granule = common_granule(call);
+  for (int cycle = 0; cycle < std::max(reading, receiving); ++cycle) {
+    ++spent.cycles;
+    out.writer = writer.value_or(0);
+    out.cycle = cycle;
+    if (cycle < reading) read_page(call, granule);
+    run_read_cycle(call, cycle, slices, cycle < reading ? &out : nullptr, scratch);
+  }
+  if (Result<void> r = transfers->finish(); !r) abandon(r.error());
+}
+
+// The page of this cycle: nothing where the file has ended before it.
+void ReadPipeline::State::read_page(const ReadCall& call, int64_t granule) {
+  const Extent where = call.plan.extent(out.writer, out.cycle);
+  out.deliveries.clear();
+  if (where.empty() || where.begin >= call.file_bytes) return;
+  const int64_t cut = std::gcd(granule, std::gcd(where.begin, where.end));
+  const Result<void> ready = out.page.reset(where, cut);
+  collect_wanted(call, out);
+  if (!ready) return faults.note(out.cycle, where.begin, ready.error());
+  const Stopwatch watch(spent.read_s);
+  out.page.fill(file, call.file_bytes, spent.file);
+  if (const auto missing = out.page.missing()) faults.note(out.cycle, *missing, out.page.error());
+}
+
+// --- Errors and counts ---
+
+std::vector<WriterFault> ReadPipeline::State::gather_faults(size_t per_rank) {
+  std::vector<WriterFault> padded(per_rank), all(per_rank * size_t(comm.size()));
+  std::ranges::copy(faults.all(), padded.begin());
+  const Result<void> r =
+      comm.allgather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
+  if (!r) abandon(r.error());
+  return all;
+}
+
+// One all-reduce when all is well; only after a failure every reader's faults are told to all.
+ReadOutcome ReadPipeline::State::conclude(const ReadCall& call) {
+  ReadOutcome outcome;
+  outcome.prefix_bytes =
+      std::clamp(call.readable_end, call.own.begin, call.own.end) - call.own.begin;
+  outcome.mine = worst_of(mine, faults.failure());
+  int64_t worst[2] = {outcome.mine ? int64_t(outcome.mine->error_class) : 0,
+                      int64_t(faults.all().size())};
+  if (Result<void> r = comm.all_max(worst); !r) abandon(r.error());
+  outcome.agreed = ErrorClass(worst[0]);
+  if (worst[1] == 0) return outcome;
+  const auto per_rank = size_t(worst[1]);
+  plan::Slices slices(call.plan, call.view, call.own, call.summary, call.rank);
+  outcome.prefix_bytes = std::min(
+      outcome.prefix_bytes,
+      intact_prefix(call.plan, call.view, call.own, slices, gather_faults(per_rank), per_rank));
+  return outcome;
+}
+
+// The greatest unit that divides every place where what is wanted of a page begins or ends, but for
+// the page's own ends.
+int64_t ReadPipeline::State::common_granule(const ReadCall& call) const {
+  int64_t g = kMessageBytes;
+  const auto take = [&](const layout::FileView& view, const plan::Summary& s) {
+    g = std::gcd(g, std::gcd(view.granule(), std::gcd(s.lo, s.hi)));
+  };
+  if (!call.own.empty()) take(call.view, call.summary);
+  for (const Taker& t : call.takers) take(t.peer.part.view, t.peer.summary);
+  return g;
+}
+
+// --- The public face ---
+
+ReadPipeline::ReadPipeline(comm::Comm& comm, io::ReadableFile& file,
+                           const layout::Geometry& geometry)
+    : state_(std::make_unique<State>(comm, file, geometry)) {}
+ReadPipeline::~ReadPipeline() = default;
+
+ReadOutcome ReadPipeline::read_all(const ReadRequest& request, const Pipeline::Policy& policy) {
+  try {
+    return state_->read_all(request, policy);
+  } catch (const std::exception& e) {
+    // Out of memory in the middle: the other ranks wait for messages that will never come.
+    abandon(Error{ErrorClass::no_memory, 0, "collective read", e.what()});
+  }
+}
+const ReadSpent& ReadPipeline::spent() const noexcept { return state_->spent; }
+
+}  // namespace penstock::exec

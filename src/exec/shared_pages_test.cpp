@@ -1,0 +1,201 @@
+// The exchange through shared memory: what it copies and sends, counted, and what happens where
+// there is no memory to share.
+#include <gtest/gtest.h>
+
+#include "comm/borrow.hpp"
+#include "comm/thread_comm.hpp"
+#include "exec/pipeline.hpp"
+#include "io/faulty.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kBlock = 512;
+constexpr int64_t kBlocks = 64;  // of each rank, interleaved with those of the others
+
+const Exchange* shm() { return find_exchange("shm"); }
+
+std::byte value_of(int rank) { return std::byte(rank % 250 + 1); }
+
+// Blocks dealt to the ranks in turn.
+struct Interleaved {
+  explicit Interleaved(comm::Comm& comm)
+      : view(*layout::FileView::make(
+            kBlock * comm.rank(), 1,
+            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * comm.size()))),
+        data(size_t(kBlock * kBlocks), value_of(comm.rank())) {}
+  WriteRequest request() const {
+    return {&view,
+            {0, int64_t(data.size())},
+            data.data(),
+            layout::LoopTree::bytes(1),
+            int64_t(data.size()),
+            ErrorClass::none};
+  }
+
+  layout::FileView view;
+  std::vector<std::byte> data;
+};
+
+void expect_interleaved(const std::vector<std::byte>& file, int ranks) {
+  ASSERT_EQ(file.size(), size_t(kBlock * kBlocks * ranks));
+  for (size_t i = 0; i < file.size(); ++i)
+    ASSERT_EQ(file[i], value_of(int(int64_t(i) / kBlock % ranks))) << "byte " << i;
+}
+
+struct Sums {
+  std::atomic<int64_t> shared_bytes = 0, messages = 0, written = 0;
+  std::atomic<int> degraded = 0, bad = 0;
+};
+
+template <class Open>
+void write_twice(comm::Comm& comm, const Open& open, const Pipeline::Policy& policy, Sums& sums) {
+  std::unique_ptr<io::MechanismFile> file = open();
+  Pipeline pipeline(comm, *file, {});
+  const Interleaved mine(comm);
+  for (int again = 0; again < 2; ++again) {
+    const WriteOutcome out = pipeline.write_all(mine.request(), policy);
+    if (out.agreed != ErrorClass::none) ++sums.bad;
+    sums.written += out.written_bytes;
+    if (!pipeline.degraded().empty()) ++sums.degraded;
+  }
+  const Traffic& t = pipeline.spent_together().traffic;
+  sums.shared_bytes += t.shared_bytes;
+  sums.messages += t.messages;
+  EXPECT_TRUE(file->close());
+}
+
+Pipeline::Policy two_phase(int writers, int64_t cycle_bytes = 16384) {
+  return {plan::find_algorithm("two_phase"), {writers, cycle_bytes}, nullptr, shm()};
+}
+
+class Ranks : public testing::TestWithParam<int> {};
+
+TEST_P(Ranks, OfOneNodeCopyEachByteOnceAndSendNoMessage) {
+  const int ranks = GetParam();
+  const io::TemporaryFile path;
+  Sums sums;
+  const auto open = [&] { return io::find_mechanism("pwrite")->open({path.path()}).value(); };
+  comm::run_thread_team(ranks,
+                        [&](comm::Comm& comm) { write_twice(comm, open, two_phase(1), sums); });
+  const int64_t all = 2 * kBlock * kBlocks * ranks;
+  EXPECT_EQ(sums.bad, 0);
+  EXPECT_EQ(sums.degraded, 0);
+  EXPECT_EQ(sums.messages, 0);
+  EXPECT_EQ(sums.written, all);
+  EXPECT_EQ(sums.shared_bytes, all - all / ranks) << "all but the writer's own";
+  expect_interleaved(path.contents(), ranks);
+}
+
+TEST_P(Ranks, OfSeveralNodesSendMessagesBetweenNodesOnly) {
+  const int ranks = GetParam(), nodes = 2;
+  const io::TemporaryFile path;
+  Sums sums;
+  const auto open = [&] { return io::find_mechanism("pwrite")->open({path.path()}).value(); };
+  comm::run_thread_team(ranks,
+                        [&](comm::Comm& comm) { write_twice(comm, open, two_phase(2), sums); },
+                        {.nodes = nodes});
+  EXPECT_EQ(sums.bad, 0);
+  EXPECT_EQ(sums.degraded, 0);
+  EXPECT_GT(sums.messages, 0);
+  if (ranks > 2) {
+    EXPECT_GT(sums.shared_bytes, 0);
+  }
+  expect_interleaved(path.contents(), ranks);
+}
+
+INSTANTIATE_TEST_SUITE_P(Many, Ranks, testing::Values(2, 3, 4, 8, 64));
+
+// A node that has no memory to share.
+class Poor final : public comm::Borrowed {
+ public:
+  explicit Poor(comm::Comm& owner) : Borrowed(owner), owner_(owner) {}
+  explicit Poor(std::unique_ptr<comm::Comm> owned) : Borrowed(*owned), owner_(*owned) {
+    owned_ = std::move(owned);
+  }
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t) override {
+    return os_error("posix_fallocate", "the test", ENOSPC);
+  }
+  Result<comm::NodeComm> split_by_node() override {
+    return owner_.split_by_node().map([](comm::NodeComm&& n) {
+      return comm::NodeComm{std::make_unique<Poor>(std::move(n.comm)), n.node};
+    });
+  }
+
+ private:
+  std::unique_ptr<comm::Comm> owned_;
+  comm::Comm& owner_;
+};
+
+TEST(SharedPages, WithoutMemoryToShareMessagesDoItAndThatIsSaid) {
+  const io::TemporaryFile path;
+  Sums sums;
+  const auto open = [&] { return io::find_mechanism("pwrite")->open({path.path()}).value(); };
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    Poor poor(comm);
+    write_twice(poor, open, two_phase(2), sums);
+  });
+  EXPECT_EQ(sums.bad, 0);
+  EXPECT_EQ(sums.degraded, 6) << "three ranks, twice";
+  EXPECT_EQ(sums.shared_bytes, 0);
+  EXPECT_GT(sums.messages, 0);
+  expect_interleaved(path.contents(), 3);
+}
+
+// A file whose pages lie where the mechanism wants them.
+class OwnMemory final : public io::MechanismFile {
+ public:
+  explicit OwnMemory(std::unique_ptr<io::MechanismFile> inner) : inner_(std::move(inner)) {}
+  Result<io::Lease> lease(Extent where) override { return inner_->lease(where); }
+  void submit(io::Lease lease, std::span<const Extent> dirty) override {
+    inner_->submit(lease, dirty);
+  }
+  std::optional<io::Fault> reap() override { return inner_->reap(); }
+  int slots() const noexcept override { return inner_->slots(); }
+  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
+    return inner_->write(bytes, offset);
+  }
+  Result<void> sync(io::SyncKind kind) override { return inner_->sync(kind); }
+  Result<void> close() override { return inner_->close(); }
+  int fd() const noexcept override { return inner_->fd(); }
+
+ private:
+  std::unique_ptr<io::MechanismFile> inner_;
+};
+
+TEST(SharedPages, AMechanismWithItsOwnMemoryOnOneRankSpoilsItForTheNode) {
+  const io::TemporaryFile path;
+  Sums sums;
+  std::atomic<int> opened = 0;
+  const auto open = [&]() -> std::unique_ptr<io::MechanismFile> {
+    auto file = io::find_mechanism("pwrite")->open({path.path()}).value();
+    if (opened++ != 1) return file;
+    return std::make_unique<OwnMemory>(std::move(file));
+  };
+  comm::run_thread_team(4, [&](comm::Comm& comm) { write_twice(comm, open, two_phase(4), sums); });
+  EXPECT_EQ(sums.bad, 0);
+  EXPECT_EQ(sums.degraded, 8);
+  EXPECT_EQ(sums.shared_bytes, 0);
+  expect_interleaved(path.contents(), 4);
+}
+
+// Pages of one size, then larger ones, then messages, then shared again.
+TEST(SharedPages, MayComeAndGoAndGrowFromCallToCall) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto file = io::find_mechanism("pwrite")->open({path.path()}).value();
+    Pipeline pipeline(comm, *file, {});
+    const Interleaved mine(comm);
+    Pipeline::Policy messages = two_phase(3, 65536);
+    messages.exchange = find_exchange("messages");
+    for (const Pipeline::Policy& p : {two_phase(2, 4096), two_phase(3, 8192), messages,
+                                      two_phase(1, 65536), two_phase(2, 4096)})
+      EXPECT_EQ(pipeline.write_all(mine.request(), p).agreed, ErrorClass::none);
+    EXPECT_TRUE(file->close());
+  });
+  expect_interleaved(path.contents(), 3);
+}
+
+}  // namespace
+}  // namespace penstock::exec

@@ -1,0 +1,120 @@
+#include "exec/staged_stream.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "exec/alone.hpp"
+
+namespace penstock::exec {
+namespace {
+
+// Large enough that a piece costs nothing beside its bytes, and small enough that the first is on
+// its way while the others are copied.
+constexpr int64_t kPieceBytes = int64_t{4} << 20;
+
+class StagedPiece final : public Staged {
+ public:
+  StagedPiece(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
+              const layout::FileView& view, StreamRange range)
+      : target_(target), account_(std::move(account)), view_(view), range_(range) {}
+
+  void write() noexcept override {
+    try {
+      Spent spent;
+      AlignedBuffer nothing_to_pack;
+      UserData data(memory.data(), layout::LoopTree::bytes(1), range_.size(), range_.begin);
+      const WriteOutcome outcome = write_alone({target_.file, nothing_to_pack, target_.observer,
+                                                target_.sync, spent.times, spent.traffic},
+                                               view_, range_, data);
+      account_->wrote(view_, range_, outcome, spent);
+    } catch (const std::exception& e) {
+      account_->lost(view_, range_, Error{ErrorClass::no_memory, 0, "staged write", e.what()});
+    }
+  }
+
+ private:
+  const StreamTarget target_;
+  std::shared_ptr<StreamAccount> account_;
+  const layout::FileView view_;  // its own: the file's may change before this is written
+  const StreamRange range_;
+};
+
+}  // namespace
+
+StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
+                          std::shared_ptr<StreamAccount> account, const layout::FileView& view,
+                          StreamRange own, UserData& data, PhaseTimes& times) {
+  StagedStream staged;
+  const int64_t piece_bytes =
+      std::clamp(area.limit_bytes, int64_t(AlignedBuffer::kAlignment), kPieceBytes);
+  for (int64_t at = own.begin; at < own.end;) {
+    const StreamRange range{at, std::min(own.end, at + piece_bytes)};
+    auto memory = area.stager.memory(range.size(), area.limit_bytes);
+    if (!memory) {
+      staged.mine = std::move(memory).error();
+      return staged;
+    }
+    {
+      const Stopwatch watch(times.pack_s);
+      data.pack(memory->data(), at, range.size());
+    }
+    auto piece = std::make_unique<StagedPiece>(target, account, view, range);
+    piece->memory = *std::move(memory);
+    account->accepted(range.size());
+    staged.last = area.stager.stage(area.lane, std::move(piece));
+    staged.bytes += range.size();
+    at = range.end;
+  }
+  return staged;
+}
+
+// --- The account ---
+
+void StreamAccount::accepted(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  notes_.accepted_bytes += bytes;
+}
+
+void StreamAccount::wrote(const layout::FileView& view, StreamRange piece,
+                          const WriteOutcome& outcome, const Spent& spent) {
+  {
+    const std::lock_guard lock(mutex_);
+    notes_.written_bytes += outcome.written_bytes;
+    notes_.spent.times = notes_.spent.times + spent.times;
+    notes_.spent.traffic = notes_.spent.traffic + spent.traffic;
+  }
+  if (outcome.mine) lost(view, {piece.begin + outcome.prefix_bytes, piece.end}, *outcome.mine);
+}
+
+void StreamAccount::lost(const layout::FileView& view, StreamRange range, const Error& why) {
+  const std::lock_guard lock(mutex_);
+  if (!first_missing_ || range.begin < *first_missing_) first_missing_ = range.begin;
+  add_lost(view.extent_of(range), range.size(), why);
+}
+
+// Pieces that follow each other are one loss. Of many the first are told, and the sum of all.
+void StreamAccount::add_lost(Extent where, int64_t bytes, const Error& why) {
+  ++notes_.failures;
+  notes_.lost_bytes += bytes;
+  if (!notes_.failure || notes_.failure->error_class < why.error_class) notes_.failure = why;
+  if (!notes_.lost.empty() && notes_.lost.back().end == where.begin)
+    notes_.lost.back().end = where.end;
+  else if (notes_.lost.size() < kMostLostTold)
+    notes_.lost.push_back(where);
+  else
+    notes_.lost_told_in_part = true;
+}
+
+StagedNotes StreamAccount::notes() const {
+  const std::lock_guard lock(mutex_);
+  return notes_;
+}
+
+int64_t StreamAccount::first_missing(int64_t end) const {
+  const std::lock_guard lock(mutex_);
+  return first_missing_.value_or(end);
+}
+
+}  // namespace penstock::exec

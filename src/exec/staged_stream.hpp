@@ -1,0 +1,56 @@
+// A rank's own bytes, staged piece by piece and written by the I/O thread: independent non-blocking
+// writes, and collective ones without an exchange.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "exec/pipeline.hpp"
+#include "exec/staged_pages.hpp"
+#include "exec/user_data.hpp"
+#include "io/sync_policy.hpp"
+
+namespace penstock::exec {
+
+// What became of staged pieces of a stream; thread-safe.
+class StreamAccount {
+ public:
+  void accepted(int64_t bytes);
+  void wrote(const layout::FileView& view, StreamRange piece, const WriteOutcome& outcome,
+             const Spent& spent);
+  void lost(const layout::FileView& view, StreamRange range, const Error& why);
+
+  StagedNotes notes() const;
+  // The first stream byte that is not in the file; `end` when all are.
+  int64_t first_missing(int64_t end) const;
+
+ private:
+  void add_lost(Extent where, int64_t bytes, const Error& why);
+
+  mutable std::mutex mutex_;
+  StagedNotes notes_;
+  std::optional<int64_t> first_missing_;
+};
+
+struct StreamTarget {
+  io::MechanismFile& file;
+  WriteObserver* observer;  // or nullptr
+  io::FileSync* sync;       // or nullptr
+};
+
+struct StagedStream {
+  int64_t bytes = 0;          // staged, from the beginning of the range
+  int64_t last = 0;           // the number of the last piece in the lane; 0: none
+  std::optional<Error> mine;  // why not all of it
+};
+
+// Returns when every byte of the range is copied, which waits for earlier pieces to be written when
+// the bound is reached. The account must outlive what is staged.
+StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
+                          std::shared_ptr<StreamAccount> account, const layout::FileView& view,
+                          StreamRange own, UserData& data, PhaseTimes& times);
+
+}  // namespace penstock::exec

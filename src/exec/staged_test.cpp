@@ -1,0 +1,271 @@
+// Staged writes of a pipeline: the calls return while the writes are held, the bound holds them
+// back, and what cannot be written is told to everybody at the end, with true counts.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "comm/thread_comm.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/random_case.hpp"
+#include "exec/stager.hpp"
+#include "io/faulty.hpp"
+#include "io/held_file.hpp"
+#include "io/sync_policy.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlocks = 32;
+
+std::byte value_of(int rank) { return std::byte(rank + 1); }
+
+// Blocks dealt to the ranks in turn.
+struct Interleaved {
+  explicit Interleaved(comm::Comm& comm, int64_t blocks = kBlocks)
+      : view(*layout::FileView::make(
+            kBlock * comm.rank(), 1,
+            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * comm.size()))),
+        data(size_t(kBlock * blocks), value_of(comm.rank())) {}
+  WriteRequest request() const {
+    return {&view,
+            {0, int64_t(data.size())},
+            data.data(),
+            layout::LoopTree::bytes(1),
+            int64_t(data.size()),
+            ErrorClass::none};
+  }
+
+  layout::FileView view;
+  std::vector<std::byte> data;
+};
+
+void expect_interleaved(const std::vector<std::byte>& file, int ranks) {
+  ASSERT_EQ(file.size(), size_t(kBlock * kBlocks * ranks));
+  for (size_t i = 0; i < file.size(); ++i)
+    ASSERT_EQ(file[i], value_of(int(int64_t(i) / kBlock % ranks))) << "byte " << i;
+}
+
+std::unique_ptr<io::MechanismFile> open_plain(const std::string& path) {
+  return io::find_mechanism("pwrite")->open({path}).value();
+}
+
+struct Way {
+  const char* algorithm;
+  const char* exchange;
+};
+
+class Ways : public testing::TestWithParam<Way> {
+ protected:
+  static Pipeline::Policy policy() {
+    const plan::Algorithm* const a = plan::find_algorithm(GetParam().algorithm);
+    return {a, plan::taken_by(*a, {2, 4096}), nullptr,
+            a->exchanges ? find_exchange(GetParam().exchange) : nullptr};
+  }
+};
+
+TEST_P(Ways, BeginReturnsWhileTheWritesAreHeldAndTheBufferIsFreeAgain) {
+  const io::TemporaryFile path;
+  io::Hold hold;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    io::HeldFile file(open_plain(path.path()), hold);
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    Interleaved mine(comm);
+    pipeline.begin_all(mine.request(), policy());
+    std::ranges::fill(mine.data, std::byte{0x7F});
+    ASSERT_TRUE(comm.barrier());
+    EXPECT_EQ(hold.passed(), 0);
+    EXPECT_TRUE(path.contents().empty());
+    ASSERT_TRUE(comm.barrier());
+    hold.open();
+    const WriteOutcome out = pipeline.end_all();
+    EXPECT_EQ(out.agreed, ErrorClass::none);
+    EXPECT_EQ(out.prefix_bytes, kBlock * kBlocks);
+    int64_t written[1] = {out.written_bytes};
+    ASSERT_TRUE(comm.all_sum(written));
+    EXPECT_EQ(written[0], 3 * kBlock * kBlocks);
+    expect_interleaved(path.contents(), 3);
+  });
+}
+
+TEST_P(Ways, ASmallBoundHoldsTheCallBackAndAllArrives) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    const auto file = open_plain(path.path());
+    Pipeline pipeline(comm, *file, {});
+    pipeline.set_stager(std::make_shared<Stager>(), 4096);
+    const Interleaved mine(comm);
+    for (int again = 0; again < 3; ++again) {
+      pipeline.begin_all(mine.request(), policy());
+      EXPECT_EQ(pipeline.end_all().agreed, ErrorClass::none);
+      EXPECT_EQ(pipeline.write_all(mine.request(), policy()).agreed, ErrorClass::none);
+    }
+  });
+  expect_interleaved(path.contents(), 3);
+}
+
+TEST_P(Ways, AFaultIsToldAtTheEndToAllRanksWithTrueCounts) {
+  for (const int nth : {1, 2, 5}) {
+    const io::TemporaryFile path;
+    std::atomic<int> told = 0;
+    comm::run_thread_team(3, [&](comm::Comm& comm) {
+      io::FaultPlan plan;
+      if (comm.rank() == 0) {
+        plan.write_errno = ENOSPC;
+        plan.nth_write = nth;
+        plan.bytes_before_fault = 100;
+      }
+      io::FaultyFile file(open_plain(path.path()), plan);
+      Pipeline pipeline(comm, file, {});
+      pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+      const Interleaved mine(comm);
+      pipeline.begin_all(mine.request(), policy());
+      const WriteOutcome out = pipeline.end_all();
+      if (out.agreed == ErrorClass::no_space) ++told;
+      if (comm.rank() == 0) {
+        ASSERT_TRUE(out.mine);
+        EXPECT_EQ(out.mine->error_class, ErrorClass::no_space);
+      }
+      ASSERT_TRUE(comm.barrier());
+      const std::vector<std::byte> there = path.contents();
+      for (int64_t k = 0; k < out.prefix_bytes; ++k) {
+        const Off at = mine.view.offset_of(k);
+        ASSERT_LT(at, Off(there.size()));
+        ASSERT_EQ(there[size_t(at)], value_of(comm.rank())) << "byte " << k << " is counted";
+      }
+    });
+    EXPECT_EQ(told, 3) << "write " << nth;
+  }
+}
+
+TEST_P(Ways, ASyncThatFailsBehindTheCallIsToldAtTheEnd) {
+  const io::TemporaryFile path;
+  std::atomic<int> told = 0;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    io::FaultPlan plan;
+    plan.sync_errno = EIO;
+    io::FaultyFile file(open_plain(path.path()), plan);
+    const auto sync = io::find_sync_policy("every")->open(file, {.bytes = 4096, .gate = nullptr});
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_sync(sync.get());
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    const Interleaved mine(comm);
+    pipeline.begin_all(mine.request(), policy());
+    const WriteOutcome out = pipeline.end_all();
+    if (out.agreed == ErrorClass::io) ++told;
+    EXPECT_LT(out.prefix_bytes, kBlock * kBlocks);
+  });
+  EXPECT_EQ(told, 3);
+}
+
+std::string name_of(const testing::TestParamInfo<Way>& info) {
+  return std::string(info.param.algorithm) + "_" + info.param.exchange;
+}
+
+INSTANTIATE_TEST_SUITE_P(Staged, Ways,
+                         testing::Values(Way{"individual", "none"}, Way{"two_phase", "messages"},
+                                         Way{"two_phase", "shm"}, Way{"cyclic", "messages"},
+                                         Way{"cyclic", "shm"}, Way{"designated_writer", "messages"},
+                                         Way{"designated_writer", "shm"}),
+                         name_of);
+
+// --- Independent ---
+
+TEST(StagedAlone, IsCopiedWhenTheCallReturnsAndWrittenInOrder) {
+  const io::TemporaryFile path;
+  io::Hold hold;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::HeldFile file(open_plain(path.path()), hold);
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    Interleaved mine(comm);
+    for (int value = 5; value >= 1; --value) {  // the last one stays
+      std::ranges::fill(mine.data, std::byte(value));
+      const WriteOutcome out = pipeline.stage_alone(mine.request());
+      EXPECT_EQ(out.agreed, ErrorClass::none);
+      EXPECT_EQ(out.prefix_bytes, kBlock * kBlocks);
+    }
+    EXPECT_EQ(hold.passed(), 0);
+    EXPECT_EQ(pipeline.staged_notes().accepted_bytes, 5 * kBlock * kBlocks);
+    EXPECT_EQ(pipeline.staged_notes().written_bytes, 0);
+    hold.open();
+    pipeline.drain();
+    EXPECT_EQ(pipeline.staged_notes().written_bytes, 5 * kBlock * kBlocks);
+    EXPECT_EQ(pipeline.staged_notes().lost_bytes, 0);
+  });
+  expect_interleaved(path.contents(), 1);
+}
+
+TEST(StagedAlone, TheNextCallMayComeWithAnotherViewBeforeThisIsWritten) {
+  const io::TemporaryFile path;
+  io::Hold hold;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::HeldFile file(open_plain(path.path()), hold);
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    {
+      const Interleaved mine(comm);
+      pipeline.stage_alone(mine.request());
+    }
+    hold.open();
+    pipeline.drain();
+  });
+  expect_interleaved(path.contents(), 1);
+}
+
+TEST(StagedAlone, RandomViewsArriveThroughASmallBound) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const std::vector<RankCase> cases = draw_team(random, 3, seed % 2 == 0);
+    const io::TemporaryFile path;
+    fill_with_background(path.path());
+    comm::run_thread_team(3, [&](comm::Comm& comm) {
+      const auto file = open_plain(path.path());
+      Pipeline pipeline(comm, *file, {});
+      pipeline.set_stager(std::make_shared<Stager>(), seed % 3 == 0 ? kStagedLimitBytes : 4096);
+      const RankCase& c = cases[size_t(comm.rank())];
+      const WriteRequest request{&c.view,       c.range,        c.memory.data(),
+                                 c.memory_type, c.memory_count, ErrorClass::none};
+      EXPECT_EQ(pipeline.stage_alone(request).prefix_bytes, c.range.size());
+      pipeline.drain();
+      EXPECT_EQ(pipeline.staged_notes().written_bytes, c.range.size());
+    });
+    ASSERT_TRUE(path.contents() == expectation(cases)) << "seed " << seed;
+  }
+}
+
+TEST(StagedAlone, WhatIsLostIsKnownWithItsPlaceAndTheRestIsWritten) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::FaultPlan plan;
+    plan.write_errno = ENOSPC;
+    plan.nth_write = 2;
+    io::FaultyFile file(open_plain(path.path()), plan);
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    const layout::FileView view;
+    const std::vector<std::byte> data(4096, std::byte{1});
+    for (int64_t i = 0; i < 3; ++i)
+      pipeline.stage_alone({&view,
+                            {i * 4096, i * 4096 + 4096},
+                            data.data(),
+                            layout::LoopTree::bytes(1),
+                            4096,
+                            ErrorClass::none});
+    pipeline.drain();
+    const StagedNotes notes = pipeline.staged_notes();
+    EXPECT_EQ(notes.accepted_bytes, 3 * 4096);
+    EXPECT_EQ(notes.written_bytes, 2 * 4096);
+    EXPECT_EQ(notes.lost_bytes, 4096);
+    ASSERT_TRUE(notes.failure);
+    EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
+    EXPECT_EQ(notes.lost, (std::vector<Extent>{{4096, 8192}}));
+  });
+  EXPECT_EQ(path.contents()[8192], std::byte{1});
+}
+
+}  // namespace
+}  // namespace penstock::exec

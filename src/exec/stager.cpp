@@ -1,0 +1,155 @@
+// One lock, two conditions: work for the thread, and progress for who waits for room or for an end.
+#include "exec/stager.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/extent.hpp"
+
+namespace penstock::exec {
+namespace {
+
+// More would be searched for longer than a page takes to be made.
+constexpr size_t kMostIdle = 64;
+
+}  // namespace
+
+// --- Memory ---
+
+Result<AlignedBuffer> Stager::memory(int64_t bytes, int64_t limit_bytes) {
+  const int64_t size = align_up(std::max<int64_t>(bytes, 1), int64_t(AlignedBuffer::kAlignment));
+  std::unique_lock lock(mutex_);
+  progress_.wait(
+      lock, [&] { return held_bytes_ + size <= limit_bytes || (queue_.empty() && !writing_); });
+  AlignedBuffer memory = take_idle(size_t(size));
+  if (memory.size() == 0) make_room(size, limit_bytes);
+  if (auto got = memory.reserve(size_t(size)); !got) return tl::unexpected(std::move(got).error());
+  held_bytes_ += int64_t(memory.size());
+  return memory;
+}
+
+// Of this very size, so that the bound holds; without memory when there is none.
+AlignedBuffer Stager::take_idle(size_t bytes) {
+  const auto found = std::ranges::find(idle_, bytes, &AlignedBuffer::size);
+  if (found == idle_.end()) return {};
+  AlignedBuffer memory = std::move(*found);
+  std::swap(*found, idle_.back());
+  idle_.pop_back();
+  idle_bytes_ -= int64_t(bytes);
+  return memory;
+}
+
+// What is kept warm makes way for what is needed.
+void Stager::make_room(int64_t bytes, int64_t limit_bytes) {
+  while (!idle_.empty() && held_bytes_ + idle_bytes_ + bytes > limit_bytes) {
+    idle_bytes_ -= int64_t(idle_.back().size());
+    idle_.pop_back();
+  }
+}
+
+void Stager::give_back(AlignedBuffer memory) {
+  const std::lock_guard lock(mutex_);
+  take_back(std::move(memory));
+}
+
+// REQUIRES mutex_.
+void Stager::take_back(AlignedBuffer memory) {
+  const auto bytes = int64_t(memory.size());
+  held_bytes_ -= bytes;
+  if (bytes > 0 && idle_.size() < kMostIdle) {
+    idle_bytes_ += bytes;
+    idle_.push_back(std::move(memory));
+  }
+  progress_.notify_all();
+}
+
+// --- Writes ---
+
+int64_t Stager::stage(Lane& lane, std::unique_ptr<Staged> staged) {
+  std::unique_lock lock(mutex_);
+  const int64_t number = ++lane.staged_;
+  if (ensure_thread()) {
+    queue_.push_back({&lane, std::move(staged)});
+    work_.notify_one();
+    return number;
+  }
+  lock.unlock();
+  staged->write();
+  lock.lock();
+  take_back(std::move(staged->memory));
+  ++lane.written_;
+  progress_.notify_all();
+  return number;
+}
+
+void Stager::wait(const Lane& lane, int64_t number) {
+  std::unique_lock lock(mutex_);
+  progress_.wait(lock, [&] { return lane.written_ >= number; });
+}
+
+void Stager::drain(const Lane& lane) {
+  std::unique_lock lock(mutex_);
+  const int64_t number = lane.staged_;
+  progress_.wait(lock, [&] { return lane.written_ >= number; });
+}
+
+int64_t Stager::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return held_bytes_;
+}
+
+std::string Stager::degraded() const {
+  const std::lock_guard lock(mutex_);
+  return degraded_;
+}
+
+// --- The thread ---
+
+// REQUIRES mutex_.
+bool Stager::ensure_thread() {
+  if (thread_ || !degraded_.empty()) return thread_.has_value();
+  const Result<pthread_t> started = start_(&run_thread, this);
+  if (started)
+    thread_ = *started;
+  else
+    degraded_ =
+        "the I/O thread could not be started, so non-blocking writes return with their "
+        "bytes in the file: " +
+        started.error().message();
+  return thread_.has_value();
+}
+
+void* Stager::run_thread(void* self) {
+  static_cast<Stager*>(self)->write_until_stopped();
+  return nullptr;
+}
+
+void Stager::write_until_stopped() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    work_.wait(lock, [this] { return !queue_.empty() || stop_; });
+    if (queue_.empty()) return;
+    Waiting next = std::move(queue_.front());
+    queue_.pop_front();
+    writing_ = true;
+    lock.unlock();
+    next.staged->write();
+    lock.lock();
+    writing_ = false;
+    take_back(std::move(next.staged->memory));
+    ++next.lane->written_;
+    progress_.notify_all();
+  }
+}
+
+// What is still staged is written first.
+Stager::~Stager() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    work_.notify_one();
+  }
+  if (thread_) ::pthread_join(*thread_, nullptr);
+}
+
+}  // namespace penstock::exec

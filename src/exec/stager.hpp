@@ -1,0 +1,91 @@
+// Bounded memory between writes and their files, and the I/O thread that empties it: what is staged
+// enters its file in the order in which it was staged, while the program computes.
+//
+// One for all files of a process, so that the bound is the process's and there is one thread. It
+// starts with the first bytes that are staged and ends with the last file.
+#pragma once
+
+#include <pthread.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/error.hpp"
+#include "io/io_thread.hpp"
+
+namespace penstock::exec {
+
+// How much may be staged where nobody says it.
+inline constexpr int64_t kStagedLimitBytes = int64_t{256} << 20;
+
+// Bytes, and how they enter their file.
+class Staged {
+ public:
+  virtual ~Staged() = default;
+  // By the I/O thread: no MPI call. A failure is noted where whoever waits will look.
+  virtual void write() noexcept = 0;
+
+  AlignedBuffer memory;  // of Stager::memory(), or none; given back after write()
+};
+
+// Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices only.
+class Stager {
+ public:
+  // One file's staged writes, in order.
+  class Lane {
+    friend class Stager;
+    int64_t staged_ = 0, written_ = 0;  // how many; guarded by the stager's mutex
+  };
+
+  // `start`: for tests. Where no thread can be started, stage() writes before it returns.
+  explicit Stager(io::StartThread start = &io::start_io_thread) : start_(start) {}
+  ~Stager();
+  Stager(const Stager&) = delete;
+
+  // Memory for at least `bytes`. Waits until they fit beside all that is held, in `limit_bytes`;
+  // but never when nothing is being written, so a piece of more than the limit comes through alone.
+  Result<AlignedBuffer> memory(int64_t bytes, int64_t limit_bytes);
+  // Of memory() and not staged after all.
+  void give_back(AlignedBuffer memory);
+  // Returns the number of this write in its lane. The lane must live until that was written.
+  int64_t stage(Lane& lane, std::unique_ptr<Staged> staged);
+  // Until the lane's first `number` writes are over, whatever became of them.
+  void wait(const Lane& lane, int64_t number);
+  void drain(const Lane& lane);
+
+  int64_t held_bytes() const;    // given out and not yet written
+  std::string degraded() const;  // why there is no thread; empty when there may be one
+
+ private:
+  struct Waiting {
+    Lane* lane;
+    std::unique_ptr<Staged> staged;
+  };
+
+  static void* run_thread(void* self);
+  void write_until_stopped();
+  bool ensure_thread();
+  AlignedBuffer take_idle(size_t bytes);
+  void make_room(int64_t bytes, int64_t limit_bytes);
+  void take_back(AlignedBuffer memory);
+
+  const io::StartThread start_;
+  mutable std::mutex mutex_;  // of all that follows; held for no longer than it takes to look
+  std::condition_variable work_, progress_;
+  std::deque<Waiting> queue_;
+  bool writing_ = false;  // what was at the head of the queue
+  int64_t held_bytes_ = 0, idle_bytes_ = 0;
+  std::vector<AlignedBuffer> idle_;  // kept warm
+  std::optional<pthread_t> thread_;
+  bool stop_ = false;
+  std::string degraded_;
+};
+
+}  // namespace penstock::exec

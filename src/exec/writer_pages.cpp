@@ -1,0 +1,158 @@
+#include "exec/writer_pages.hpp"
+
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "exec/sown_faults.hpp"
+
+namespace penstock::exec {
+
+void WriterPages::begin(const plan::Plan& plan, std::optional<int> writer, int64_t granule,
+                        Collected* collected, StagedPages* staged, Memory memory,
+                        io::BehindFile* behind) {
+  assert(staged == nullptr || (collected == nullptr && behind == nullptr));
+  plan_ = &plan;
+  behind_ = behind;
+  writer_ = writer.value_or(0);
+  cycles_ = writer ? plan.cycles(*writer) : 0;
+  granule_ = granule;
+  collected_ = collected;
+  if (slots_.empty()) slots_.resize(size_t(file_.slots()));
+  next_ = reaped_ = 0;
+  account_.emplace(spent_, observer_, sync_);
+  staged_ = staged;
+  memory_ = memory;
+}
+
+Page& WriterPages::open(int cycle) {
+  for (; next_ <= cycle; ++next_) {
+    Slot& s = slot(next_);
+    while (s.submitted) reap(slot(reaped_));
+    s.page.writer = writer_;
+    s.page.cycle = next_;
+    shape(s);
+    lease(s);
+  }
+  return slot(cycle).page;
+}
+
+// Which bytes of the file the page will hold.
+void WriterPages::shape(Slot& s) {
+  s.granule = granule_;
+  s.page.list = nullptr;
+  if (collected_ == nullptr) {
+    s.page.where = plan_->extent(writer_, s.page.cycle);
+    return;
+  }
+  const Collected::Shape collected = collected_->shape(s.page.cycle);
+  s.page.where = collected.where;
+  s.granule = std::gcd(granule_, collected.granule);
+  if (!collected.is_list) return;
+  collected_->list(s.list);
+  s.page.list = &s.list;
+}
+
+void WriterPages::lease(Slot& s) {
+  s.page.memory = {};
+  s.no_memory.reset();
+  if (s.page.where.empty()) return;
+  if (Result<void> taken = take_memory(s); !taken) {
+    s.no_memory = std::move(taken).error();
+    return;
+  }
+  if (Result<void> ready = make_ready(s); !ready) {
+    give_memory_back(s);
+    s.no_memory = std::move(ready).error();
+    return;
+  }
+  s.page.memory = s.lease.memory;
+}
+
+Result<void> WriterPages::take_memory(Slot& s) {
+  const Extent where = s.page.where;
+  if (memory_ == Memory::of_the_stager) {
+    Result<AlignedBuffer> got = staged_->memory(where);
+    if (!got) return tl::unexpected(std::move(got).error());
+    s.staged = *std::move(got);
+    s.lease = {.where = where, .memory = s.staged.first(size_t(where.size())), .slot = 0};
+    return {};
+  }
+  const bool packed = s.page.list != nullptr;
+  Result<io::Lease> got =
+      file().lease(packed ? Extent{where.begin, where.begin + s.list.bytes()} : where);
+  if (!got) return tl::unexpected(std::move(got).error());
+  s.lease = *got;
+  s.lease.where = where;
+  s.lease.packed = packed;
+  return {};
+}
+
+void WriterPages::give_memory_back(Slot& s) {
+  if (memory_ == Memory::of_the_stager)
+    staged_->give_back(std::exchange(s.staged, AlignedBuffer()));
+  else
+    file().submit(s.lease, {});
+}
+
+// What is filled is followed where that is not known beforehand.
+Result<void> WriterPages::make_ready(Slot& s) {
+  if (s.page.list != nullptr) return {};
+  const Extent where = s.page.where;
+  return s.page.coverage.reset(where, std::gcd(s.granule, std::gcd(where.begin, where.end)));
+}
+
+void WriterPages::submit(int cycle) {
+  Slot& s = slot(cycle);
+  if (staged_ != nullptr) return stage(s);
+  if (!s.page.usable()) {
+    while (reaped_ < cycle) reap(slot(reaped_));  // faults are noted in the order of their cycles
+    ++reaped_;
+    if (s.no_memory) account_->note_fault(cycle, s.page.where, {*s.no_memory, s.page.where.begin});
+    return;
+  }
+  const bool packed = s.page.list != nullptr;
+  s.dirty =
+      sow_faults(s.lease, cycle, packed ? s.list.extents() : s.page.coverage.extents(), s.sown);
+  io::LeaseBytes memory(s.lease);
+  if (observer_ != nullptr)
+    for (const Extent e : s.dirty) observer_->writing(e.begin, memory.of(e));
+  spent_.traffic.writes += int64_t(s.dirty.size());
+  const Stopwatch watch(spent_.times.write_s);
+  file().submit(s.lease, s.dirty);
+  s.submitted = true;
+}
+
+// Nothing of it is left to be reaped. Its memory goes along, or is copied and free again.
+void WriterPages::stage(Slot& s) {
+  const int cycle = s.page.cycle;
+  ++reaped_;
+  if (s.no_memory) return staged_->stage_missing(cycle, s.page.where, *s.no_memory);
+  if (!s.page.usable()) return;
+  s.dirty = sow_faults(s.lease, cycle, s.page.coverage.extents(), s.sown);
+  if (memory_ == Memory::of_the_stager)
+    return staged_->stage(cycle, s.page.where, std::exchange(s.staged, AlignedBuffer()), s.dirty);
+  staged_->stage_copy(cycle, s.lease, s.dirty);
+  file().submit(s.lease, {});
+}
+
+void WriterPages::finish() {
+  while (reaped_ < next_) reap(slot(reaped_));
+}
+
+// What became of the oldest page that was submitted.
+void WriterPages::reap(Slot& s) {
+  ++reaped_;
+  s.submitted = false;
+  if (s.dirty.empty()) return;  // given back without a write
+  std::optional<io::Fault> fault;
+  {
+    const Stopwatch watch(spent_.times.write_s);
+    fault = file().reap();
+  }
+  account_->settle(s.page.cycle, s.page.where, s.dirty, fault,
+                   behind_ != nullptr ? behind_->synced() : std::nullopt);
+}
+
+}  // namespace penstock::exec

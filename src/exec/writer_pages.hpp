@@ -1,0 +1,101 @@
+// A writer's file pages from lease to file: opened in the order of their cycles, filled, submitted,
+// and what could not be written noted. Several are under way at a time, as many as the mechanism
+// has slots: while one is being written the next is filled. Of a staged call they go to the stager
+// instead, and what became of them is known later.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "exec/collected.hpp"
+#include "exec/page.hpp"
+#include "exec/page_account.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/staged_pages.hpp"
+#include "io/behind.hpp"
+#include "io/mechanism.hpp"
+#include "io/sync_policy.hpp"
+#include "plan/plan.hpp"
+
+namespace penstock::exec {
+
+class WriterPages {
+ public:
+  WriterPages(io::MechanismFile& file, Spent& spent) : file_(file), spent_(spent) {}
+  void set_observer(WriteObserver* observer) noexcept { observer_ = observer; }
+  void set_sync(io::FileSync* sync) noexcept { sync_ = sync; }
+
+  // A new call. `writer`: this rank's, if it is one. `granule` divides every place where a page or
+  // a part of it is cut, but for the page's own ends. `collected` says what comes where the plan
+  // scatters, and is nullptr where it does not. `staged`: where complete pages go, but of a plan
+  // that scatters; nullptr: into the file. `memory` says whose a page is. `behind`: the same file
+  // with a thread that writes, started and told of the sync policy, or nullptr.
+  enum class Memory : uint8_t { of_the_file, of_the_stager };
+  void begin(const plan::Plan& plan, std::optional<int> writer, int64_t granule,
+             Collected* collected, StagedPages* staged, Memory memory, io::BehindFile* behind);
+  // Pages are written while this rank goes on.
+  bool are_behind() const noexcept { return behind_ != nullptr; }
+  int cycles() const noexcept { return cycles_; }
+  // How many pages may be open or on their way into the file.
+  int slots() const noexcept { return file_.slots(); }
+
+  // The page of a cycle, to be filled. Opens it, and those before it, unless they are open; may
+  // wait for the oldest write. REQUIRES cycle < cycles(), and that the page slots() before it was
+  // submitted.
+  Page& open(int cycle);
+  bool is_open(int cycle) const noexcept { return cycle < next_; }
+  // The page is complete. Pages are submitted in the order of their cycles.
+  void submit(int cycle);
+  // All that was submitted is in the file, or noted as missing; or it is staged.
+  void finish();
+
+  // Of the call so far, unless it is staged.
+  const PageAccount& account() const noexcept { return *account_; }
+
+ private:
+  struct Slot {
+    Page page;
+    int64_t granule = 1;
+    io::Lease lease;
+    AlignedBuffer staged;            // in place of a lease
+    std::optional<Error> no_memory;  // why the page has none
+    layout::ExtentList list;         // of a page that is one
+    std::span<const Extent> dirty;   // as submitted
+    std::vector<Extent> sown;        // only in builds that test the tests
+    bool submitted = false;          // and not yet reaped
+  };
+
+  io::MechanismFile& file() noexcept { return behind_ != nullptr ? *behind_ : file_; }
+  Slot& slot(int cycle) noexcept { return slots_[size_t(cycle) % slots_.size()]; }
+  void shape(Slot& s);
+  void lease(Slot& s);
+  Result<void> make_ready(Slot& s);
+  Result<void> take_memory(Slot& s);
+  void give_memory_back(Slot& s);
+  void stage(Slot& s);
+  void reap(Slot& s);
+
+  io::MechanismFile& file_;
+  Spent& spent_;
+  WriteObserver* observer_ = nullptr;
+  io::FileSync* sync_ = nullptr;
+  std::vector<Slot> slots_;
+
+  // Of the call.
+  const plan::Plan* plan_ = nullptr;
+  io::BehindFile* behind_ = nullptr;
+  int writer_ = 0;
+  int cycles_ = 0;
+  int64_t granule_ = 1;
+  Collected* collected_ = nullptr;
+  int next_ = 0;    // the first cycle whose page was not opened
+  int reaped_ = 0;  // the first that may still be on its way
+  std::optional<PageAccount> account_;
+  StagedPages* staged_ = nullptr;
+  Memory memory_ = Memory::of_the_file;
+};
+
+}  // namespace penstock::exec

@@ -1,0 +1,68 @@
+// One lock for the device, one for what is known: writers take the second alone.
+#include "io/background_sync.hpp"
+
+#include <utility>
+
+#include "base/units.hpp"
+
+namespace penstock::io {
+
+// --- Writers ---
+
+Result<bool> BackgroundSync::wrote(Extent, int64_t bytes) {
+  const bool here = due_bytes_.add(bytes) && !thread_.nudge();
+  const bool synced = here && push();
+  if (std::optional<Error> failed = take_untold()) return tl::unexpected(*std::move(failed));
+  return synced;
+}
+
+std::optional<Error> BackgroundSync::take_untold() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(untold_, std::nullopt);
+}
+
+// --- The thread ---
+
+void BackgroundSync::sync_behind() {
+  if (!push()) return;
+  const std::lock_guard lock(mutex_);
+  ++syncs_;
+}
+
+// Noted before the device is free again: a sync() that waits for it knows how it went.
+bool BackgroundSync::push() {
+  const std::lock_guard device(device_);
+  Result<void> pushed = file_.sync(SyncKind::data);
+  if (pushed) return true;
+  pushed.error().detail +=
+      ", the sync in the background after every " + format_size(due_bytes_.every_bytes());
+  failure_.remember(pushed.error());
+  const std::lock_guard lock(mutex_);
+  untold_ = std::move(pushed).error();
+  return false;
+}
+
+// --- The program ---
+
+Result<void> BackgroundSync::sync(SyncKind kind) {
+  const std::lock_guard device(device_);
+  Result<void> all = failure_.all_of_them(file_.sync(kind));
+  take_untold();  // told now
+  return all;
+}
+
+// What became due and was not begun with is left to this sync.
+Result<void> BackgroundSync::at_close() {
+  thread_.stop();
+  return sync(SyncKind::full);
+}
+
+SyncNotes BackgroundSync::notes() const {
+  const std::optional<Error> why_none = thread_.why_none();
+  const std::lock_guard lock(mutex_);
+  if (!why_none) return {syncs_, ""};
+  return {syncs_, "background: its thread could not be started, so writers sync themselves: " +
+                      why_none->message()};
+}
+
+}  // namespace penstock::io

@@ -1,0 +1,35 @@
+// pthread_create(3) instead of std::thread: it says why it failed, without an exception.
+#include "io/io_thread.hpp"
+
+#include <sched.h>
+
+#include <csignal>
+
+namespace penstock::io {
+namespace {
+
+// The kernel takes out of the mask what the job may not use (its cpuset), so that all CPUs means
+// all of the node that are ours. Two hardware threads of a core are left as they are: one of them
+// is free. A thread that must stay where it is works too, only later.
+void leave_the_one_cpu(pthread_t thread) {
+  cpu_set_t cpus;
+  if (::pthread_getaffinity_np(thread, sizeof cpus, &cpus) != 0 || CPU_COUNT(&cpus) != 1) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &cpus);
+  static_cast<void>(::pthread_setaffinity_np(thread, sizeof cpus, &cpus));
+}
+
+}  // namespace
+
+Result<pthread_t> start_io_thread(void* (*body)(void*), void* argument) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a thread begins with its creator's mask
+  pthread_t thread;
+  const int failed = ::pthread_create(&thread, nullptr, body, argument);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failed != 0) return os_error("pthread_create", "an I/O thread", failed);
+  leave_the_one_cpu(thread);
+  return thread;
+}
+
+}  // namespace penstock::io

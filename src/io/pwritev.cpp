@@ -1,0 +1,137 @@
+// Vectored positional writes with pwritev(2). One call carries up to IOV_MAX pieces that are
+// contiguous in the file and scattered in memory. Dirty extents of a lease that touch each other
+// lie side by side in its memory, too, and are one write.
+#include <limits.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/seeded_fault.hpp"
+#include "io/buffer_slots.hpp"
+#include "io/descriptor.hpp"
+#include "io/mechanism.hpp"
+
+namespace penstock::io {
+namespace {
+
+using Pieces = std::span<const std::span<const std::byte>>;
+static_assert(kGatheredPieces == IOV_MAX);
+
+// What is left of the pieces. Invariant: it stands at a byte that is not written, or is done.
+class PieceCursor {
+ public:
+  explicit PieceCursor(Pieces pieces) : pieces_(pieces) { skip_finished(); }
+
+  bool done() const noexcept { return pieces_.empty(); }
+
+  // The next pieces, as many as `batch` takes; how many.
+  int peek(std::span<iovec> batch) const noexcept {
+    const size_t n = std::min(batch.size(), pieces_.size());
+    for (size_t i = 0; i < n; ++i) batch[i] = entry(pieces_[i].subspan(i == 0 ? within_ : 0));
+    return int(n);
+  }
+
+  void advance(size_t bytes) noexcept {
+    within_ += bytes;
+    skip_finished();
+  }
+
+ private:
+  static iovec entry(std::span<const std::byte> piece) noexcept {
+    return {const_cast<std::byte*>(piece.data()), piece.size()};  // the call only reads
+  }
+  void skip_finished() noexcept {
+    while (!pieces_.empty() && within_ >= pieces_.front().size()) {
+      within_ -= pieces_.front().size();
+      pieces_ = pieces_.subspan(1);
+    }
+  }
+
+  Pieces pieces_;
+  size_t within_ = 0;  // of the first one, behind us
+};
+
+class PwritevFile final : public MechanismFile {
+ public:
+  explicit PwritevFile(Descriptor file) : file_(std::move(file)) {}
+
+  static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
+    return Descriptor::open_for_writing(request.path).map([](Descriptor&& file) {
+      return std::unique_ptr<MechanismFile>(std::make_unique<PwritevFile>(std::move(file)));
+    });
+  }
+
+  Result<Lease> lease(Extent where) override { return slots_.lease(where); }
+
+  void submit(Lease lease, std::span<const Extent> dirty) override {
+    if (dirty.empty()) return slots_.give_back(lease.slot);
+    slots_.settle(lease.slot, write_all(lease, dirty));
+  }
+
+  std::optional<Fault> reap() override { return slots_.reap_settled(); }
+
+  int slots() const noexcept override { return BufferSlots::kSlots; }
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    return slots_.use_memory(buffers);
+  }
+
+  std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
+    return write_pieces({&bytes, 1}, offset);
+  }
+
+  std::optional<Fault> write_pieces(Pieces pieces, Off offset) override {
+    iovec batch[kGatheredPieces];  // left uninitialised: most calls carry a few
+    // Invariant: everything before `offset` is in the file, and the cursor stands at its byte.
+    for (PieceCursor cursor(pieces); !cursor.done();) {
+      const int count = cursor.peek(batch);
+      const ssize_t n = ::pwritev(file_.fd(), batch, count, offset);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return missing_from(offset, n < 0 ? errno : EIO);
+      if (seeded_fault("short_write_ignored")) return std::nullopt;
+      cursor.advance(size_t(n));  // a short write only moves it less far
+      offset += n;
+    }
+    return std::nullopt;
+  }
+  bool gathers() const noexcept override { return true; }
+
+  Result<void> sync(SyncKind kind) override { return file_.sync(kind); }
+  Result<void> close() override { return file_.close(); }
+  int fd() const noexcept override { return file_.fd(); }
+
+ private:
+  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
+  std::optional<Fault> write_all(const Lease& lease, std::span<const Extent> dirty) {
+    LeaseBytes memory(lease);
+    for (size_t i = 0; i < dirty.size();) {
+      Extent run = dirty[i++];
+      while (i < dirty.size() && dirty[i].begin == run.end) run.end = dirty[i++].end;
+      if (auto fault = write(memory.of(run), run.begin)) return fault;
+    }
+    return std::nullopt;
+  }
+
+  Fault missing_from(Off offset, int sys_errno) const {
+    const std::string where = file_.path() + ", offset " + std::to_string(offset);
+    return {os_error("pwritev", where, sys_errno).value(), offset};
+  }
+
+  Descriptor file_;
+  BufferSlots slots_;
+};
+
+}  // namespace
+
+const Mechanism& pwritev_mechanism() {
+  static const Mechanism m{.name = "pwritev",
+                           .summary = "vectored positional writes: memory in pieces is not packed",
+                           .alignment_bytes = 1,
+                           .writes_file = true,
+                           .unavailable = nullptr,
+                           .open = &PwritevFile::open};
+  return m;
+}
+
+}  // namespace penstock::io

@@ -1,0 +1,57 @@
+// Positional reads with pread(2).
+#include "io/reader.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "io/descriptor.hpp"
+
+namespace penstock::io {
+namespace {
+
+class PreadFile final : public ReadableFile {
+ public:
+  explicit PreadFile(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  // Invariant: the first `done` bytes have been read.
+  Readout read(std::span<std::byte> into, Off offset) override {
+    size_t done = 0;
+    while (done < into.size()) {
+      const ssize_t n = ::pread(fd(), into.data() + done, into.size() - done, offset + Off(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return {int64_t(done), error_at(offset + Off(done))};
+      if (n == 0) break;
+      done += size_t(n);
+    }
+    return {int64_t(done), std::nullopt};
+  }
+
+  Result<int64_t> size() override {
+    struct stat file {};
+    if (::fstat(fd(), &file) != 0) return os_error("fstat", descriptor_.path(), errno);
+    return int64_t(file.st_size);
+  }
+
+  int fd() const noexcept override { return descriptor_.fd(); }
+
+ private:
+  Error error_at(Off offset) const {
+    const int number = errno;
+    return os_error("pread", descriptor_.path() + ", offset " + std::to_string(offset), number)
+        .value();
+  }
+
+  Descriptor descriptor_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ReadableFile>> open_for_reading(const std::string& path) {
+  return Descriptor::open_for_reading(path).map([](Descriptor&& descriptor) {
+    return std::unique_ptr<ReadableFile>(std::make_unique<PreadFile>(std::move(descriptor)));
+  });
+}
+
+}  // namespace penstock::io

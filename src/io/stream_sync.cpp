@@ -1,0 +1,149 @@
+#include "io/stream_sync.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include "base/units.hpp"
+
+namespace penstock::io {
+namespace {
+
+// What one call hands to the kernel: long enough for large requests, short enough that close does
+// not wait long for the one under way.
+constexpr int64_t kPieceBytes = int64_t{8} << 20;
+
+// 3.5 % of a processor that others want: enough to give back soon what it may hold in the kernel.
+constexpr int kPoliteNice = 15;
+
+// Whether the program has synced any file in this process.
+std::atomic<bool> program_syncs = false;
+
+int start_write_back(int fd, Extent e) {
+  int rc;
+  do {
+    rc = ::sync_file_range(fd, e.begin, e.size(), SYNC_FILE_RANGE_WRITE);
+  } while (rc < 0 && errno == EINTR);
+  return rc < 0 ? errno : 0;
+}
+
+// The call is refused here, as opposed to: the bytes could not be written.
+bool is_refusal(int sys_errno) {
+  return sys_errno == ESPIPE || sys_errno == EINVAL || sys_errno == ENOSYS ||
+         sys_errno == EOPNOTSUPP || sys_errno == EPERM;
+}
+
+}  // namespace
+
+// --- Writers ---
+
+Result<bool> StreamSync::wrote(Extent where, int64_t bytes) {
+  if (file_.fd() < 0) return false;  // of a mechanism without a file
+  collect(where);
+  if (due_.add(bytes) && !nudge()) stream();
+  if (std::optional<Error> failed = take_untold()) return tl::unexpected(*std::move(failed));
+  return false;
+}
+
+// From the first to the last byte of what came together. Where writers interleave, that holds bytes
+// of others too; theirs are only started earlier.
+void StreamSync::collect(Extent where) {
+  const std::lock_guard lock(mutex_);
+  pending_ = pending_.empty()
+                 ? where
+                 : Extent{std::min(pending_.begin, where.begin), std::max(pending_.end, where.end)};
+}
+
+std::optional<Error> StreamSync::take_untold() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(untold_, std::nullopt);
+}
+
+// --- The threads; a writer where there is none ---
+
+bool StreamSync::nudge() { return program_syncs ? eager_.nudge() : polite_.nudge(); }
+
+void StreamSync::stream() {
+  while (!closing_ && start_piece()) {
+  }
+}
+
+// On Linux a thread has a niceness of its own. Refused, it is as eager as the other.
+void StreamSync::stream_politely() {
+  static_cast<void>(::setpriority(PRIO_PROCESS, id_t(::gettid()), kPoliteNice));
+  stream();
+}
+
+void StreamSync::stop() {
+  closing_ = true;
+  polite_.stop();
+  eager_.stop();
+}
+
+// Empty when nothing is left, or the kernel wants none.
+Extent StreamSync::take_piece() {
+  const std::lock_guard lock(mutex_);
+  if (!refused_.empty()) return {};
+  const Extent piece{pending_.begin, std::min(pending_.end, pending_.begin + kPieceBytes)};
+  pending_.begin = piece.end;
+  return piece;
+}
+
+bool StreamSync::start_piece() {
+  const Extent piece = take_piece();
+  if (piece.empty()) return false;
+  if (const int sys_errno = start_write_back(file_.fd(), piece); sys_errno != 0)
+    is_refusal(sys_errno) ? give_up(sys_errno) : note_lost(piece, sys_errno);
+  return true;
+}
+
+void StreamSync::give_up(int sys_errno) {
+  const std::lock_guard lock(mutex_);
+  refused_ = "stream: write-back cannot be started here, the kernel starts it when it likes: " +
+             os_error("sync_file_range", "", sys_errno).value().message();
+}
+
+// Write-back itself failed, so that file pages may have been dropped.
+void StreamSync::note_lost(Extent piece, int sys_errno) {
+  Error error =
+      os_error("sync_file_range",
+               "offset " + std::to_string(piece.begin) + ", the write-back started after every " +
+                   format_size(due_.every_bytes()),
+               sys_errno)
+          .value();
+  failure_.remember(error);
+  const std::lock_guard lock(mutex_);
+  if (!untold_) untold_ = std::move(error);
+}
+
+// --- The program ---
+
+Result<void> StreamSync::sync(SyncKind kind) {
+  program_syncs = true;
+  Result<void> all = failure_.all_of_them(file_.sync(kind));
+  take_untold();  // told now
+  return all;
+}
+
+Result<void> StreamSync::at_close() {
+  stop();
+  take_untold();
+  return failure_.all_of_them({});
+}
+
+SyncNotes StreamSync::notes() const {
+  std::optional<Error> why_none = polite_.why_none();
+  if (!why_none) why_none = eager_.why_none();
+  const std::lock_guard lock(mutex_);
+  if (!refused_.empty()) return {0, refused_};
+  if (!why_none) return {};
+  return {0, "stream: its thread could not be started, so writers start write-back themselves: " +
+                 why_none->message()};
+}
+
+}  // namespace penstock::io

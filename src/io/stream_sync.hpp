@@ -1,0 +1,61 @@
+// Write-back that a thread starts behind the writers, so that the device begins early and works
+// evenly, instead of when the kernel's dirty limits are reached. Nothing is durable by it.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "io/nudged_thread.hpp"
+#include "io/sync_count.hpp"
+#include "io/sync_policy.hpp"
+
+namespace penstock::io {
+
+// sync_file_range(2) does not wait for the bytes, but where the device's queue is full it waits for
+// room in it; hence the thread: a writer never goes at the device's pace. The thread starts at the
+// first write that is due and ends at close, which waits for one piece at most. Until the program
+// has synced a file it is polite and uses what the processors have left, since nobody may ever wait
+// for the device; after that early write-back is known to pay. What could not be written back is
+// told by the next wrote(), once, and by every sync() and at_close() after it.
+class StreamSync final : public FileSync {
+ public:
+  // REQUIRES every_bytes > 0. `start`: for tests.
+  StreamSync(MechanismFile& file, int64_t every_bytes, StartThread start = &start_io_thread)
+      : FileSync(file),
+        due_(every_bytes),
+        polite_([this] { stream_politely(); }, start),
+        eager_([this] { stream(); }, start) {}
+  ~StreamSync() override { stop(); }  // before what they use goes
+
+  Result<bool> wrote(Extent where, int64_t bytes) override;  // never true
+  Result<void> sync(SyncKind kind) override;
+  Result<void> at_close() override;
+  SyncNotes notes() const override;
+
+ private:
+  void collect(Extent where);
+  Extent take_piece();
+  bool start_piece();
+  bool nudge();
+  void stream();
+  void stream_politely();
+  void stop();
+  void give_up(int sys_errno);
+  void note_lost(Extent piece, int sys_errno);
+  std::optional<Error> take_untold();
+
+  DueBytes due_;
+  FirstFailure failure_;
+
+  mutable std::mutex mutex_;  // of what follows; not held in system calls
+  Extent pending_;            // written, and its write-back not started
+  std::optional<Error> untold_;
+  std::string refused_;
+
+  std::atomic<bool> closing_ = false;
+  NudgedThread polite_, eager_;
+};
+
+}  // namespace penstock::io

@@ -1,0 +1,74 @@
+// Groups of consecutive ranks, each with its first rank as the writer (chaarawi-2009, 2.1: of 24
+// ranks and 4 writers, ranks 0-5 send to 0, 6-11 to 6, ...). What the segmentation algorithms
+// share. Arithmetic, and a walk over the classes of a group's ranks, never over ranks.
+#pragma once
+
+#include <algorithm>
+
+#include "plan/writers.hpp"
+
+namespace penstock::plan {
+
+class Groups {
+ public:
+  Groups(int ranks, int writers) : writers_(ranks, writers), ranks_(ranks) {}
+
+  int count() const noexcept { return writers_.writers(); }
+  const WriterRanks& writers() const noexcept { return writers_; }
+  int of(int rank) const noexcept { return int(((int64_t{rank} + 1) * count() - 1) / ranks_); }
+  IntRange members(int group) const noexcept {
+    return {writers_.rank_of(group), group + 1 < count() ? writers_.rank_of(group + 1) : ranks_};
+  }
+  int most_members() const noexcept { return int(divide_up(ranks_, count())); }
+
+ private:
+  WriterRanks writers_;
+  int ranks_;
+};
+
+// What a group writes in a call.
+struct GroupTotal {
+  int64_t bytes = 0;
+  int64_t most_of_rank = 0;
+  Extent hull;
+};
+
+inline GroupTotal total_of(const Crowd& crowd, IntRange ranks) {
+  GroupTotal t;
+  const auto classes = crowd.classes();
+  auto c = std::ranges::upper_bound(classes, ranks.begin, {}, &RankClass::first);
+  if (c != classes.begin()) --c;
+  for (; c != classes.end() && c->first < ranks.end; ++c) {
+    const int begin = std::max(0, ranks.begin - c->first);
+    const int end = std::min(c->count, ranks.end - c->first);
+    if (begin >= end || c->summary.empty()) continue;
+    const Extent first = member(*c, begin).extent(), last = member(*c, end - 1).extent();
+    const Extent here{std::min(first.begin, last.begin), std::max(first.end, last.end)};
+    t.hull = t.bytes == 0
+                 ? here
+                 : Extent{std::min(t.hull.begin, here.begin), std::max(t.hull.end, here.end)};
+    t.bytes += (end - begin) * c->summary.bytes;
+    t.most_of_rank = std::max(t.most_of_rank, c->summary.bytes);
+  }
+  return t;
+}
+
+// What a group's writer collects at a time where nobody says: as much as elsewhere, and in a large
+// group more, so that what one rank brings, and its messages, do not become crumbs
+// (docs/decisions/0022-segmentation.md).
+inline constexpr int64_t kShareBytes = int64_t{1} << 20;
+
+inline int64_t group_cycle_of(int64_t cycle_bytes, int64_t most_members) {
+  if (cycle_bytes > 0) return cycle_bytes;
+  return std::clamp(most_members * kShareBytes, kDefaultCycleBytes, kMaxCycleBytes);
+}
+
+inline Result<Groups> groups_of(std::string_view algorithm, const Parameters& p, const Team& team) {
+  if (p.writers < 0)
+    return fail(ErrorClass::argument, std::string(algorithm),
+                "writers must be at least 1, got " + std::to_string(p.writers));
+  return Groups(team.ranks,
+                p.writers > 0 ? std::min(p.writers, team.ranks) : default_writers(team));
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,100 @@
+// static_segmentation: in each cycle every rank of a group sends its writer a segment, the same
+// number of bytes of its own stream (chaarawi-2009, 2.2; the paper has one writer, several were its
+// future work). Nobody needs to know where the others' bytes lie and all links are used in every
+// cycle, but a writer jumps in the file: right where that costs nothing.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "plan/groups.hpp"
+
+namespace penstock::plan {
+namespace {
+
+class StaticSegmentationPlan final : public Plan {
+ public:
+  StaticSegmentationPlan(const Groups& groups, Crowd crowd, int64_t segment_bytes)
+      : groups_(groups), crowd_(std::move(crowd)), segment_bytes_(segment_bytes) {
+    for (const RankClass& c : crowd_.classes())
+      cycles_ = std::max(cycles_, segments_of(c.summary.bytes));
+  }
+
+  int writers() const noexcept override { return groups_.count(); }
+  int writer_rank(int writer) const noexcept override { return groups_.writers().rank_of(writer); }
+  std::optional<int> writer_of(int rank) const noexcept override {
+    return groups_.writers().writer_at(rank);
+  }
+
+  int cycles(int writer) const noexcept override { return segments_of(total(writer).most_of_rank); }
+  int cycles() const noexcept override { return cycles_; }
+  // Where segments end in the file depends on the views: the group's whole extent is the bound.
+  Extent extent(int writer, int) const override { return total(writer).hull; }
+  int64_t page_bytes() const noexcept override { return groups_.most_members() * segment_bytes_; }
+  bool owns_blocks() const noexcept override { return false; }
+  bool exchanges() const noexcept override { return true; }
+
+  IntRange cycles_of(const Summary& s, int) const override { return {0, segments_of(s.bytes)}; }
+  IntRange writers_of(const Summary& s, int rank, int) const override { return reached(s, rank); }
+  IntRange reached(const Summary& s, int rank) const override {
+    if (s.empty()) return {};
+    const int writer = groups_.of(rank);
+    return {writer, writer + 1};
+  }
+  IntRange senders(int writer) const noexcept override { return groups_.members(writer); }
+  StreamRange part(const layout::FileView&, StreamRange own, int rank, int writer,
+                   int cycle) const override {
+    if (groups_.of(rank) != writer) return {own.begin, own.begin};
+    const int64_t begin = own.begin + cycle * segment_bytes_;
+    return own.intersect({begin, begin + segment_bytes_});
+  }
+
+ private:
+  GroupTotal total(int writer) const noexcept { return total_of(crowd_, groups_.members(writer)); }
+  int segments_of(int64_t bytes) const noexcept { return int(divide_up(bytes, segment_bytes_)); }
+
+  Groups groups_;
+  Crowd crowd_;
+  int64_t segment_bytes_;
+  int cycles_ = 0;
+};
+
+// An even share of the cycle for each rank of a group, in whole blocks where there is room for
+// them; and never so little that the cycles could not be counted.
+int64_t segment_of(const Parameters& p, const Groups& groups, const Crowd& crowd, int64_t block) {
+  int64_t most = 0;
+  for (const RankClass& c : crowd.classes()) most = std::max(most, c.summary.bytes);
+  const int members = groups.most_members();
+  const int64_t share = std::max<int64_t>(1, group_cycle_of(p.cycle_bytes, members) / members);
+  return std::max(share < block ? share : align_down(share, block), divide_up(most, kMostCycles));
+}
+
+Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
+                                          const layout::Geometry& geometry) {
+  const Result<Groups> groups = groups_of("static_segmentation", p, team);
+  if (!groups) return tl::unexpected(groups.error());
+  const int64_t block = geometry.block();
+  return std::make_unique<const StaticSegmentationPlan>(*groups, crowd,
+                                                        segment_of(p, *groups, crowd, block));
+}
+
+}  // namespace
+
+const Algorithm& static_segmentation_algorithm() {
+  static constexpr OptionInfo kOptions[] = {
+      {"writers", "groups of ranks, at most all; by default one per core of each node"},
+      {"cycle",
+       "bytes that a group's writer collects and writes at a time, shared evenly by the "
+       "group's ranks; by default 16MiB, or 1MiB for each rank of a larger group"}};
+  static const Algorithm a{.name = "static_segmentation",
+                           .summary = "every rank sends its writer as many bytes in each cycle",
+                           .source = "chaarawi-2009",
+                           .needs = Needs::summaries,
+                           .owns_blocks = false,
+                           .exchanges = true,
+                           .scatters = true,
+                           .options = kOptions,
+                           .place = &place};
+  return a;
+}
+
+}  // namespace penstock::plan
