@@ -55,7 +55,8 @@ class Plan {
   // never overlap when owns_blocks(), and are ascending in cycle for one writer. An upper bound on
   // size. An empty one: the writer has nothing to do in that cycle.
   virtual Extent extent(int writer, int cycle) const = 0;
-  // No extent is larger, or where the algorithm scatters, no page: what a writer needs for its page.
+  // No extent is larger, or where the algorithm scatters, no page: what a writer needs for its
+  // page.
   virtual int64_t page_bytes() const noexcept = 0;
 
   // Cuts fall on the geometry's unit, so each unit has one writer: direct I/O, mmap and network
