@@ -1,0 +1,122 @@
+// What an open file counts and notes down of its calls, for the report.
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "engine/file_state.hpp"
+#include "engine/report.hpp"
+
+namespace penstock::engine {
+namespace {
+
+int size_bucket(int64_t bytes) {
+  const int log2 = std::bit_width(uint64_t(std::max<int64_t>(bytes, 1)) - 1);  // rounded up
+  return std::clamp((log2 - 4 + 1) / 2, 0, kSizeBuckets - 1);
+}
+
+bool is_write(CallKind k) {
+  return k == CallKind::write || k == CallKind::write_all || k == CallKind::write_at ||
+         k == CallKind::write_at_all;
+}
+
+}  // namespace
+
+void File::State::count_call(const Write& write, int64_t bytes, double seconds) {
+  Counters& c = notes.counters;
+  ++c.calls[size_t(write.kind)];
+  ++c.sizes[size_t(size_bucket(bytes))];
+  c.call_ns += ns(seconds);
+  if (write.argument_error == ErrorClass::none)
+    count_pattern(write, {write.position_bytes, write.position_bytes + bytes});
+}
+
+void File::State::count_pattern(const Write& write, StreamRange range) {
+  Counters& c = notes.counters;
+  const layout::FileView& v = view_of(write);
+  if (range.empty() || v.is_contiguous() || v.extent_of(range).size() == range.size())
+    ++c.contiguous_calls;
+  else
+    ++((write.view != nullptr ? is_regular(v) : view_regular) ? c.strided_calls
+                                                              : c.irregular_calls);
+}
+
+void File::passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
+                          bool failed) {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  Counters& c = s.notes.counters;
+  ++c.calls[size_t(kind)];
+  if (failed) ++c.errors;
+  if (kind == CallKind::read) c.read_bytes += bytes;
+  if (kind == CallKind::read) s.note_passed_read(function);
+  if (kind == CallKind::sync) c.sync_ns += ns(seconds);
+  const bool resizes = std::string_view(function).ends_with("set_size");
+  s.others_wrote = s.others_wrote || is_write(kind) || resizes;
+  if (!is_write(kind)) return;
+  const double end_s = now_s();
+  s.notes.wrote(end_s - seconds, end_s);
+  ++c.passthrough_calls;
+  ++c.sizes[size_t(size_bucket(bytes))];
+  c.passthrough_bytes += bytes;
+  c.call_ns += ns(seconds);
+  if (!s.info.config.left_alone.empty()) {
+    ++s.notes.degraded[s.info.config.left_alone];
+  } else if (s.info.config.mode == Mode::serve) {
+    ++s.notes.degraded[std::string(function) + ": " +
+                       (serves_independent() ? "not taken over" : why_unserved())];
+  }
+}
+
+// A collective read that could have been the engine's, and that nobody asked to pass.
+void File::State::note_passed_read(std::string_view function) {
+  const bool ours = function.starts_with("read_all") || function.starts_with("read_at_all");
+  if (!ours || info.config.mode != Mode::serve || info.config.reads == Reads::pass) return;
+  if (const std::string why = why_unread(); !why.empty())
+    ++notes.degraded[std::string(function) + ": " + why];
+}
+
+void File::degraded(const std::string& why) {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->notes.degraded[why];
+}
+
+void File::State::note_error(const Error& error) {
+  if (!notes.first_error.empty()) return;
+  notes.first_error = "rank " + std::to_string(comm->rank()) + ": " + error.message();
+}
+
+// What the mechanism does otherwise than asked, as it says at open and may say again by close.
+void File::State::note_mechanism() {
+  if (const std::string why = file->degraded(); !why.empty())
+    notes.degraded[std::string(info.config.method.mechanism->name) + ": " + why] = 1;
+}
+
+// What the sync policy did beside the writers, and what it could not do.
+void File::State::take_sync_notes(FileNotes& into) const {
+  if (!sync) return;
+  const io::SyncNotes told = sync->notes();
+  into.counters.policy_syncs += told.syncs_behind;
+  if (!told.degraded.empty()) into.degraded[told.degraded] = 1;
+}
+
+// REQUIRES mutex, or nobody else in the file.
+FileNotes File::State::notes_now() const {
+  FileNotes now = notes;
+  exec::Spent spent = spent_together + spent_alone;
+  if (pipeline != nullptr) spent = spent + pipeline->staged_notes().spent;
+  now.take(spent.times, spent.traffic);
+  now.take(spent_reading);
+  take_sync_notes(now);
+  take_staged_notes(now);
+  return now;
+}
+
+FileReport File::snapshot() const {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  return local_report(s.notes_now(), describe(s.info, s.file_system));
+}
+
+}  // namespace penstock::engine

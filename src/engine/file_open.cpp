@@ -1,0 +1,163 @@
+// What is decided when a file is opened, alike on every rank: whether writes and reads are served,
+// and with what.
+
+#include <utility>
+
+#include "base/clock.hpp"
+#include "engine/file_state.hpp"
+#include "io/probe.hpp"
+
+namespace penstock::engine {
+
+// Opens the engine's own descriptor on this rank; why not, when it cannot.
+std::string File::State::open_here() {
+  const std::string& left_alone = info.config.left_alone;
+  if (info.config.mode != Mode::serve) return left_alone.empty() ? "observing only" : left_alone;
+  if (!info.opened_here) return "the MPI library could not open the file on some rank";
+  if (!info.unserved_why.empty()) return info.unserved_why;
+  if (!info.writable) return "not opened for writing";
+  const Method& method = info.config.method;
+  auto opened = method.mechanism->open({info.path, 4096, method.direct, method.depth});
+  if (!opened) return opened.error().message();
+  file = *std::move(opened);
+  if (file->fd() < 0) return "";
+  auto probed = io::probe(file->fd());
+  if (!probed) return probed.error().message();
+  file_system = *std::move(probed);
+  return "";
+}
+
+// Why this rank's reads are not served; empty when they may be. A descriptor is opened now only for
+// a file that is opened for reading alone: programs that write seldom read what they wrote.
+std::string File::State::open_for_reads_here() {
+  if (info.config.mode != Mode::serve) return "observing only";
+  if (info.config.reads == Reads::pass) return "reads are left to the MPI library (read = pass)";
+  if (!info.opened_here) return "the MPI library could not open the file on some rank";
+  if (!info.unserved_why.empty()) return info.unserved_why;
+  if (!info.readable) return "not opened for reading";
+  if (!info.config.method.mechanism->writes_file)
+    return "this mechanism writes nothing that could be read back";
+  if (info.writable) return "";
+  const Result<void> opened = open_readable().and_then([&]() -> Result<void> {
+    auto probed = io::probe(readable->fd());
+    if (!probed) return tl::unexpected(probed.error());
+    file_system = *std::move(probed);
+    return {};
+  });
+  return opened ? "" : opened.error().message();
+}
+
+// Every rank serves or none does; all use the same units and the same file.
+void File::State::agree_on_service(const std::string& mine, const std::string& mine_of_reads) {
+  io::FileIdentity id;
+  const int fd = file ? file->fd() : readable ? readable->fd() : -1;
+  if (fd >= 0)
+    if (auto found = io::identify(fd)) id = *found;
+  const auto inode = int64_t(id.inode >> 1);
+  const auto method = int64_t(std::hash<std::string>{}(to_string(info.config.method)) >> 1);
+  layout::Geometry& g = file_system.geometry;
+  if (g.stripe_bytes == 0) g.stripe_bytes = info.config.striping_unit_bytes;
+  int64_t facts[] = {mine.empty() ? 0 : 1,
+                     inode,
+                     -inode,
+                     method,
+                     -method,
+                     g.page_bytes,
+                     g.block_bytes,
+                     g.stripe_bytes,
+                     int64_t(g.sharing),
+                     info.config.verify ? 1 : 0,
+                     mine_of_reads.empty() ? 0 : 1,
+                     file_system.is_coherent() ? 0 : 1};
+  if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
+  if (!mine.empty())
+    never_served = mine;
+  else if (facts[0] != 0)
+    never_served = "another rank cannot be served";
+  else if (facts[1] != -facts[2])
+    never_served = "ranks see different files under this name";
+  else if (facts[3] != -facts[4])
+    never_served = "ranks are configured with different methods";
+  if (!mine_of_reads.empty())
+    never_read = mine_of_reads;
+  else if (facts[10] != 0)
+    never_read = "another rank's reads cannot be served";
+  else if (facts[1] != -facts[2])
+    never_read = "ranks see different files under this name";
+  else if (comm->nodes() > 1 && facts[11] != 0)
+    never_read = "a node of this file system may not see at once what another wrote";
+  file_system.geometry = {facts[5], facts[6], facts[7], layout::Sharing(facts[8])};
+  // Files and hints may differ between ranks, and verification is collective: one asks, all verify.
+  info.config.verify = facts[9] != 0;
+}
+
+// What the ranks of a node take turns by.
+Result<std::shared_ptr<Gate>> File::State::gate() {
+  if (info.node_lock) return info.node_lock;
+  if (comm->size() == 1)
+    notes.degraded[std::string(info.config.method.sync->name) +
+                   ": one rank opened this file, and takes turns with nobody"] = 1;
+  return comm->node_lock();
+}
+
+// Collective where files are served, since the method is the same on every rank then.
+void File::State::start_sync() {
+  const Method& method = info.config.method;
+  if (!never_served.empty()) return;
+  io::SyncRequest request{.bytes = method.sync_bytes, .gate = nullptr};
+  if (method.sync->takes_turns) {
+    auto made = gate();
+    if (!made) {
+      never_served = "sync " + std::string(method.sync->name) +
+                     " needs a lock that a node's ranks share: " + made.error().message();
+      return;
+    }
+    request.gate = *std::move(made);
+  }
+  sync = method.sync->open(*file, request);
+}
+
+void File::State::start_pipeline() {
+  start_sync();
+  if (!never_served.empty()) {
+    // Of a file that is only read the writes are nobody's, and do not matter.
+    if (info.writable && never_read.empty()) never_read = never_served;
+    if (file) (void)file->close();  // nothing was written through it
+    file.reset();
+    return;
+  }
+  note_mechanism();
+  pipeline = std::make_unique<exec::Pipeline>(*comm, *file, file_system.geometry);
+  if (info.stager == nullptr) info.stager = std::make_shared<exec::Stager>();
+  pipeline->set_stager(info.stager, staged_limit());
+  if (info.config.method.sync->takes_bytes) pipeline->set_sync(sync.get());
+  const int writers = info.config.method.parameters.writers;
+  if (writers > comm->size())
+    notes.degraded["writers=" + std::to_string(writers) + " is more than the file's " +
+                   std::to_string(comm->size()) + " ranks: all of them write"] = 1;
+  const int writer = info.config.method.parameters.writer;
+  if (writer >= comm->size())
+    notes.degraded["writer=" + std::to_string(writer) + " is not among the file's " +
+                   std::to_string(comm->size()) + " ranks: the last of them writes"] = 1;
+  for (const std::string& why : info.config.ignored_hints) ++notes.degraded[why];
+  if (!info.config.verify) return;
+  if (info.config.method.mechanism->writes_file) {
+    verifier.emplace();
+    pipeline->set_observer(&*verifier);
+  } else {
+    notes.degraded["verify: this mechanism writes nothing that could be read back"] = 1;
+  }
+}
+
+std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info) {
+  auto state = std::make_unique<State>();
+  state->comm = std::move(comm);
+  state->info = info;
+  state->notes.opened_s = now_s();
+  const std::string unserved = state->open_here(), unread = state->open_for_reads_here();
+  state->agree_on_service(unserved, unread);
+  state->start_pipeline();
+  return std::unique_ptr<File>(new File(std::move(state)));
+}
+
+}  // namespace penstock::engine

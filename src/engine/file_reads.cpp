@@ -1,0 +1,92 @@
+// Collective reads of an open file (docs/decisions/0024): a descriptor of their own, opened when
+// the first of them may be served.
+
+#include <utility>
+
+#include "base/clock.hpp"
+#include "engine/file_state.hpp"
+#include "io/probe.hpp"
+
+namespace penstock::engine {
+
+// The same file that is written, if it is, whatever has its name by now.
+Result<void> File::State::open_readable() {
+  auto opened = io::open_for_reading(info.path);
+  if (!opened) return tl::unexpected(opened.error());
+  if (file && file->fd() >= 0) {
+    const auto written = io::identify(file->fd()), read = io::identify((*opened)->fd());
+    if (!written || !read || *written != *read)
+      return fail(ErrorClass::unsupported, "open for reading",
+                  "another file has this name by now: " + info.path);
+  }
+  readable = *std::move(opened);
+  return {};
+}
+
+// Collective, before the first read of a file that is written too.
+void File::State::start_reads() {
+  const Result<void> mine = readable ? Result<void>() : open_readable();
+  int64_t failed[] = {mine ? 0 : 1};
+  if (auto r = comm->all_max(failed); !r)
+    never_read = r.error().message();
+  else if (!mine)
+    never_read = mine.error().message();
+  else if (failed[0] != 0)
+    never_read = "another rank cannot be served";
+  if (never_read.empty())
+    reads = std::make_unique<exec::ReadPipeline>(*comm, *readable, file_system.geometry);
+}
+
+// Why a collective read is not served now; empty when it is, as far as is known before the first.
+std::string File::State::why_unread() const {
+  if (!never_read.empty()) return never_read;
+  if (!view_unserved.empty()) return view_unserved;
+  return atomic ? "atomic mode" : "";
+}
+
+bool File::serves_reads() {
+  State& s = *state_;
+  if (!s.why_unread().empty()) return false;
+  if (!s.reads) s.start_reads();
+  return s.never_read.empty();
+}
+
+exec::ReadRequest File::State::request(const Read& read) const {
+  exec::ReadRequest r;
+  r.view = &view;
+  r.argument_error = read.argument_error;
+  if (read.argument_error != ErrorClass::none) return r;
+  r.range = {read.position_bytes,
+             read.position_bytes + read.memory_count * read.memory_type.size()};
+  r.memory = static_cast<std::byte*>(read.memory);
+  r.memory_type = read.memory_type;
+  r.memory_count = read.memory_count;
+  return r;
+}
+
+ReadResult File::read_all(const Read& read) {
+  State& s = *state_;
+  const double begin_s = now_s();
+  // What this rank has written is in the file before the ranks meet; so is then what all have.
+  const ErrorClass flushed = flush(Drain::joint);
+  const std::lock_guard one_at_a_time(s.together);
+  exec::ReadRequest r = s.request(read);
+  if (r.argument_error == ErrorClass::none) r.argument_error = flushed;
+  const exec::ReadOutcome outcome = s.reads->read_all(r, s.policy());
+  const std::lock_guard lock(s.mutex);
+  s.spent_reading = s.reads->spent();
+  return s.account(outcome, begin_s);
+}
+
+ReadResult File::State::account(const exec::ReadOutcome& outcome, double begin_s) {
+  Counters& c = notes.counters;
+  ++c.calls[size_t(CallKind::read)];
+  ++c.read_calls;
+  c.engine_read_bytes += outcome.prefix_bytes;
+  c.read_call_ns += ns(now_s() - begin_s);
+  if (outcome.agreed != ErrorClass::none) ++c.errors;
+  if (outcome.mine) note_error(*outcome.mine);
+  return {outcome.agreed, outcome.prefix_bytes, outcome.mine};
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,161 @@
+// Writes of an open file that return before the bytes are in it (docs/decisions/0025): what was
+// accepted, what became of it, and who is told.
+
+#include <utility>
+
+#include "base/clock.hpp"
+#include "engine/file_state.hpp"
+
+namespace penstock::engine {
+namespace {
+
+// "[0, 4096), [8192, 12288)"
+std::string spell(const std::vector<Extent>& places) {
+  std::string text;
+  for (const Extent e : places)
+    text +=
+        (text.empty() ? "[" : ", [") + std::to_string(e.begin) + ", " + std::to_string(e.end) + ")";
+  return text;
+}
+
+// REQUIRES staged.failure.
+Error lost_error(const exec::StagedNotes& staged) {
+  Error error = *staged.failure;
+  error.detail += "; " + std::to_string(staged.lost_bytes) +
+                  " bytes that non-blocking writes had accepted are not in the file, in " +
+                  spell(staged.lost) + (staged.lost_told_in_part ? " and elsewhere" : "");
+  return error;
+}
+
+}  // namespace
+
+int64_t File::State::staged_limit() const noexcept {
+  return info.config.method.staged_bytes.value_or(exec::kStagedLimitBytes);
+}
+
+bool File::State::stages() const noexcept { return staged_limit() > 0; }
+
+WriteResult File::stage(const Write& write) {
+  State& s = *state_;
+  const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
+  if (!s.stages()) return this->write(write);
+  if (collective) s.staged_by_all = true;
+  const double begin_s = now_s();
+  const std::lock_guard one_at_a_time(s.by_itself);
+  const exec::WriteRequest r = s.request(write);
+  // Before its own bytes are on their way, so that what it tells does not depend on the thread.
+  const std::optional<Error> earlier = s.untold();
+  const exec::WriteOutcome outcome = s.pipeline->stage_alone(r);
+  const std::lock_guard lock(s.mutex);
+  s.spent_alone = s.pipeline->spent_alone();
+  const double end_s = now_s();
+  s.notes.wrote(begin_s, end_s);
+  s.count_call(write, r.range.size(), end_s - begin_s);
+  s.notes.ran(plan::find_algorithm("individual"));
+  if (outcome.mine) {
+    ++s.notes.counters.errors;
+    s.note_error(*outcome.mine);
+  }
+  const ErrorClass told = earlier ? earlier->error_class : ErrorClass::none;
+  const int64_t accepted = outcome.prefix_bytes;
+  return {worse(outcome.agreed, told), accepted - accepted % s.view_of(write).etype_bytes(),
+          outcome.mine ? outcome.mine : earlier};
+}
+
+void File::begin_write_all(const Write& write) {
+  State& s = *state_;
+  State::Split split{write, 0};
+  split.write.memory = nullptr;  // the program's again when this returns
+  if (!s.stages()) {
+    split.result = write_all(write);
+    s.split = std::move(split);
+    return;
+  }
+  const double begin_s = now_s();
+  const std::lock_guard one_at_a_time(s.together);
+  s.settle_split();
+  exec::WriteRequest r = s.request(write);
+  r.earlier = s.untold();
+  s.pipeline->begin_all(r, s.policy());
+  split.seconds = now_s() - begin_s;
+  s.split = std::move(split);
+  const std::lock_guard lock(s.mutex);
+  s.notes.wrote(begin_s, begin_s + s.split->seconds);
+  s.notes.counters.staged_bytes += r.range.size();
+  if (!s.pipeline->degraded().empty()) ++s.notes.degraded[s.pipeline->degraded()];
+}
+
+// Collective: what a write that was begun came to, for whoever ends it.
+void File::State::settle_split() {
+  if (!split || split->result) return;
+  const double begin_s = now_s();
+  const exec::WriteOutcome outcome = pipeline->end_all();
+  const std::lock_guard lock(mutex);
+  spent_together = pipeline->spent_together();
+  const int64_t bytes = split->write.memory_count * split->write.memory_type.size();
+  const bool valid = split->write.argument_error == ErrorClass::none;
+  split->result = account(split->write, valid ? bytes : 0, outcome, begin_s - split->seconds);
+}
+
+WriteResult File::end_write_all() {
+  State& s = *state_;
+  const std::lock_guard one_at_a_time(s.together);
+  s.settle_split();
+  WriteResult result = s.split ? *s.split->result : WriteResult();
+  s.split.reset();
+  return result;
+}
+
+void File::State::drain() {
+  if (pipeline != nullptr) pipeline->drain();
+}
+
+// What was lost since this was asked last, as one error.
+std::optional<Error> File::State::untold() {
+  if (pipeline == nullptr) return std::nullopt;
+  const exec::StagedNotes staged = pipeline->staged_notes();
+  const std::lock_guard lock(mutex);
+  if (staged.failures == told_failures) return std::nullopt;
+  told_failures = staged.failures;
+  ++notes.counters.errors;
+  const Error error = lost_error(staged);
+  note_error(error);
+  return error;
+}
+
+// An error as long as something is lost, whoever was told of it.
+Result<void> File::State::all_that_was_accepted() const {
+  if (pipeline == nullptr) return {};
+  const exec::StagedNotes staged = pipeline->staged_notes();
+  if (!staged.failure) return {};
+  return tl::unexpected(lost_error(staged));
+}
+
+ErrorClass File::flush(Drain drain) {
+  State& s = *state_;
+  if (s.pipeline == nullptr) return ErrorClass::none;
+  const bool all = drain == Drain::all || (drain == Drain::joint && s.staged_by_all);
+  std::unique_lock one_at_a_time(s.together, std::defer_lock);
+  if (drain != Drain::mine) {
+    one_at_a_time.lock();
+    s.settle_split();
+  }
+  s.drain();
+  const std::optional<Error> mine = s.untold();
+  if (!all) return mine ? mine->error_class : ErrorClass::none;
+  const Result<void> agreed = comm::agree(*s.comm, mine ? tl::unexpected(*mine) : Result<void>());
+  s.staged_by_all = false;
+  return agreed ? ErrorClass::none : agreed.error().error_class;
+}
+
+void File::State::take_staged_notes(FileNotes& into) const {
+  if (pipeline == nullptr) return;
+  const exec::StagedNotes staged = pipeline->staged_notes();
+  into.counters.staged_bytes += staged.accepted_bytes;
+  into.counters.engine_bytes += staged.written_bytes;
+  if (staged.failure)
+    into.degraded["rank " + std::to_string(comm->rank()) + ": " + lost_error(staged).message()] = 1;
+  if (const std::string why = info.stager->degraded(); !why.empty()) into.degraded[why] = 1;
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,115 @@
+// What an open file keeps, for the files that serve its calls: file.cpp and file_*.cpp. Of no use
+// to anybody else.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/comm.hpp"
+#include "engine/file.hpp"
+#include "engine/report.hpp"
+#include "engine/verify.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/read_pipeline.hpp"
+#include "io/mechanism.hpp"
+#include "io/probe.hpp"
+#include "io/reader.hpp"
+#include "io/sync_policy.hpp"
+#include "layout/file_view.hpp"
+
+namespace penstock::engine {
+
+inline int64_t ns(double seconds) { return int64_t(seconds * 1e9); }
+
+// Worth walking as loops, rather than as a list.
+inline bool is_regular(const layout::FileView& view) {
+  return view.filetype().memory_bytes() < 1024;
+}
+
+struct File::State {
+  std::unique_ptr<comm::Comm> comm;
+  OpenInfo info;
+  std::string never_served;   // why no write of this file is served; empty when some may be
+  std::string never_read;     // why no read is; as far as is known before the first one
+  std::string view_unserved;  // why writes and reads through the current view are not
+  int64_t served_bytes = kWholeStream;  // of this rank's view
+  bool some_view_is_limited = false;    // on any rank
+  bool atomic = false;
+  io::FileSystem file_system;
+  std::unique_ptr<io::MechanismFile> file;
+  std::unique_ptr<io::FileSync> sync;
+  std::unique_ptr<exec::Pipeline> pipeline;
+  std::unique_ptr<io::ReadableFile> readable;  // opened for the first read that may be served
+  std::unique_ptr<exec::ReadPipeline> reads;
+  std::optional<Verifier> verifier;
+  layout::FileView view;
+  bool view_regular = true;
+
+  // A collective write waits for other ranks, and these may wait for an independent write of this
+  // one: so each kind has a lock of its own.
+  std::mutex together, by_itself;
+  // Guards what both note down; held for no longer than that.
+  std::mutex mutex;
+  FileNotes notes;
+  exec::Spent spent_together, spent_alone;
+  exec::ReadSpent spent_reading;
+  bool others_wrote = false;
+  int64_t told_failures = 0;  // of staged writes, by a call of this rank
+
+  // A collective write that was begun: what it asks for and, as soon as it is known, what it came
+  // to. Belongs to who is in a collective call.
+  struct Split {
+    Write write;
+    double seconds;  // inside begin
+    std::optional<WriteResult> result = std::nullopt;
+  };
+  std::optional<Split> split;
+  // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
+  std::atomic<bool> staged_by_all = false;
+
+  // file_open.cpp
+  std::string open_here();
+  std::string open_for_reads_here();
+  void agree_on_service(const std::string& mine, const std::string& mine_of_reads);
+  Result<std::shared_ptr<Gate>> gate();
+  void start_sync();
+  void start_pipeline();
+
+  // file.cpp
+  const layout::FileView& view_of(const Write& write) const noexcept;
+  exec::WriteRequest request(const Write& write) const;
+  exec::Pipeline::Policy policy() const;
+  WriteResult account(const Write& write, int64_t bytes, const exec::WriteOutcome& outcome,
+                      double begin_s);
+
+  // file_staged.cpp
+  bool stages() const noexcept;
+  int64_t staged_limit() const noexcept;
+  void drain();
+  void settle_split();
+  std::optional<Error> untold();
+  Result<void> all_that_was_accepted() const;
+  void take_staged_notes(FileNotes& into) const;
+
+  // file_reads.cpp
+  Result<void> open_readable();
+  std::string why_unread() const;
+  void start_reads();
+  exec::ReadRequest request(const Read& read) const;
+  ReadResult account(const exec::ReadOutcome& outcome, double begin_s);
+
+  // file_notes.cpp
+  void count_call(const Write& write, int64_t bytes, double seconds);
+  void count_pattern(const Write& write, StreamRange range);
+  void note_passed_read(std::string_view function);
+  void note_error(const Error& error);
+  void note_mechanism();
+  void take_sync_notes(FileNotes& into) const;
+  FileNotes notes_now() const;
+};
+
+}  // namespace penstock::engine
