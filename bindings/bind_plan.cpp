@@ -186,6 +186,8 @@ void bind_algorithms(nb::module_& m) {
       .def_prop_ro("needs", [](const Algorithm& a) { return std::string(to_string(a.needs)); })
       .def_ro("owns_blocks", &Algorithm::owns_blocks)
       .def_ro("exchanges", &Algorithm::exchanges)
+      .def_ro("scatters", &Algorithm::scatters,
+              "Writers collect what lies scattered over their extents, which may overlap.")
       .def_ro("writes_behind", &Algorithm::writes_behind,
               "A writer's pages are written by a thread of its own.")
       .def_prop_ro(

@@ -257,6 +257,10 @@ class Algorithm:
     def exchanges(self) -> bool: ...
 
     @property
+    def scatters(self) -> bool:
+        """Writers collect what lies scattered over their extents, which may overlap."""
+
+    @property
     def writes_behind(self) -> bool:
         """A writer's pages are written by a thread of its own."""
 

@@ -62,6 +62,8 @@ class Story:
     unit_bytes: int
     owns_blocks: bool
     exchanges: bool
+    scatters: bool  # extents may overlap, with bytes of other writers in between
+    writes_behind: bool  # by a thread of each writer
     bounds: Range
     sizes: tuple[int, ...]  # by rank
     held: tuple[tuple[Range, ...], ...]  # by rank: file bytes, ascending, joined
@@ -100,6 +102,7 @@ def tell(example: Example) -> Story:
     geometry = _geometry(example)
     team = _core.Team(example.ranks, example.nodes, example.cores_per_node)
     algorithm = method.algorithm or _core.decide(crowd, team, geometry)
+    descriptor = next(a for a in _core.algorithms() if a.name == algorithm)
     plan = _core.place(
         algorithm,
         team,
@@ -118,6 +121,8 @@ def tell(example: Example) -> Story:
         unit_bytes=geometry.unit_bytes,
         owns_blocks=plan.owns_blocks,
         exchanges=plan.exchanges,
+        scatters=descriptor.scatters,
+        writes_behind=descriptor.writes_behind,
         bounds=crowd.bounds,
         sizes=tuple(p.size for p in by_rank),
         held=tuple(_pieces(p.view, (0, p.size)) for p in by_rank),
