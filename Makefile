@@ -53,8 +53,11 @@ honesty: build ## how often the verdicts of penstock compare are wrong
 docs-table: build ## the table of algorithms, mechanisms and sync policies in docs/
 	@$(PYTHON) scripts/docs_table.py
 
+drawings: build ## the pictures of docs/algorithms.md, out of real plans
+	@$(PYTHON) scripts/drawings.py
+
 clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
 .PHONY: help bootstrap build demo check check-full check-the-checks install dist check-install check-fresh \
-  bench-peers honesty docs-table clean
+  bench-peers honesty docs-table drawings clean

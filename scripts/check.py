@@ -148,6 +148,7 @@ def quick_steps() -> list[Step]:
         pytest_step("python", "python/tests"),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
+        Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),
         pytest_step("tutorial", "tests/tutorial"),
         pytest_step("install", "tests/install"),
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
