@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
@@ -14,6 +13,7 @@
 #include "exec/alone.hpp"
 #include "exec/cuts.hpp"
 #include "exec/cycle.hpp"
+#include "exec/gathering.hpp"
 #include "exec/intact.hpp"
 #include "exec/staged_stream.hpp"
 #include "exec/turns.hpp"
@@ -30,10 +30,6 @@ StreamRange taken_part(const WriteRequest& request) {
 // Of ranks that take turns.
 int64_t cycle_of(const plan::Parameters& parameters) {
   return parameters.cycle_bytes > 0 ? parameters.cycle_bytes : plan::kDefaultCycleBytes;
-}
-
-const std::optional<Error>& worst_of(const std::optional<Error>& a, const std::optional<Error>& b) {
-  return a && (!b || b->error_class <= a->error_class) ? a : b;
 }
 
 // A collective write from its beginning to its end. Of a blocking one both are in one call; a
@@ -79,7 +75,6 @@ struct Pipeline::State {
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
-  plan::Crowd meet(const plan::Summary& mine);
   std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm, const Policy& policy,
                                           const plan::Crowd& crowd);
   WriteOutcome write_own(const WriteRequest& request, const plan::Parameters& parameters);
@@ -93,9 +88,7 @@ struct Pipeline::State {
   Page* turn_to(const CollectiveCall& call, int cycle);
   WriteOutcome conclude(const PageAccount& account);
 
-  std::vector<WriterFault> gather_faults(std::span<const WriterFault> faults, size_t per_rank);
-  int64_t common_granule(const CollectiveCall& call) const;
-  uint32_t description_bytes(const layout::LoopTree& filetype);
+  int64_t granule_of(const CollectiveCall& call) const;
 
   comm::Comm& comm;
   io::MechanismFile& file;
@@ -113,8 +106,7 @@ struct Pipeline::State {
   Traffic& traffic = together.traffic;
   WriterPages pages;
   std::unique_ptr<io::BehindFile> behind;  // made for the first algorithm that asks for it
-  Hash described_shape = 0;
-  uint32_t described_bytes = 0;
+  DescriptionBytes description_bytes;
 
   std::shared_ptr<Stager> stager;
   Stager::Lane lane;
@@ -134,7 +126,7 @@ void Pipeline::State::begin(const WriteRequest& request, const Policy& policy, H
   const bool local = policy.algorithm != nullptr && !policy.algorithm->exchanges;
   if (!local) begun.summary = summarise(request);
   // Without an exchange nobody needs to know the others: the exit agreement is enough.
-  const plan::Crowd crowd = local ? plan::Crowd() : meet(begun.summary);
+  const plan::Crowd crowd = local ? plan::Crowd() : meet(comm, begun.summary, times.plan_s);
   begun.algorithm =
       policy.algorithm != nullptr ? policy.algorithm : &policy.decide(crowd, team, geometry);
   if (begun.algorithm->exchanges)
@@ -223,7 +215,7 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
   // Pages that the node fills lie in the segment that it shares, where there is no room to stage.
   const std::optional<int> writer = plan.writer_of(comm.rank());
   Collected collected(call, writer.value_or(0));
-  pages.begin(plan, writer, common_granule(call), begun.algorithm->scatters ? &collected : nullptr,
+  pages.begin(plan, writer, granule_of(call), begun.algorithm->scatters ? &collected : nullptr,
               staged ? &*staged : nullptr,
               staged && node == nullptr ? Memory::of_the_stager : Memory::of_the_file,
               staged ? nullptr : writer_thread(plan));
@@ -265,28 +257,11 @@ plan::Summary Pipeline::State::summarise(const WriteRequest& request) {
   } else if (Result<void> r = pools.reserve(); !r) {
     mine = r.error();
   } else {
-    s = plan::summarise(*request.view, request.range, description_bytes(request.view->filetype()));
+    s = plan::summarise(*request.view, request.range,
+                        description_bytes.of(request.view->filetype()));
   }
   if (mine) s.error = uint32_t(mine->error_class);
   return s;
-}
-
-uint32_t Pipeline::State::description_bytes(const layout::LoopTree& filetype) {
-  if (described_bytes != 0 && described_shape == filetype.hash()) return described_bytes;
-  std::vector<std::byte> out;
-  filetype.serialise(out);
-  described_shape = filetype.hash();
-  described_bytes = uint32_t(out.size());
-  return described_bytes;
-}
-
-plan::Crowd Pipeline::State::meet(const plan::Summary& summary) {
-  const Stopwatch watch(times.plan_s);
-  std::vector<plan::Summary> all(size_t(comm.size()));
-  const Result<void> r =
-      comm.allgather(std::as_bytes(std::span(&summary, 1)), std::as_writable_bytes(std::span(all)));
-  if (!r) abandon(r.error());
-  return plan::Crowd::from(all);
 }
 
 std::unique_ptr<const plan::Plan> Pipeline::State::place(const plan::Algorithm& algorithm,
@@ -365,31 +340,17 @@ Page* Pipeline::State::turn_to(const CollectiveCall& call, int cycle) {
 
 // --- Errors and counts ---
 
-std::vector<WriterFault> Pipeline::State::gather_faults(std::span<const WriterFault> faults,
-                                                        size_t per_rank) {
-  std::vector<WriterFault> mine_padded(per_rank), all(per_rank * size_t(comm.size()));
-  std::ranges::copy(faults, mine_padded.begin());
-  const Result<void> r =
-      comm.allgather(std::as_bytes(std::span(mine_padded)), std::as_writable_bytes(std::span(all)));
-  if (!r) abandon(r.error());
-  return all;
-}
-
-// One all-reduce when all is well; only after a failure every writer's faults are told to all.
 WriteOutcome Pipeline::State::conclude(const PageAccount& account) {
   WriteOutcome outcome;
   outcome.prefix_bytes = begun.own.size();
   outcome.written_bytes = account.written_bytes();
   outcome.mine = worst_of(worst_of(begun.mine, account.failure()), begun.earlier);
-  int64_t worst[2] = {outcome.mine ? int64_t(outcome.mine->error_class) : 0,
-                      int64_t(account.faults().size())};
-  if (Result<void> r = comm.all_max(worst); !r) abandon(r.error());
-  outcome.agreed = ErrorClass(worst[0]);
-  if (worst[1] > 0) {
-    const auto per_rank = size_t(worst[1]);
+  const Verdict verdict = exec::conclude(comm, outcome.mine, account.faults());
+  outcome.agreed = verdict.agreed;
+  if (verdict.faults_per_rank > 0) {
     plan::Slices slices(*begun.plan, begun.view, begun.own, begun.summary, comm.rank());
-    outcome.prefix_bytes = intact_prefix(*begun.plan, begun.view, begun.own, slices,
-                                         gather_faults(account.faults(), per_rank), per_rank);
+    outcome.prefix_bytes = intact_prefix(*begun.plan, begun.view, begun.own, slices, verdict.faults,
+                                         verdict.faults_per_rank);
   }
   if (seeded_fault("error_swallowed") && comm.rank() == comm.size() - 1)
     outcome.agreed = ErrorClass::none;
@@ -398,16 +359,10 @@ WriteOutcome Pipeline::State::conclude(const PageAccount& account) {
 
 // The greatest unit that divides every place where a page or a part of it is cut, but for the
 // page's own ends.
-int64_t Pipeline::State::common_granule(const CollectiveCall& call) const {
+int64_t Pipeline::State::granule_of(const CollectiveCall& call) const {
   int64_t g = kMessageBytes;
-  if (!call.own.empty()) {
-    g = std::gcd(g, call.view.granule());
-    g = std::gcd(g, std::gcd(call.summary.lo, call.summary.hi));
-  }
-  for (const Peer& p : call.peers) {
-    g = std::gcd(g, p.part.view.granule());
-    g = std::gcd(g, std::gcd(p.summary.lo, p.summary.hi));
-  }
+  if (!call.own.empty()) g = common_granule(g, call.view, call.summary);
+  for (const Peer& p : call.peers) g = common_granule(g, p.part.view, p.summary);
   return g;
 }
 

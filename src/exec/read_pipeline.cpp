@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "exec/abandon.hpp"
+#include "exec/gathering.hpp"
 #include "exec/intact.hpp"
 #include "exec/read_alone.hpp"
 #include "exec/read_cycle.hpp"
@@ -37,10 +38,6 @@ class ReadFaults {
   std::optional<Error> failure_;
 };
 
-const std::optional<Error>& worst_of(const std::optional<Error>& a, const std::optional<Error>& b) {
-  return a && (!b || b->error_class <= a->error_class) ? a : b;
-}
-
 }  // namespace
 
 struct ReadPipeline::State {
@@ -55,7 +52,6 @@ struct ReadPipeline::State {
 
   // The steps of a collective read.
   plan::Summary summarise(const ReadRequest& request);
-  plan::Crowd meet(const plan::Summary& mine);
   std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm,
                                           const plan::Parameters& parameters,
                                           const plan::Crowd& crowd);
@@ -69,9 +65,7 @@ struct ReadPipeline::State {
   void read_page(const ReadCall& call, int64_t granule);
   ReadOutcome conclude(const ReadCall& call);
 
-  std::vector<WriterFault> gather_faults(size_t per_rank);
-  int64_t common_granule(const ReadCall& call) const;
-  uint32_t description_bytes(const layout::LoopTree& filetype);
+  int64_t granule_of(const ReadCall& call) const;
 
   comm::Comm& comm;
   io::ReadableFile& file;
@@ -83,8 +77,7 @@ struct ReadPipeline::State {
   OutgoingPage out;
   ReadScratch scratch;
   ReadSpent spent;
-  Hash described_shape = 0;
-  uint32_t described_bytes = 0;
+  DescriptionBytes description_bytes;
 
   // Of the call in progress.
   std::optional<Error> mine;  // what kept this rank from taking part with its range
@@ -99,7 +92,7 @@ ReadOutcome ReadPipeline::State::read_all(const ReadRequest& request,
                                           const Pipeline::Policy& policy) {
   mine.reset();
   faults.clear();
-  const plan::Crowd crowd = meet(summarise(request));
+  const plan::Crowd crowd = meet(comm, summarise(request), spent.plan_s);
   const plan::Algorithm& algorithm =
       policy.algorithm != nullptr ? *policy.algorithm : policy.decide(crowd, team, geometry);
   UserRoom room(request.memory, request.memory_type, request.memory_count, request.range.begin);
@@ -138,26 +131,9 @@ plan::Summary ReadPipeline::State::summarise(const ReadRequest& request) {
   if (mine)
     s.error = uint32_t(mine->error_class);
   else
-    s = plan::summarise(*request.view, request.range, description_bytes(request.view->filetype()));
+    s = plan::summarise(*request.view, request.range,
+                        description_bytes.of(request.view->filetype()));
   return s;
-}
-
-uint32_t ReadPipeline::State::description_bytes(const layout::LoopTree& filetype) {
-  if (described_bytes != 0 && described_shape == filetype.hash()) return described_bytes;
-  std::vector<std::byte> bytes;
-  filetype.serialise(bytes);
-  described_shape = filetype.hash();
-  described_bytes = uint32_t(bytes.size());
-  return described_bytes;
-}
-
-plan::Crowd ReadPipeline::State::meet(const plan::Summary& summary) {
-  const Stopwatch watch(spent.plan_s);
-  std::vector<plan::Summary> all(size_t(comm.size()));
-  const Result<void> r =
-      comm.allgather(std::as_bytes(std::span(&summary, 1)), std::as_writable_bytes(std::span(all)));
-  if (!r) abandon(r.error());
-  return plan::Crowd::from(all);
 }
 
 ReadOutcome ReadPipeline::State::read_alone(const ReadRequest& request, UserRoom& room) {
@@ -231,7 +207,7 @@ void ReadPipeline::State::run_cycles(const ReadCall& call) {
   const auto writer = call.plan.writer_of(call.rank);
   const int reading = writer ? call.plan.cycles(*writer) : 0;
   const int receiving = call.plan.cycles_of(call.summary, call.rank).end;
-  const int64_t granule = common_granule(call);
+  const int64_t granule = granule_of(call);
   for (int cycle = 0; cycle < std::max(reading, receiving); ++cycle) {
     ++spent.cycles;
     out.writer = writer.value_or(0);
@@ -258,43 +234,27 @@ void ReadPipeline::State::read_page(const ReadCall& call, int64_t granule) {
 
 // --- Errors and counts ---
 
-std::vector<WriterFault> ReadPipeline::State::gather_faults(size_t per_rank) {
-  std::vector<WriterFault> padded(per_rank), all(per_rank * size_t(comm.size()));
-  std::ranges::copy(faults.all(), padded.begin());
-  const Result<void> r =
-      comm.allgather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
-  if (!r) abandon(r.error());
-  return all;
-}
-
-// One all-reduce when all is well; only after a failure every reader's faults are told to all.
 ReadOutcome ReadPipeline::State::conclude(const ReadCall& call) {
   ReadOutcome outcome;
   outcome.prefix_bytes =
       std::clamp(call.readable_end, call.own.begin, call.own.end) - call.own.begin;
   outcome.mine = worst_of(mine, faults.failure());
-  int64_t worst[2] = {outcome.mine ? int64_t(outcome.mine->error_class) : 0,
-                      int64_t(faults.all().size())};
-  if (Result<void> r = comm.all_max(worst); !r) abandon(r.error());
-  outcome.agreed = ErrorClass(worst[0]);
-  if (worst[1] == 0) return outcome;
-  const auto per_rank = size_t(worst[1]);
+  const Verdict verdict = exec::conclude(comm, outcome.mine, faults.all());
+  outcome.agreed = verdict.agreed;
+  if (verdict.faults_per_rank == 0) return outcome;
   plan::Slices slices(call.plan, call.view, call.own, call.summary, call.rank);
-  outcome.prefix_bytes = std::min(
-      outcome.prefix_bytes,
-      intact_prefix(call.plan, call.view, call.own, slices, gather_faults(per_rank), per_rank));
+  outcome.prefix_bytes =
+      std::min(outcome.prefix_bytes, intact_prefix(call.plan, call.view, call.own, slices,
+                                                   verdict.faults, verdict.faults_per_rank));
   return outcome;
 }
 
 // The greatest unit that divides every place where what is wanted of a page begins or ends, but for
 // the page's own ends.
-int64_t ReadPipeline::State::common_granule(const ReadCall& call) const {
+int64_t ReadPipeline::State::granule_of(const ReadCall& call) const {
   int64_t g = kMessageBytes;
-  const auto take = [&](const layout::FileView& view, const plan::Summary& s) {
-    g = std::gcd(g, std::gcd(view.granule(), std::gcd(s.lo, s.hi)));
-  };
-  if (!call.own.empty()) take(call.view, call.summary);
-  for (const Taker& t : call.takers) take(t.peer.part.view, t.peer.summary);
+  if (!call.own.empty()) g = common_granule(g, call.view, call.summary);
+  for (const Taker& t : call.takers) g = common_granule(g, t.peer.part.view, t.peer.summary);
   return g;
 }
 
