@@ -142,6 +142,25 @@ def test_sizes_are_binary_and_decimal_as_written() -> None:
     assert _core.parse_size(_core.format_size(64 * 1024)) == 65536
 
 
+@pytest.mark.parametrize(
+    ("method", "algorithm", "team", "cycle"),
+    [
+        ("two_phase + shm", "two_phase", Team(4), 1 << 20),
+        ("auto + shm", "two_phase", Team(4), 1 << 20),
+        ("auto + shm", "individual", Team(4), 0),
+        ("two_phase + shm", "two_phase", Team(4, 2), 0),
+        ("two_phase + shm", "two_phase", Team(1), 0),
+        ("two_phase + messages", "two_phase", Team(4), 0),
+        ("dynamic_segmentation + shm", "dynamic_segmentation", Team(4), 0),
+        ("two_phase(cycle=4KiB) + shm", "two_phase", Team(4), 4096),
+    ],
+)
+def test_a_cycle_that_is_left_out_suits_the_exchange(
+    method: str, algorithm: str, team: Team, cycle: int
+) -> None:
+    assert _core.parse_method(method).cycle_for(algorithm, team) == cycle
+
+
 def test_descriptors_outlive_the_list_that_gave_them() -> None:
     first = _core.mechanisms()[0]
     gc.collect()
@@ -164,6 +183,7 @@ def test_descriptors_outlive_the_list_that_gave_them() -> None:
         (lambda: Team(2, 3), "nodes"),
         (lambda: _core.parse_size("4XiB"), "4XiB"),
         (lambda: _core.parse_method("two_phaze"), "two_phase"),
+        (lambda: _core.parse_method("auto").cycle_for("nothing", Team(1)), "nothing"),
         (lambda: _core.place("nothing", Team(1), crowd_of(1, 1)[1], Geometry()), "nothing"),
         (lambda: _core.place("two_phase", Team(2), crowd_of(1, 1)[1], Geometry()), "ranks"),
         (lambda: crowd_of(1, 2)[1].summary(2), "rank"),

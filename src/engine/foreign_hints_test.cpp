@@ -154,6 +154,35 @@ TEST(HintsInEffect, AreTheConfigurationsWhereItDecides) {
   EXPECT_EQ(groups.at("cb_buffer_size"), "1048576");
 }
 
+// Pages that one node fills in place are small; messages, several nodes and what collects scattered
+// bytes keep to the algorithm's own buffer.
+TEST(HintsInEffect, TellTheBufferThatSuitsTheExchange) {
+  const plan::Team one_node{8, 1, 2};
+  const auto buffer = [](const char* method, const plan::Team& team) {
+    return hints_in_effect(hinted({}, method), team, {}).at("cb_buffer_size");
+  };
+  for (const char* method : {"auto + shm", "two_phase + shm", "designated_writer + shm"}) {
+    EXPECT_EQ(buffer(method, one_node), "1048576") << method;
+    EXPECT_EQ(buffer(method, kTeam), "16777216") << method;
+  }
+  EXPECT_EQ(buffer("two_phase + messages", one_node), "16777216");
+  EXPECT_EQ(buffer("two_phase(cycle=4MiB) + shm", one_node), "4194304");
+  for (const char* method : {"dynamic_segmentation + shm", "static_segmentation + messages"})
+    EXPECT_EQ(buffer(method, one_node), "16777216") << method;
+}
+
+// A writer that collects for many ranks has a buffer of 1 MiB for each of them.
+TEST(HintsInEffect, TellTheBufferThatGrowsWithTheGroup) {
+  const plan::Team many{96, 1, 4};
+  for (const char* method : {"dynamic_segmentation", "static_segmentation"}) {
+    const auto told = hints_in_effect(hinted({}, method), many, {});
+    EXPECT_EQ(told.at("cb_nodes"), "4") << method;
+    EXPECT_EQ(told.at("cb_buffer_size"), std::to_string(24 << 20)) << method;
+  }
+  const auto asked = hints_in_effect(hinted({}, "static_segmentation(cycle=2MiB)"), many, {});
+  EXPECT_EQ(asked.at("cb_buffer_size"), "2097152");
+}
+
 TEST(HintsInEffect, TellTheStripesThatAreCutAt) {
   Geometry striped;
   striped.stripe_bytes = 100000;  // cut at whole pages
