@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "comm/thread_comm.hpp"
+#include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "io/eventually.hpp"
 #include "io/faulty.hpp"
@@ -56,25 +57,10 @@ class Watched final : public io::RecordingFile {
   pthread_t owner_;
 };
 
-// `ranks` ranks with blocks of 1 KiB in turn, `pages` pages of one writer together.
-struct Blocks {
-  Blocks(const comm::Comm& comm, int64_t pages)
-      : view(*layout::FileView::make(
-            1024 * comm.rank(), 1,
-            *layout::LoopTree::resized(layout::LoopTree::bytes(1024), 0, 1024 * comm.size()))),
-        data(size_t(pages * kPage / comm.size()), std::byte(comm.rank() + 1)) {}
-  WriteRequest request() const {
-    return {&view,
-            {0, int64_t(data.size())},
-            data.data(),
-            layout::LoopTree::bytes(1),
-            int64_t(data.size()),
-            ErrorClass::none};
-  }
-
-  layout::FileView view;
-  std::vector<std::byte> data;
-};
+// Blocks of 1 KiB dealt to the ranks, `pages` pages of one writer together.
+Blocks pages_of(const comm::Comm& comm, int64_t pages) {
+  return dealt(comm, 1024, pages * kPage / 1024 / comm.size());
+}
 
 Pipeline::Policy dedicated(int writer, const Exchange* exchange = nullptr) {
   return {plan::find_algorithm("dedicated_writer"), {0, kPage, 0, writer}, nullptr, exchange};
@@ -91,7 +77,7 @@ TEST_P(Exchanged, PagesAreWrittenByAThreadWhileTheNextIsFilled) {
     Watched file(io::find_mechanism("pwrite")->open({path.path()}).value(), record, seen);
     file.last_page = kPages - 1;
     Pipeline pipeline(comm, file, {});
-    const Blocks blocks(comm, kPages);
+    const Blocks blocks = pages_of(comm, kPages);
     for (int again = 0; again < 2; ++again) {
       seen.leased = 0;
       const WriteOutcome out = pipeline.write_all(blocks.request(), dedicated(kWriter, GetParam()));
@@ -122,7 +108,7 @@ TEST(Dedicated, TheThreadSyncsAndTheRankDoesNot) {
         io::find_sync_policy("every")->open(file, {.bytes = 2 * kPage, .gate = nullptr});
     Pipeline pipeline(comm, file, {});
     pipeline.set_sync(sync.get());
-    const Blocks blocks(comm, 6);
+    const Blocks blocks = pages_of(comm, 6);
     EXPECT_EQ(pipeline.write_all(blocks.request(), dedicated(0)).agreed, ErrorClass::none);
     EXPECT_EQ(record.data, comm.rank() == 0 ? 3 : 0);
     EXPECT_EQ(pipeline.spent_together().traffic.syncs, comm.rank() == 0 ? 3 : 0);
@@ -137,7 +123,7 @@ TEST(Dedicated, AFullDiskInTheThreadReachesEveryRankWithItsCount) {
     io::FaultyFile file(io::find_mechanism("pwrite")->open({path.path()}).value(),
                         {.at_offset = 2 * kPage + 1024, .write_errno = ENOSPC});
     Pipeline pipeline(comm, file, {});
-    const Blocks blocks(comm, 6);
+    const Blocks blocks = pages_of(comm, 6);
     const WriteOutcome out = pipeline.write_all(blocks.request(), dedicated(3));
     EXPECT_EQ(out.agreed, ErrorClass::no_space);
     EXPECT_EQ(out.mine.has_value(), comm.rank() == 3);
@@ -156,7 +142,7 @@ TEST(Dedicated, ASyncThatFailsInTheThreadTakesItsPagesOutOfEveryCount) {
         io::find_sync_policy("every")->open(file, {.bytes = 2 * kPage, .gate = nullptr});
     Pipeline pipeline(comm, file, {});
     pipeline.set_sync(sync.get());
-    const Blocks blocks(comm, 6);
+    const Blocks blocks = pages_of(comm, 6);
     const WriteOutcome out = pipeline.write_all(blocks.request(), dedicated(0));
     EXPECT_EQ(out.agreed, ErrorClass::io);
     EXPECT_EQ(out.prefix_bytes, 2 * 1024);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "comm/thread_comm.hpp"
+#include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "io/temporary_file.hpp"
 
@@ -14,34 +15,6 @@ namespace penstock::exec {
 namespace {
 
 constexpr int64_t kBlock = 4096;
-
-std::byte value_of(int rank) { return std::byte(rank % 250 + 1); }
-
-// Blocks dealt to the ranks in turn, so that groups interleave.
-struct Dealt {
-  Dealt(comm::Comm& comm, int64_t blocks)
-      : view(*layout::FileView::make(
-            kBlock * comm.rank(), 1,
-            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * comm.size()))),
-        data(size_t(kBlock * blocks), value_of(comm.rank())) {}
-  WriteRequest request() const {
-    return {&view,
-            {0, int64_t(data.size())},
-            data.data(),
-            layout::LoopTree::bytes(1),
-            int64_t(data.size()),
-            ErrorClass::none};
-  }
-
-  layout::FileView view;
-  std::vector<std::byte> data;
-};
-
-void expect_dealt(const std::vector<std::byte>& file, int ranks, int64_t blocks) {
-  ASSERT_EQ(file.size(), size_t(kBlock * blocks * ranks));
-  for (size_t i = 0; i < file.size(); ++i)
-    ASSERT_EQ(file[i], value_of(int(int64_t(i) / kBlock % ranks))) << "byte " << i;
-}
 
 // A file that notes how much memory its pages have, and has none for a page on demand.
 class Frugal final : public io::MechanismFile {
@@ -102,7 +75,7 @@ TEST_P(Segmentation, WritesOnceWhatItsGroupsBringInBuffersOfACycle) {
   comm::run_thread_team(way.ranks, [&](comm::Comm& comm) {
     Frugal file(path.path());
     Pipeline pipeline(comm, file, {});
-    const Dealt mine(comm, kBlocks);
+    const Blocks mine = dealt(comm, kBlock, kBlocks);
     const WriteOutcome out =
         pipeline.write_all(mine.request(), policy(way.algorithm, way.writers, kCycle));
     if (out.agreed != ErrorClass::none || out.prefix_bytes != kBlocks * kBlock) ++bad;
@@ -118,7 +91,7 @@ TEST_P(Segmentation, WritesOnceWhatItsGroupsBringInBuffersOfACycle) {
       way.writers > 1 && way.ranks > 2 && way.ranks / way.writers * kBlock < kCycle / 2;
   if (interleaves && std::string_view(way.algorithm) == "dynamic_segmentation")
     EXPECT_TRUE(packed) << "or the test shows nothing";
-  expect_dealt(path.contents(), way.ranks, kBlocks);
+  expect_dealt(path.contents(), way.ranks, kBlock, kBlocks);
 }
 
 std::vector<Way> ways() {
@@ -144,7 +117,7 @@ TEST(SegmentationCounts, ARankSendsToOneWriterOnceACycleAndHearsOfItsCutsOnce) {
     comm::run_thread_team(8, [&](comm::Comm& comm) {
       Frugal file(path.path());
       Pipeline pipeline(comm, file, {});
-      const Dealt mine(comm, kBlocks);
+      const Blocks mine = dealt(comm, kBlock, kBlocks);
       for (int64_t calls = 1; calls <= 3; ++calls) {
         (void)pipeline.write_all(mine.request(), policy(algorithm, 2, 262144));
         const Traffic& t = pipeline.spent_together().traffic;
@@ -156,7 +129,7 @@ TEST(SegmentationCounts, ARankSendsToOneWriterOnceACycleAndHearsOfItsCutsOnce) {
       }
       EXPECT_TRUE(file.close());
     });
-    expect_dealt(path.contents(), 8, kBlocks);
+    expect_dealt(path.contents(), 8, kBlock, kBlocks);
   }
 }
 
@@ -168,12 +141,12 @@ TEST(SegmentationCounts, BytesThatTouchLeaveInOneWrite) {
     comm::run_thread_team(4, [&](comm::Comm& comm) {
       Frugal file(path.path());
       Pipeline pipeline(comm, file, {});
-      const Dealt mine(comm, kBlocks);
+      const Blocks mine = dealt(comm, kBlock, kBlocks);
       (void)pipeline.write_all(mine.request(), policy(algorithm, 2, 65536));
       EXPECT_EQ(pipeline.spent_together().traffic.writes, comm.rank() % 2 == 0 ? kBlocks : 0);
       EXPECT_TRUE(file.close());
     });
-    expect_dealt(path.contents(), 4, kBlocks);
+    expect_dealt(path.contents(), 4, kBlock, kBlocks);
   }
 }
 
@@ -184,7 +157,7 @@ TEST(SegmentationFaults, APageWithoutMemoryIsToldToAllAndOnlyItsGroupLacksBytes)
     comm::run_thread_team(4, [&](comm::Comm& comm) {
       Frugal file(path.path(), comm.rank() == 2 ? 1 : -1);  // the second page of the second group
       Pipeline pipeline(comm, file, {});
-      const Dealt mine(comm, kBlocks);
+      const Blocks mine = dealt(comm, kBlock, kBlocks);
       const WriteOutcome out = pipeline.write_all(mine.request(), policy(algorithm, 2, 262144));
       EXPECT_EQ(out.agreed, ErrorClass::no_memory);
       EXPECT_EQ(out.mine.has_value(), comm.rank() == 2);
@@ -201,7 +174,7 @@ TEST(SegmentationSharing, PagesAreFilledByMessagesAndThatIsSaid) {
     comm::run_thread_team(4, [&](comm::Comm& comm) {
       Frugal file(path.path());
       Pipeline pipeline(comm, file, {});
-      const Dealt mine(comm, 8);
+      const Blocks mine = dealt(comm, kBlock, 8);
       const WriteOutcome out =
           pipeline.write_all(mine.request(), policy(algorithm, 2, 16384, "shm"));
       EXPECT_EQ(out.agreed, ErrorClass::none);
@@ -209,7 +182,7 @@ TEST(SegmentationSharing, PagesAreFilledByMessagesAndThatIsSaid) {
       EXPECT_EQ(pipeline.spent_together().traffic.shared_bytes, 0);
       EXPECT_TRUE(file.close());
     });
-    expect_dealt(path.contents(), 4, 8);
+    expect_dealt(path.contents(), 4, kBlock, 8);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
+#include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
@@ -16,34 +17,6 @@ constexpr int64_t kBlocks = 64;  // of each rank, interleaved with those of the 
 
 const Exchange* shm() { return find_exchange("shm"); }
 
-std::byte value_of(int rank) { return std::byte(rank % 250 + 1); }
-
-// Blocks dealt to the ranks in turn.
-struct Interleaved {
-  explicit Interleaved(comm::Comm& comm)
-      : view(*layout::FileView::make(
-            kBlock * comm.rank(), 1,
-            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * comm.size()))),
-        data(size_t(kBlock * kBlocks), value_of(comm.rank())) {}
-  WriteRequest request() const {
-    return {&view,
-            {0, int64_t(data.size())},
-            data.data(),
-            layout::LoopTree::bytes(1),
-            int64_t(data.size()),
-            ErrorClass::none};
-  }
-
-  layout::FileView view;
-  std::vector<std::byte> data;
-};
-
-void expect_interleaved(const std::vector<std::byte>& file, int ranks) {
-  ASSERT_EQ(file.size(), size_t(kBlock * kBlocks * ranks));
-  for (size_t i = 0; i < file.size(); ++i)
-    ASSERT_EQ(file[i], value_of(int(int64_t(i) / kBlock % ranks))) << "byte " << i;
-}
-
 struct Sums {
   std::atomic<int64_t> shared_bytes = 0, messages = 0, written = 0;
   std::atomic<int> degraded = 0, bad = 0;
@@ -53,7 +26,7 @@ template <class Open>
 void write_twice(comm::Comm& comm, const Open& open, const Pipeline::Policy& policy, Sums& sums) {
   std::unique_ptr<io::MechanismFile> file = open();
   Pipeline pipeline(comm, *file, {});
-  const Interleaved mine(comm);
+  const Blocks mine = dealt(comm, kBlock, kBlocks);
   for (int again = 0; again < 2; ++again) {
     const WriteOutcome out = pipeline.write_all(mine.request(), policy);
     if (out.agreed != ErrorClass::none) ++sums.bad;
@@ -85,7 +58,7 @@ TEST_P(Ranks, OfOneNodeCopyEachByteOnceAndSendNoMessage) {
   EXPECT_EQ(sums.messages, 0);
   EXPECT_EQ(sums.written, all);
   EXPECT_EQ(sums.shared_bytes, all - all / ranks) << "all but the writer's own";
-  expect_interleaved(path.contents(), ranks);
+  expect_dealt(path.contents(), ranks, kBlock, kBlocks);
 }
 
 TEST_P(Ranks, OfSeveralNodesSendMessagesBetweenNodesOnly) {
@@ -102,7 +75,7 @@ TEST_P(Ranks, OfSeveralNodesSendMessagesBetweenNodesOnly) {
   if (ranks > 2) {
     EXPECT_GT(sums.shared_bytes, 0);
   }
-  expect_interleaved(path.contents(), ranks);
+  expect_dealt(path.contents(), ranks, kBlock, kBlocks);
 }
 
 INSTANTIATE_TEST_SUITE_P(Many, Ranks, testing::Values(2, 3, 4, 8, 64));
@@ -140,7 +113,7 @@ TEST(SharedPages, WithoutMemoryToShareMessagesDoItAndThatIsSaid) {
   EXPECT_EQ(sums.degraded, 6) << "three ranks, twice";
   EXPECT_EQ(sums.shared_bytes, 0);
   EXPECT_GT(sums.messages, 0);
-  expect_interleaved(path.contents(), 3);
+  expect_dealt(path.contents(), 3, kBlock, kBlocks);
 }
 
 // A file whose pages lie where the mechanism wants them.
@@ -177,7 +150,7 @@ TEST(SharedPages, AMechanismWithItsOwnMemoryOnOneRankSpoilsItForTheNode) {
   EXPECT_EQ(sums.bad, 0);
   EXPECT_EQ(sums.degraded, 8);
   EXPECT_EQ(sums.shared_bytes, 0);
-  expect_interleaved(path.contents(), 4);
+  expect_dealt(path.contents(), 4, kBlock, kBlocks);
 }
 
 // Pages of one size, then larger ones, then messages, then shared again.
@@ -186,7 +159,7 @@ TEST(SharedPages, MayComeAndGoAndGrowFromCallToCall) {
   comm::run_thread_team(3, [&](comm::Comm& comm) {
     auto file = io::find_mechanism("pwrite")->open({path.path()}).value();
     Pipeline pipeline(comm, *file, {});
-    const Interleaved mine(comm);
+    const Blocks mine = dealt(comm, kBlock, kBlocks);
     Pipeline::Policy messages = two_phase(3, 65536);
     messages.exchange = find_exchange("messages");
     for (const Pipeline::Policy& p : {two_phase(2, 4096), two_phase(3, 8192), messages,
@@ -194,7 +167,7 @@ TEST(SharedPages, MayComeAndGoAndGrowFromCallToCall) {
       EXPECT_EQ(pipeline.write_all(mine.request(), p).agreed, ErrorClass::none);
     EXPECT_TRUE(file->close());
   });
-  expect_interleaved(path.contents(), 3);
+  expect_dealt(path.contents(), 3, kBlock, kBlocks);
 }
 
 }  // namespace

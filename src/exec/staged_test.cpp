@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "comm/thread_comm.hpp"
+#include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
 #include "exec/stager.hpp"
@@ -19,34 +20,6 @@ namespace {
 
 constexpr int64_t kBlock = 1024;
 constexpr int64_t kBlocks = 32;
-
-std::byte value_of(int rank) { return std::byte(rank + 1); }
-
-// Blocks dealt to the ranks in turn.
-struct Interleaved {
-  explicit Interleaved(comm::Comm& comm, int64_t blocks = kBlocks)
-      : view(*layout::FileView::make(
-            kBlock * comm.rank(), 1,
-            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * comm.size()))),
-        data(size_t(kBlock * blocks), value_of(comm.rank())) {}
-  WriteRequest request() const {
-    return {&view,
-            {0, int64_t(data.size())},
-            data.data(),
-            layout::LoopTree::bytes(1),
-            int64_t(data.size()),
-            ErrorClass::none};
-  }
-
-  layout::FileView view;
-  std::vector<std::byte> data;
-};
-
-void expect_interleaved(const std::vector<std::byte>& file, int ranks) {
-  ASSERT_EQ(file.size(), size_t(kBlock * kBlocks * ranks));
-  for (size_t i = 0; i < file.size(); ++i)
-    ASSERT_EQ(file[i], value_of(int(int64_t(i) / kBlock % ranks))) << "byte " << i;
-}
 
 std::unique_ptr<io::MechanismFile> open_plain(const std::string& path) {
   return io::find_mechanism("pwrite")->open({path}).value();
@@ -73,7 +46,7 @@ TEST_P(Ways, BeginReturnsWhileTheWritesAreHeldAndTheBufferIsFreeAgain) {
     io::HeldFile file(open_plain(path.path()), hold);
     Pipeline pipeline(comm, file, {});
     pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
-    Interleaved mine(comm);
+    Blocks mine = dealt(comm, kBlock, kBlocks);
     pipeline.begin_all(mine.request(), policy());
     std::ranges::fill(mine.data, std::byte{0x7F});
     ASSERT_TRUE(comm.barrier());
@@ -87,7 +60,7 @@ TEST_P(Ways, BeginReturnsWhileTheWritesAreHeldAndTheBufferIsFreeAgain) {
     int64_t written[1] = {out.written_bytes};
     ASSERT_TRUE(comm.all_sum(written));
     EXPECT_EQ(written[0], 3 * kBlock * kBlocks);
-    expect_interleaved(path.contents(), 3);
+    expect_dealt(path.contents(), 3, kBlock, kBlocks);
   });
 }
 
@@ -97,14 +70,14 @@ TEST_P(Ways, ASmallBoundHoldsTheCallBackAndAllArrives) {
     const auto file = open_plain(path.path());
     Pipeline pipeline(comm, *file, {});
     pipeline.set_stager(std::make_shared<Stager>(), 4096);
-    const Interleaved mine(comm);
+    const Blocks mine = dealt(comm, kBlock, kBlocks);
     for (int again = 0; again < 3; ++again) {
       pipeline.begin_all(mine.request(), policy());
       EXPECT_EQ(pipeline.end_all().agreed, ErrorClass::none);
       EXPECT_EQ(pipeline.write_all(mine.request(), policy()).agreed, ErrorClass::none);
     }
   });
-  expect_interleaved(path.contents(), 3);
+  expect_dealt(path.contents(), 3, kBlock, kBlocks);
 }
 
 TEST_P(Ways, AFaultIsToldAtTheEndToAllRanksWithTrueCounts) {
@@ -121,7 +94,7 @@ TEST_P(Ways, AFaultIsToldAtTheEndToAllRanksWithTrueCounts) {
       io::FaultyFile file(open_plain(path.path()), plan);
       Pipeline pipeline(comm, file, {});
       pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
-      const Interleaved mine(comm);
+      const Blocks mine = dealt(comm, kBlock, kBlocks);
       pipeline.begin_all(mine.request(), policy());
       const WriteOutcome out = pipeline.end_all();
       if (out.agreed == ErrorClass::no_space) ++told;
@@ -152,7 +125,7 @@ TEST_P(Ways, ASyncThatFailsBehindTheCallIsToldAtTheEnd) {
     Pipeline pipeline(comm, file, {});
     pipeline.set_sync(sync.get());
     pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
-    const Interleaved mine(comm);
+    const Blocks mine = dealt(comm, kBlock, kBlocks);
     pipeline.begin_all(mine.request(), policy());
     const WriteOutcome out = pipeline.end_all();
     if (out.agreed == ErrorClass::io) ++told;
@@ -181,7 +154,7 @@ TEST(StagedAlone, IsCopiedWhenTheCallReturnsAndWrittenInOrder) {
     io::HeldFile file(open_plain(path.path()), hold);
     Pipeline pipeline(comm, file, {});
     pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
-    Interleaved mine(comm);
+    Blocks mine = dealt(comm, kBlock, kBlocks);
     for (int value = 5; value >= 1; --value) {  // the last one stays
       std::ranges::fill(mine.data, std::byte(value));
       const WriteOutcome out = pipeline.stage_alone(mine.request());
@@ -196,7 +169,7 @@ TEST(StagedAlone, IsCopiedWhenTheCallReturnsAndWrittenInOrder) {
     EXPECT_EQ(pipeline.staged_notes().written_bytes, 5 * kBlock * kBlocks);
     EXPECT_EQ(pipeline.staged_notes().lost_bytes, 0);
   });
-  expect_interleaved(path.contents(), 1);
+  expect_dealt(path.contents(), 1, kBlock, kBlocks);
 }
 
 TEST(StagedAlone, TheNextCallMayComeWithAnotherViewBeforeThisIsWritten) {
@@ -207,13 +180,13 @@ TEST(StagedAlone, TheNextCallMayComeWithAnotherViewBeforeThisIsWritten) {
     Pipeline pipeline(comm, file, {});
     pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
     {
-      const Interleaved mine(comm);
+      const Blocks mine = dealt(comm, kBlock, kBlocks);
       pipeline.stage_alone(mine.request());
     }
     hold.open();
     pipeline.drain();
   });
-  expect_interleaved(path.contents(), 1);
+  expect_dealt(path.contents(), 1, kBlock, kBlocks);
 }
 
 TEST(StagedAlone, RandomViewsArriveThroughASmallBound) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "comm/thread_comm.hpp"
+#include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
 #include "io/faulty.hpp"
@@ -62,26 +63,6 @@ struct Synced {
   io::RecordingFile file;
   Noting sync;
   Pipeline pipeline;
-};
-
-// Blocks of `bytes`, every `stride`, `count` of them from file byte `begin` on.
-struct Blocks {
-  Blocks(Off begin, int64_t bytes, int64_t stride, int64_t count)
-      : view(*layout::FileView::make(
-            begin, 1, *layout::LoopTree::resized(layout::LoopTree::bytes(bytes), 0, stride))),
-        data(size_t(bytes * count), std::byte{'x'}) {}
-
-  WriteRequest request() const {
-    return {&view,
-            {0, int64_t(data.size())},
-            data.data(),
-            layout::LoopTree::bytes(1),
-            int64_t(data.size()),
-            ErrorClass::none};
-  }
-
-  layout::FileView view;
-  std::vector<std::byte> data;
 };
 
 TEST(Sync, AWriterSyncsOnceForEachSoManyBytesOfItsWrites) {
