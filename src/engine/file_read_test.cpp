@@ -8,6 +8,7 @@
 
 #include "comm/thread_comm.hpp"
 #include "engine/file.hpp"
+#include "engine/file_for_tests.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::engine {
@@ -16,22 +17,10 @@ namespace {
 constexpr int kRanks = 3;
 constexpr int64_t kBytes = 5000;
 
-OpenInfo info_for(const std::string& path, bool readable = true, bool writable = true) {
-  OpenInfo info;
-  info.path = path;
-  info.readable = readable;
-  info.writable = writable;
+OpenInfo readable(const std::string& path) {
+  OpenInfo info = info_for(path);
+  info.readable = true;
   return info;
-}
-
-Write write_of(const std::vector<char>& data, int64_t position) {
-  Write w;
-  w.kind = CallKind::write_at_all;
-  w.position_bytes = position;
-  w.memory = data.data();
-  w.memory_type = layout::LoopTree::bytes(1);
-  w.memory_count = int64_t(data.size());
-  return w;
 }
 
 Read read_into(std::vector<char>& memory, int64_t position) {
@@ -61,7 +50,7 @@ TEST(FileReads, FindWhatAllRanksHaveJustWrittenAndAreInTheReport) {
   for (const char* method : {"auto", "two_phase(writers=2, cycle=4KiB)", "individual"}) {
     const io::TemporaryFile file;
     comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-      OpenInfo info = info_for(file.path());
+      OpenInfo info = readable(file.path());
       info.config.method = *parse_method(method);
       auto f = File::open(comm::borrow(comm), info);
       write_and_read(*f, comm.rank());
@@ -83,7 +72,9 @@ TEST(FileReads, AreServedOfAFileThatIsOpenedForReadingAlone) {
   const io::TemporaryFile file;
   std::ofstream(file.path()) << std::string(100, 'x');
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    auto f = File::open(comm::borrow(comm), info_for(file.path(), true, false));
+    OpenInfo info = readable(file.path());
+    info.writable = false;
+    auto f = File::open(comm::borrow(comm), info);
     EXPECT_FALSE(f->served());
     f->set_view(*layout::FileView::make(10, 1, layout::LoopTree::bytes(1)), "");
     ASSERT_TRUE(f->serves_reads());
@@ -99,7 +90,7 @@ TEST(FileReads, AreServedOfAFileThatIsOpenedForReadingAlone) {
 // Not served; the same on every rank, though only rank 1 has a reason.
 void expect_unserved(const std::string& path, void (*spoil)(OpenInfo&)) {
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(path);
+    OpenInfo info = readable(path);
     if (comm.rank() == 1) spoil(info);
     auto f = File::open(comm::borrow(comm), info);
     EXPECT_FALSE(f->serves_reads());
@@ -119,7 +110,7 @@ TEST(FileReads, AreTheLibrarysWhereSomeRankHasAReason) {
 TEST(FileReads, AreTheLibrarysInAtomicModeAndThroughViewsThatAreNotServed) {
   const io::TemporaryFile file;
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    auto f = File::open(comm::borrow(comm), info_for(file.path()));
+    auto f = File::open(comm::borrow(comm), readable(file.path()));
     EXPECT_TRUE(f->serves_reads());
     f->set_atomic(true);
     EXPECT_FALSE(f->serves_reads());
@@ -141,7 +132,7 @@ TEST(FileReads, AreNotOfAnotherFileThatHasTheNameByNow) {
   const io::TemporaryFile file;
   const std::string moved = file.path() + ".moved";
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    auto f = File::open(comm::borrow(comm), info_for(file.path()));
+    auto f = File::open(comm::borrow(comm), readable(file.path()));
     EXPECT_TRUE(comm.barrier());
     if (comm.rank() == 0) {
       std::rename(file.path().c_str(), moved.c_str());

@@ -7,6 +7,7 @@
 
 #include "comm/thread_comm.hpp"
 #include "engine/file.hpp"
+#include "engine/file_for_tests.hpp"
 #include "io/faulty.hpp"
 #include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
@@ -20,42 +21,18 @@ constexpr int64_t kBytes = 5000;
 io::Hold* hold = nullptr;
 io::FaultPlan faults;
 
-const io::Mechanism& mechanism_for_tests() {
-  static const io::Mechanism m{
-      .name = "for_tests",
-      .summary = "",
-      .alignment_bytes = 1,
-      .writes_file = true,
-      .unavailable = nullptr,
-      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
-        auto inner = io::find_mechanism("pwrite")->open(r);
-        if (!inner) return tl::unexpected(inner.error());
-        std::unique_ptr<io::MechanismFile> file =
-            std::make_unique<io::FaultyFile>(*std::move(inner), faults);
-        if (hold == nullptr) return file;
-        return std::make_unique<io::HeldFile>(std::move(file), *hold);
-      }};
-  return m;
+OpenedFile held_and_faulty(OpenedFile inner) {
+  OpenedFile file = std::make_unique<io::FaultyFile>(std::move(inner), faults);
+  if (hold == nullptr) return file;
+  return std::make_unique<io::HeldFile>(std::move(file), *hold);
 }
 
 std::unique_ptr<File> open(comm::Comm& comm, const std::string& path,
                            const std::string& method = "two_phase(writers=1, cycle=4KiB)") {
-  OpenInfo info;
-  info.path = path;
-  info.writable = true;
+  OpenInfo info = info_for(path);
   info.config.method = *parse_method(method);
-  info.config.method.mechanism = &mechanism_for_tests();
+  info.config.method.mechanism = &wrapped_pwrite<held_and_faulty>();
   return File::open(comm::borrow(comm), info);
-}
-
-Write write_of(const std::vector<char>& data, int64_t position, CallKind kind) {
-  Write w;
-  w.kind = kind;
-  w.position_bytes = position;
-  w.memory = data.data();
-  w.memory_type = layout::LoopTree::bytes(1);
-  w.memory_count = int64_t(data.size());
-  return w;
 }
 
 class FileStages : public testing::Test {

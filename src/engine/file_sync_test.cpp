@@ -8,6 +8,7 @@
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "engine/file.hpp"
+#include "engine/file_for_tests.hpp"
 #include "io/eventually.hpp"
 #include "io/faulty.hpp"
 #include "io/recording_file.hpp"
@@ -19,21 +20,10 @@ namespace {
 io::SyncRecord* g_record;  // of the running test's files
 io::FaultPlan g_faults;    // of each of them
 
-// pwrite, recorded and failing as the running test says.
-const io::Mechanism& recorded() {
-  static const io::Mechanism m{
-      .name = "recorded",
-      .summary = "",
-      .alignment_bytes = 1,
-      .writes_file = true,
-      .unavailable = nullptr,
-      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
-        auto inner = io::find_mechanism("pwrite")->open(r);
-        if (!inner) return tl::unexpected(inner.error());
-        return std::make_unique<io::RecordingFile>(
-            std::make_unique<io::FaultyFile>(*std::move(inner), g_faults), *g_record);
-      }};
-  return m;
+// Recorded and failing as the running test says.
+OpenedFile recorded(OpenedFile inner) {
+  return std::make_unique<io::RecordingFile>(
+      std::make_unique<io::FaultyFile>(std::move(inner), g_faults), *g_record);
 }
 
 class FileSyncs : public ::testing::Test {
@@ -44,23 +34,15 @@ class FileSyncs : public ::testing::Test {
   }
 
   static OpenInfo info_for(const std::string& path, const std::string& method) {
-    OpenInfo info;
-    info.path = path;
-    info.writable = true;
+    OpenInfo info = engine::info_for(path);
     info.config.method = parse_method(method).value();
-    info.config.method.mechanism = &recorded();
+    info.config.method.mechanism = &wrapped_pwrite<recorded>();
     return info;
   }
 
   static ErrorClass write_all(File& file, int rank, int64_t bytes) {
     const std::vector<char> data(size_t(bytes), char('a' + rank));
-    Write w;
-    w.kind = CallKind::write_at_all;
-    w.position_bytes = rank * bytes;
-    w.memory = data.data();
-    w.memory_type = layout::LoopTree::bytes(1);
-    w.memory_count = bytes;
-    return file.write_all(w).agreed;
+    return file.write_all(write_of(data, rank * bytes)).agreed;
   }
 
   io::TemporaryFile path_;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "comm/thread_comm.hpp"
+#include "engine/file_for_tests.hpp"
 #include "io/async_file.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
@@ -18,46 +19,24 @@
 namespace penstock::engine {
 namespace {
 
-OpenInfo info_for(const std::string& path) {
-  OpenInfo info;
-  info.path = path;
-  info.writable = true;
-  return info;
-}
-
 std::unique_ptr<File> open(comm::Comm& comm, const OpenInfo& info) {
   return File::open(comm::borrow(comm), info);
 }
 
-Write write_of(const std::vector<char>& data, int64_t position,
-               CallKind kind = CallKind::write_at_all) {
-  Write w;
-  w.kind = kind;
-  w.position_bytes = position;
-  w.memory = data.data();
-  w.memory_type = layout::LoopTree::bytes(1);
-  w.memory_count = int64_t(data.size());
-  return w;
+// Its fsync or close fails.
+template <int sync_errno, int close_errno>
+OpenedFile failing(OpenedFile inner) {
+  io::FaultPlan plan;
+  plan.sync_errno = sync_errno;
+  plan.close_errno = close_errno;
+  return std::make_unique<io::FaultyFile>(std::move(inner), plan);
 }
 
-// A mechanism whose fsync or close fails.
-template <int sync_errno, int close_errno>
-const io::Mechanism& failing() {
-  static const io::Mechanism m{
-      .name = "failing",
-      .summary = "",
-      .alignment_bytes = 1,
-      .writes_file = true,
-      .unavailable = nullptr,
-      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
-        auto inner = io::find_mechanism("pwrite")->open(r);
-        if (!inner) return tl::unexpected(inner.error());
-        io::FaultPlan plan;
-        plan.sync_errno = sync_errno;
-        plan.close_errno = close_errno;
-        return std::make_unique<io::FaultyFile>(*std::move(inner), plan);
-      }};
-  return m;
+OpenedFile full_at_1005(OpenedFile inner) {
+  io::FaultPlan plan;
+  plan.at_offset = 1005;
+  plan.write_errno = ENOSPC;
+  return std::make_unique<io::FaultyFile>(std::move(inner), plan);
 }
 
 TEST(File, ReportsEveryByteOnceAndTheAlgorithmThatRan) {
@@ -176,7 +155,7 @@ TEST(File, GivesARanksOwnFailureWithItsDetail) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
     OpenInfo info = info_for(file.path());
-    info.config.method.mechanism = &failing<EIO, ENOSPC>();
+    info.config.method.mechanism = &wrapped_pwrite<failing<EIO, ENOSPC>>();
     auto f = open(comm, info);
     const std::vector<char> data(10, 'x');
     Write w = write_of(data, comm.rank() * 10);
@@ -249,7 +228,7 @@ TEST(File, TellsEveryRankWhenFsyncFails) {
   const io::TemporaryFile file;
   comm::run_thread_team(3, [&](comm::Comm& comm) {
     OpenInfo info = info_for(file.path());
-    info.config.method.mechanism = &failing<EIO, 0>();
+    info.config.method.mechanism = &wrapped_pwrite<failing<EIO, 0>>();
     auto f = open(comm, info);
     ASSERT_TRUE(f->served()) << f->why_unserved();
     const std::vector<char> data(100, 'x');
@@ -269,7 +248,7 @@ TEST(File, TellsEveryRankWhenCloseFails) {
   const io::TemporaryFile file;
   comm::run_thread_team(3, [&](comm::Comm& comm) {
     OpenInfo info = info_for(file.path());
-    info.config.method.mechanism = &failing<0, ENOSPC>();
+    info.config.method.mechanism = &wrapped_pwrite<failing<0, ENOSPC>>();
     auto f = open(comm, info);
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::no_space);
@@ -280,7 +259,7 @@ TEST(File, TheSyncPolicyEndMakesCloseReportAFailingFsync) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
     OpenInfo info = info_for(file.path());
-    info.config.method.mechanism = &failing<EIO, 0>();
+    info.config.method.mechanism = &wrapped_pwrite<failing<EIO, 0>>();
     info.config.method.sync = io::find_sync_policy("end");
     auto f = open(comm, info);
     FileReport report;
@@ -344,21 +323,7 @@ TEST(File, CountsWholeEtypesInTheStatus) {
   const io::TemporaryFile file;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     OpenInfo info = info_for(file.path());
-    static const io::Mechanism full{
-        .name = "full",
-        .summary = "",
-        .alignment_bytes = 1,
-        .writes_file = true,
-        .unavailable = nullptr,
-        .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
-          auto inner = io::find_mechanism("pwrite")->open(r);
-          if (!inner) return tl::unexpected(inner.error());
-          io::FaultPlan plan;
-          plan.at_offset = 1005;
-          plan.write_errno = ENOSPC;
-          return std::make_unique<io::FaultyFile>(*std::move(inner), plan);
-        }};
-    info.config.method.mechanism = &full;
+    info.config.method.mechanism = &wrapped_pwrite<full_at_1005>();
     auto f = open(comm, info);
     f->set_view(*layout::FileView::make(0, 8, layout::LoopTree::bytes(8)), "");
     const std::vector<char> data(2000, 'x');
