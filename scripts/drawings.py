@@ -25,7 +25,7 @@ HEADING = re.compile(r"^## `(\w+)`$", re.MULTILINE)
 def penstock(*arguments: str) -> str:
     """What the built package prints."""
     command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "penstock", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def algorithms() -> list[str]:
