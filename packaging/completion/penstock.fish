@@ -55,7 +55,7 @@ complete -c penstock -n '__fish_seen_subcommand_from list' -l json -d 'Everythin
 complete -c penstock -n '__fish_seen_subcommand_from list' -l markdown -d 'The table of the documentation'
 complete -c penstock -n '__fish_seen_subcommand_from list' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain log bench compare completion' -a explain -d 'Explain a plan by a small described job: who sends and writes which bytes, per cycle'
-complete -c penstock -n '__fish_seen_subcommand_from explain' -a 'heat holes interleaved'
+complete -c penstock -n '__fish_seen_subcommand_from explain' -a 'blocks heat holes interleaved'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -l method -r -f -a 'auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation observe off' -d 'Instead of the example'"'"'s own method'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -l draw -r -d 'Draw the plan'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -l json -d 'The whole plan, for programs'

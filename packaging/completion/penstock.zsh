@@ -24,7 +24,7 @@ _penstock_words() {
     config) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
     doctor) words="--json --help -h" ;;
     list) words="--json --markdown --help -h" ;;
-    explain) words="--method --draw --json --help -h heat holes interleaved" ;;
+    explain) words="--method --draw --json --help -h blocks heat holes interleaved" ;;
     log) words="--json --help -h" ;;
     bench) words="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" ;;
     compare) words="--variant --cell --rate --margin --strict --json --help -h" ;;
