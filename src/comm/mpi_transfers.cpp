@@ -2,7 +2,6 @@
 // 1 GiB travels as several pieces, in order; it is done when all of them are.
 #include "comm/mpi_transfers.hpp"
 
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,13 +53,14 @@ class MpiTransfers final : public Transfers {
 
   std::optional<Event> next() override {
     Backoff backoff(cores_);
-    while (done_.empty()) {
+    while (told_ == done_.size()) {
       if (requests_.empty()) return std::nullopt;
+      done_.clear();
+      told_ = 0;
       test();
       if (done_.empty()) backoff.pause();
     }
-    const int number = done_.front();
-    done_.pop_front();
+    const int number = done_[told_++];
     free_numbers_.push_back(number);
     return Event{messages_[size_t(number)].kind, number};
   }
@@ -210,8 +210,9 @@ class MpiTransfers final : public Transfers {
   std::vector<Piece> pieces_;          // of requests_, same index
   std::vector<Message> messages_;      // by number
   std::vector<int> free_numbers_;
-  std::deque<int> done_;
-  Vector vector_;  // of the last strided message
+  std::vector<int> done_;
+  size_t told_ = 0;  // of done_, by next()
+  Vector vector_;    // of the last strided message
   std::vector<MPI_Status> statuses_;
   std::vector<int> indices_;
   Result<void> worst_;

@@ -19,17 +19,39 @@
 namespace penstock::comm {
 namespace {
 
+// The sender's, and used again once it was taken.
 struct Message {
   Strided pieces;  // one, of a contiguous message
-  int sender;
-  bool taken = false;  // guarded by the sender's mailbox
+  int sender = 0;
+  bool taken = false;       // guarded by the sender's mailbox
+  Message* next = nullptr;  // of the same queue, guarded by the receiver's
+};
+
+class Queue {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  void push(Message& m) noexcept {
+    m.next = nullptr;
+    (empty() ? first_ : last_->next) = &m;
+    last_ = &m;
+  }
+  // REQUIRES !empty().
+  Message& pop() noexcept {
+    Message& m = *first_;
+    first_ = m.next;
+    return m;
+  }
+
+ private:
+  Message* first_ = nullptr;
+  Message* last_ = nullptr;
 };
 
 // What one rank waits on: messages to it, and news of those it sent.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> arrived;  // by (sender, tag)
+  std::map<std::pair<int, int>, Queue> arrived;  // by (sender, tag)
 };
 
 struct Team {
@@ -69,17 +91,19 @@ class ThreadTransfers final : public Transfers {
   }
 
   int send_strided(int to, int tag, const Strided& pieces) override {
-    auto message = std::make_shared<Message>(Message{pieces, rank_});
-    const int number = place(sends_, message);
+    const int number = place(sends_);
+    Message& message = sends_[size_t(number)].emplace(Message{pieces, rank_});
     Mailbox& box = team_.boxes[size_t(to)];
     const std::lock_guard lock(box.mutex);
-    box.arrived[{rank_, tag}].push_back(std::move(message));
+    box.arrived[{rank_, tag}].push(message);
     box.changed.notify_all();
     return number;
   }
 
   int receive(int from, int tag, std::span<std::byte> bytes) override {
-    return place(receives_, std::optional(Receive{from, tag, bytes, ++posted_}));
+    const int number = place(receives_);
+    receives_[size_t(number)] = Receive{from, tag, bytes, ++posted_};
+    return number;
   }
 
   std::optional<Event> next() override {
@@ -111,17 +135,18 @@ class ThreadTransfers final : public Transfers {
     int64_t order;  // of posting: messages match in it
   };
   struct Match {
-    std::shared_ptr<Message> message;
+    Message* message;
     std::span<std::byte> into;
     int number;
   };
 
-  template <class T>
-  int place(std::vector<T>& slots, T value) {
+  // A slot that is free.
+  template <class Slots>
+  int place(Slots& slots) {
     ++in_flight_;
     for (size_t i = 0; i < slots.size(); ++i)
-      if (!slots[i]) return slots[i] = std::move(value), int(i);
-    slots.push_back(std::move(value));
+      if (!slots[i]) return int(i);
+    slots.emplace_back();
     return int(slots.size()) - 1;
   }
 
@@ -145,8 +170,7 @@ class ThreadTransfers final : public Transfers {
     }
     if (best == nullptr) return std::nullopt;
     auto& queue = box_.arrived[{(*best)->from, (*best)->tag}];
-    Match m{std::move(queue.front()), (*best)->into, int(best - receives_.data())};
-    queue.pop_front();
+    Match m{&queue.pop(), (*best)->into, int(best - receives_.data())};
     best->reset();
     --in_flight_;
     return m;
@@ -169,7 +193,7 @@ class ThreadTransfers final : public Transfers {
   Team& team_;
   Mailbox& box_;
   int rank_;
-  std::vector<std::shared_ptr<Message>> sends_;
+  std::deque<std::optional<Message>> sends_;  // a deque: messages must not move
   std::vector<std::optional<Receive>> receives_;
   int in_flight_ = 0;
   int64_t posted_ = 0;

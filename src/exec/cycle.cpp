@@ -36,7 +36,11 @@ void for_each_owing(const CollectiveCall& call, const Page& page, Visit&& visit)
 class Outgoing {
  public:
   Outgoing(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* page)
-      : call_(call), cycle_(cycle), slices_(slices), page_(page) {}
+      : call_(call),
+        cycle_(cycle),
+        slices_(slices),
+        page_(page),
+        chunk_of_(call.pools.lists.chunk_of) {}
 
   void start_more() {
     while (in_flight_ < kInFlight && (call_.data.contiguous() || call_.pools.out.available()) &&
@@ -135,13 +139,18 @@ class Outgoing {
   Pieces pieces_;
   int to_ = 0;
   int in_flight_ = 0;
-  std::vector<int> chunk_of_;  // by message number
+  std::vector<int>& chunk_of_;
 };
 
 // What the peers send for this rank's page.
 class Incoming {
  public:
-  Incoming(const CollectiveCall& call, Page* page) : call_(call), page_(page) {
+  Incoming(const CollectiveCall& call, Page* page)
+      : call_(call),
+        page_(page),
+        sources_(call.pools.lists.sources),
+        landings_(call.pools.lists.landings) {
+    sources_.clear();
     if (page == nullptr) return;
     for_each_owing(call, *page, [&](int rank, const plan::Summary&) { expect(rank); });
   }
@@ -162,16 +171,8 @@ class Incoming {
   }
 
  private:
-  struct Source {
-    Peer* peer;
-    StreamRange part;
-    Extent extent;
-  };
-  struct Landing {
-    Peer* peer = nullptr;
-    StreamRange piece;
-    int chunk = -1;  // -1: received in place
-  };
+  using Source = CycleLists::Source;
+  using Landing = CycleLists::Landing;
 
   void expect(int rank) {
     const auto peer = std::ranges::lower_bound(call_.peers, rank, {}, &Peer::rank);
@@ -235,14 +236,14 @@ class Incoming {
 
   const CollectiveCall& call_;
   Page* page_;
-  std::vector<Source> sources_;
+  std::vector<Source>& sources_;
   size_t next_ = 0;
   Source source_{};
   Pieces pieces_;
   bool direct_ = false;
   Off direct_end_ = 0;
   int in_flight_ = 0;
-  std::vector<Landing> landings_;  // by message number
+  std::vector<Landing>& landings_;
 };
 
 // The messages of a cycle.

@@ -46,8 +46,26 @@ class Pieces {
   StreamRange rest_;
 };
 
+// Lists of a cycle's messages, kept so that cycles allocate nothing.
+struct CycleLists {
+  struct Source {  // of what is received
+    Peer* peer = nullptr;
+    StreamRange part;
+    Extent extent;
+  };
+  struct Landing {
+    Peer* peer = nullptr;
+    StreamRange piece;
+    int chunk = -1;  // -1: received in place
+  };
+  std::vector<Source> sources;
+  std::vector<Landing> landings;  // by message number
+  std::vector<int> chunk_of;      // by message number, of what is sent
+};
+
 struct ExchangePools {
   Chunks out, in;
+  CycleLists lists;
   Result<void> reserve();
 };
 

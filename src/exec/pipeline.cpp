@@ -71,7 +71,9 @@ struct Pipeline::State {
   WriteOutcome alone(const WriteRequest& request, const AloneContext& context);
   WriteOutcome stage(const WriteRequest& request, const std::shared_ptr<StreamAccount>& account,
                      PhaseTimes& spent, int64_t& last);
-  StagingArea staging_area() { return {*stager, lane, staged_limit_bytes}; }
+  StagingArea staging_area() {
+    return {*stager, lane, staged_limit_bytes, retired_pages, retired_pieces};
+  }
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
@@ -111,6 +113,8 @@ struct Pipeline::State {
   std::shared_ptr<Stager> stager;
   Stager::Lane lane;
   int64_t staged_limit_bytes = 0;
+  Retired<StagedPage> retired_pages;
+  Retired<StagedPiece> retired_pieces;
   const std::shared_ptr<StreamAccount> staged_alone = std::make_shared<StreamAccount>();
 
   // Of the call in progress.

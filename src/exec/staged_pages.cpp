@@ -9,57 +9,46 @@
 #include "base/clock.hpp"
 
 namespace penstock::exec {
-namespace {
 
-class StagedPage final : public Staged {
- public:
-  StagedPage(io::MechanismFile& file, PageAccount& account, Spent& spent, WriteObserver* observer,
-             int cycle, Extent where)
-      : file_(file),
-        account_(account),
-        spent_(spent),
-        observer_(observer),
-        cycle_(cycle),
-        where_(where) {}
+void StagedPage::assign(const Target& target, int cycle, Extent where,
+                        std::span<const Extent> dirty, std::optional<Error> missing) {
+  target_ = target;
+  cycle_ = cycle;
+  where_ = where;
+  dirty_.assign(dirty.begin(), dirty.end());
+  missing_ = std::move(missing);
+}
 
-  void write() noexcept override {
-    try {
-      if (missing)
-        account_.note_fault(cycle_, where_, {*missing, where_.begin});
-      else if (!dirty.empty())
-        account_.settle(cycle_, where_, dirty, write_extents());
-    } catch (const std::exception&) {
-      // Only noting allocates, and what cannot be noted must not be lost in silence.
-      std::terminate();
-    }
+void StagedPage::write() noexcept {
+  try {
+    if (missing_)
+      target_.account->note_fault(cycle_, where_, {*missing_, where_.begin});
+    else if (!dirty_.empty())
+      target_.account->settle(cycle_, where_, dirty_, write_extents());
+  } catch (const std::exception&) {
+    // Only noting allocates, and what cannot be noted must not be lost in silence.
+    std::terminate();
   }
+}
 
-  std::vector<Extent> dirty;
-  std::optional<Error> missing;
-
- private:
-  std::optional<io::Fault> write_extents() {
-    for (const Extent e : dirty) {
-      const std::span<const std::byte> bytes =
-          memory.first(size_t(where_.size()))
-              .subspan(size_t(e.begin - where_.begin), size_t(e.size()));
-      if (observer_ != nullptr) observer_->writing(e.begin, bytes);
-      ++spent_.traffic.writes;
-      const Stopwatch watch(spent_.times.write_s);
-      if (auto fault = file_.write(bytes, e.begin)) return fault;
-    }
-    return std::nullopt;
+std::optional<io::Fault> StagedPage::write_extents() {
+  for (const Extent e : dirty_) {
+    const std::span<const std::byte> bytes =
+        memory.first(size_t(where_.size()))
+            .subspan(size_t(e.begin - where_.begin), size_t(e.size()));
+    if (target_.observer != nullptr) target_.observer->writing(e.begin, bytes);
+    ++target_.spent->traffic.writes;
+    const Stopwatch watch(target_.spent->times.write_s);
+    if (auto fault = target_.file->write(bytes, e.begin)) return fault;
   }
+  return std::nullopt;
+}
 
-  io::MechanismFile& file_;
-  PageAccount& account_;
-  Spent& spent_;
-  WriteObserver* observer_;
-  const int cycle_;
-  const Extent where_;
-};
-
-}  // namespace
+// To be assigned.
+std::unique_ptr<StagedPage> StagedPages::page() {
+  std::unique_ptr<StagedPage> again = area_.pages.take();
+  return again != nullptr ? std::move(again) : std::make_unique<StagedPage>(area_.pages);
+}
 
 Result<AlignedBuffer> StagedPages::memory(Extent where) {
   return area_.stager.memory(where.size(), area_.limit_bytes);
@@ -67,10 +56,10 @@ Result<AlignedBuffer> StagedPages::memory(Extent where) {
 
 void StagedPages::stage(int cycle, Extent where, AlignedBuffer memory,
                         std::span<const Extent> dirty) {
-  auto page = std::make_unique<StagedPage>(file_, account_, spent_, observer_, cycle, where);
-  page->dirty.assign(dirty.begin(), dirty.end());
-  page->memory = std::move(memory);
-  last_ = area_.stager.stage(area_.lane, std::move(page));
+  auto staged = page();
+  staged->assign(target_, cycle, where, dirty, std::nullopt);
+  staged->memory = std::move(memory);
+  last_ = area_.stager.stage(area_.lane, std::move(staged));
 }
 
 void StagedPages::stage_copy(int cycle, const io::Lease& page, std::span<const Extent> dirty) {
@@ -85,9 +74,9 @@ void StagedPages::stage_copy(int cycle, const io::Lease& page, std::span<const E
 }
 
 void StagedPages::stage_missing(int cycle, Extent where, const Error& why) {
-  auto page = std::make_unique<StagedPage>(file_, account_, spent_, observer_, cycle, where);
-  page->missing = why;
-  last_ = area_.stager.stage(area_.lane, std::move(page));
+  auto staged = page();
+  staged->assign(target_, cycle, where, {}, why);
+  last_ = area_.stager.stage(area_.lane, std::move(staged));
 }
 
 }  // namespace penstock::exec

@@ -14,11 +14,43 @@
 
 namespace penstock::exec {
 
+// A page on its way.
+class StagedPage final : public Staged {
+ public:
+  // All must outlive it.
+  struct Target {
+    io::MechanismFile* file;
+    PageAccount* account;
+    Spent* spent;
+    WriteObserver* observer;  // or nullptr
+  };
+
+  explicit StagedPage(Retired<StagedPage>& pool) : pool_(pool) {}
+  void assign(const Target& target, int cycle, Extent where, std::span<const Extent> dirty,
+              std::optional<Error> missing);
+  void write() noexcept override;
+  void retire() noexcept override { pool_.give_back(std::unique_ptr<StagedPage>(this)); }
+
+ private:
+  std::optional<io::Fault> write_extents();
+
+  Retired<StagedPage>& pool_;
+  Target target_{};
+  int cycle_ = 0;
+  Extent where_;
+  std::vector<Extent> dirty_;
+  std::optional<Error> missing_;  // why nothing of it can be written
+};
+
+class StagedPiece;  // exec/staged_stream.hpp
+
 // Where a file's bytes are staged. All of it outlives what is staged.
 struct StagingArea {
   Stager& stager;
   Stager::Lane& lane;
   int64_t limit_bytes;
+  Retired<StagedPage>& pages;
+  Retired<StagedPiece>& pieces;
 };
 
 class StagedPages {
@@ -26,7 +58,7 @@ class StagedPages {
   // All must outlive what is staged; until all is written the account is the I/O thread's.
   StagedPages(const StagingArea& area, io::MechanismFile& file, PageAccount& account, Spent& spent,
               WriteObserver* observer)
-      : area_(area), file_(file), account_(account), spent_(spent), observer_(observer) {}
+      : area_(area), target_{&file, &account, &spent, observer} {}
 
   Result<AlignedBuffer> memory(Extent where);  // waits while the bound is reached
   void give_back(AlignedBuffer memory) { area_.stager.give_back(std::move(memory)); }
@@ -40,11 +72,10 @@ class StagedPages {
   int64_t last() const noexcept { return last_; }
 
  private:
+  std::unique_ptr<StagedPage> page();
+
   const StagingArea area_;
-  io::MechanismFile& file_;
-  PageAccount& account_;
-  Spent& spent_;
-  WriteObserver* observer_;
+  const StagedPage::Target target_;
   int64_t last_ = 0;
 };
 

@@ -14,32 +14,11 @@ namespace {
 // its way while the others are copied.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
-class StagedPiece final : public Staged {
- public:
-  StagedPiece(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
-              const layout::FileView& view, StreamRange range)
-      : target_(target), account_(std::move(account)), view_(view), range_(range) {}
-
-  void write() noexcept override {
-    try {
-      Spent spent;
-      AlignedBuffer nothing_to_pack;
-      UserData data(memory.data(), layout::LoopTree::bytes(1), range_.size(), range_.begin);
-      const WriteOutcome outcome = write_alone({target_.file, nothing_to_pack, target_.observer,
-                                                target_.sync, spent.times, spent.traffic},
-                                               view_, range_, data);
-      account_->wrote(view_, range_, outcome, spent);
-    } catch (const std::exception& e) {
-      account_->lost(view_, range_, Error{ErrorClass::no_memory, 0, "staged write", e.what()});
-    }
-  }
-
- private:
-  const StreamTarget target_;
-  std::shared_ptr<StreamAccount> account_;
-  const layout::FileView view_;  // its own: the file's may change before this is written
-  const StreamRange range_;
-};
+// Of its area, to be assigned.
+std::unique_ptr<StagedPiece> piece_of(const StagingArea& area) {
+  std::unique_ptr<StagedPiece> again = area.pieces.take();
+  return again != nullptr ? std::move(again) : std::make_unique<StagedPiece>(area.pieces);
+}
 
 }  // namespace
 
@@ -60,7 +39,8 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
       const Stopwatch watch(times.pack_s);
       data.pack(memory->data(), at, range.size());
     }
-    auto piece = std::make_unique<StagedPiece>(target, account, view, range);
+    auto piece = piece_of(area);
+    piece->assign(target, account, view, range);
     piece->memory = *std::move(memory);
     account->accepted(range.size());
     staged.last = area.stager.stage(area.lane, std::move(piece));
@@ -68,6 +48,37 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
     at = range.end;
   }
   return staged;
+}
+
+// --- A piece ---
+
+void StagedPiece::assign(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
+                         const layout::FileView& view, StreamRange range) {
+  target_.emplace(target);
+  account_ = std::move(account);
+  view_ = view;
+  range_ = range;
+}
+
+void StagedPiece::write() noexcept {
+  try {
+    Spent spent;
+    AlignedBuffer nothing_to_pack;
+    static const layout::LoopTree bytes = layout::LoopTree::bytes(1);
+    UserData data(memory.data(), bytes, range_.size(), range_.begin);
+    const WriteOutcome outcome = write_alone({target_->file, nothing_to_pack, target_->observer,
+                                              target_->sync, spent.times, spent.traffic},
+                                             view_, range_, data);
+    account_->wrote(view_, range_, outcome, spent);
+  } catch (const std::exception& e) {
+    account_->lost(view_, range_, Error{ErrorClass::no_memory, 0, "staged write", e.what()});
+  }
+}
+
+// Keeps nothing alive that others own.
+void StagedPiece::retire() noexcept {
+  account_.reset();
+  pool_.give_back(std::unique_ptr<StagedPiece>(this));
 }
 
 // --- The account ---

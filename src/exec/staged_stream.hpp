@@ -41,6 +41,23 @@ struct StreamTarget {
   io::FileSync* sync;       // or nullptr
 };
 
+// A piece of a stream on its way.
+class StagedPiece final : public Staged {
+ public:
+  explicit StagedPiece(Retired<StagedPiece>& pool) : pool_(pool) {}
+  void assign(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
+              const layout::FileView& view, StreamRange range);
+  void write() noexcept override;
+  void retire() noexcept override;
+
+ private:
+  Retired<StagedPiece>& pool_;
+  std::optional<StreamTarget> target_;
+  std::shared_ptr<StreamAccount> account_;
+  layout::FileView view_;  // its own: the file's may change before this is written
+  StreamRange range_;
+};
+
 struct StagedStream {
   int64_t bytes = 0;          // staged, from the beginning of the range
   int64_t last = 0;           // the number of the last piece in the lane; 0: none

@@ -69,14 +69,15 @@ int64_t Stager::stage(Lane& lane, std::unique_ptr<Staged> staged) {
   std::unique_lock lock(mutex_);
   const int64_t number = ++lane.staged_;
   if (ensure_thread()) {
-    queue_.push_back({&lane, std::move(staged)});
+    staged->lane_ = &lane;
+    queue_.push(std::move(staged));
     work_.notify_one();
     return number;
   }
   lock.unlock();
-  staged->write();
+  AlignedBuffer memory = write_and_retire(std::move(staged));
   lock.lock();
-  take_back(std::move(staged->memory));
+  take_back(std::move(memory));
   ++lane.written_;
   progress_.notify_all();
   return number;
@@ -124,20 +125,28 @@ void* Stager::run_thread(void* self) {
   return nullptr;
 }
 
+// Its memory, to be taken back. Before its lane is told: who drains may free what it refers to.
+AlignedBuffer Stager::write_and_retire(std::unique_ptr<Staged> staged) {
+  staged->write();
+  AlignedBuffer memory = std::move(staged->memory);
+  staged.release()->retire();
+  return memory;
+}
+
 void Stager::write_until_stopped() {
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [this] { return !queue_.empty() || stop_; });
     if (queue_.empty()) return;
-    Waiting next = std::move(queue_.front());
-    queue_.pop_front();
+    std::unique_ptr<Staged> next = queue_.pop();
+    Lane& lane = *next->lane_;
     writing_ = true;
     lock.unlock();
-    next.staged->write();
+    AlignedBuffer memory = write_and_retire(std::move(next));
     lock.lock();
     writing_ = false;
-    take_back(std::move(next.staged->memory));
-    ++next.lane->written_;
+    take_back(std::move(memory));
+    ++lane.written_;
     progress_.notify_all();
   }
 }

@@ -9,11 +9,12 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
@@ -25,24 +26,82 @@ namespace penstock::exec {
 // How much may be staged where nobody says it.
 inline constexpr int64_t kStagedLimitBytes = int64_t{256} << 20;
 
+// One file's staged writes, in order.
+class StagedLane {
+  friend class Stager;
+  int64_t staged_ = 0, written_ = 0;  // how many; guarded by the stager's mutex
+};
+
 // Bytes, and how they enter their file.
 class Staged {
  public:
   virtual ~Staged() = default;
   // By the I/O thread: no MPI call. A failure is noted where whoever waits will look.
   virtual void write() noexcept = 0;
+  // Its last call, by whoever wrote it: it belongs to nobody else then.
+  virtual void retire() noexcept { delete this; }
 
   AlignedBuffer memory;  // of Stager::memory(), or none; given back after write()
+
+ private:
+  friend class Stager;
+  friend class StagedQueue;
+  StagedLane* lane_ = nullptr;
+  std::unique_ptr<Staged> next_;
+};
+
+// First in, first out. Allocates nothing.
+class StagedQueue {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  void push(std::unique_ptr<Staged> staged) noexcept {
+    Staged* const added = staged.get();
+    (empty() ? first_ : last_->next_) = std::move(staged);
+    last_ = added;
+  }
+  // REQUIRES !empty().
+  std::unique_ptr<Staged> pop() noexcept {
+    std::unique_ptr<Staged> oldest = std::move(first_);
+    first_ = std::move(oldest->next_);
+    return oldest;
+  }
+
+ private:
+  std::unique_ptr<Staged> first_;
+  Staged* last_ = nullptr;
+};
+
+// What has been written and is used again, so that staging allocates nothing. Thread-safe; must
+// outlive what was taken from it.
+template <class T>
+class Retired {
+ public:
+  // nullptr: there is none.
+  std::unique_ptr<T> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return nullptr;
+    std::unique_ptr<T> taken = std::move(idle_.back());
+    idle_.pop_back();
+    return taken;
+  }
+  // Frees it where there is no memory to remember it.
+  void give_back(std::unique_ptr<T> idle) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+      idle_.push_back(std::move(idle));
+    } catch (const std::bad_alloc&) {
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> idle_;
 };
 
 // Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices only.
 class Stager {
  public:
-  // One file's staged writes, in order.
-  class Lane {
-    friend class Stager;
-    int64_t staged_ = 0, written_ = 0;  // how many; guarded by the stager's mutex
-  };
+  using Lane = StagedLane;
 
   // `start`: for tests. Where no thread can be started, stage() writes before it returns.
   explicit Stager(io::StartThread start = &io::start_io_thread) : start_(start) {}
@@ -64,13 +123,9 @@ class Stager {
   std::string degraded() const;  // why there is no thread; empty when there may be one
 
  private:
-  struct Waiting {
-    Lane* lane;
-    std::unique_ptr<Staged> staged;
-  };
-
   static void* run_thread(void* self);
   void write_until_stopped();
+  static AlignedBuffer write_and_retire(std::unique_ptr<Staged> staged);
   bool ensure_thread();
   AlignedBuffer take_idle(size_t bytes);
   void make_room(int64_t bytes, int64_t limit_bytes);
@@ -79,7 +134,7 @@ class Stager {
   const io::StartThread start_;
   mutable std::mutex mutex_;  // of all that follows; held for no longer than it takes to look
   std::condition_variable work_, progress_;
-  std::deque<Waiting> queue_;
+  StagedQueue queue_;
   bool writing_ = false;  // what was at the head of the queue
   int64_t held_bytes_ = 0, idle_bytes_ = 0;
   std::vector<AlignedBuffer> idle_;  // kept warm

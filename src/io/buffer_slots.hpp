@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cassert>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -65,15 +64,17 @@ class BufferSlots {
   // Of mechanisms that write inside submit(): how it went, and the slot back, when it is reaped.
   void settle(int slot, std::optional<Fault> fault) {
     const std::lock_guard lock(mutex_);
-    settled_.push_back({slot, std::move(fault)});
+    assert(settled_count_ < settled_.size());
+    settled_[(oldest_ + settled_count_++) % settled_.size()] = {slot, std::move(fault)};
   }
   std::optional<Fault> reap_settled() {
     const std::lock_guard lock(mutex_);
-    if (settled_.empty()) return std::nullopt;
-    Settled oldest = std::move(settled_.front());
-    settled_.pop_front();
+    if (settled_count_ == 0) return std::nullopt;
+    Settled& oldest = settled_[oldest_];
+    oldest_ = (oldest_ + 1) % settled_.size();
+    --settled_count_;
     free(oldest.slot);
-    return std::move(oldest.fault);
+    return std::exchange(oldest.fault, std::nullopt);
   }
 
   void give_back(int slot) noexcept {
@@ -89,7 +90,7 @@ class BufferSlots {
   };
 
   struct Settled {
-    int slot;
+    int slot = 0;
     std::optional<Fault> fault;
   };
 
@@ -117,8 +118,10 @@ class BufferSlots {
 
   std::mutex mutex_;  // of all that follows; never held while something is written
   std::array<Slot, kSlots> slots_;
-  std::deque<Settled> settled_;  // oldest first
-  bool lost_ = false;            // take_memory() could not take what was given
+  // Invariant: settled_[oldest_ ...], settled_count_ of them, are busy and not reaped.
+  std::array<Settled, kSlots> settled_;
+  size_t oldest_ = 0, settled_count_ = 0;
+  bool lost_ = false;  // take_memory() could not take what was given
 };
 
 // The bytes of `part`, which lies in `whole`.

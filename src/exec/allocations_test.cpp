@@ -1,0 +1,249 @@
+// Cycles allocate nothing: a call of many cycles allocates as often as one of a few, once what is
+// kept between calls is there. Every `operator new` and every page-aligned buffer of this process
+// is counted, of all threads; what the C library allocates for itself is not ours.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "comm/thread_comm.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/read_pipeline.hpp"
+#include "exec/stager.hpp"
+#include "io/reader.hpp"
+#include "io/sync_policy.hpp"
+#include "io/temporary_file.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// The sanitizer's own allocator must stay: nothing is counted, but its races are looked for.
+#define PENSTOCK_COUNTS_ALLOCATIONS 0
+#else
+#define PENSTOCK_COUNTS_ALLOCATIONS 1
+#endif
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<int64_t> allocations = 0;
+
+#if PENSTOCK_COUNTS_ALLOCATIONS
+void* counted(void* memory) {
+  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+  return memory;
+}
+#endif
+
+}  // namespace
+
+#if PENSTOCK_COUNTS_ALLOCATIONS
+// The array and nothrow forms end here, too.
+void* operator new(size_t bytes) {
+  if (void* const memory = counted(std::malloc(bytes == 0 ? 1 : bytes))) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
+  void* memory = nullptr;
+  return ::posix_memalign(&memory, alignment, bytes) == 0 ? counted(memory) : nullptr;
+}
+#endif
+
+namespace penstock::exec {
+namespace {
+
+constexpr int kRanks = 4;
+constexpr int64_t kBlock = 512;
+constexpr int64_t kPage = 4096;
+constexpr int64_t kFew = 4, kMany = PENSTOCK_COUNTS_ALLOCATIONS ? 400 : 40;  // pages of a writer
+constexpr int64_t kStagedLimit = 4 * kPage;
+constexpr int kTries = 20;  // enough, unless cycles allocate
+
+struct Variant {
+  const plan::Algorithm* algorithm;
+  const io::Mechanism* mechanism;
+  const Exchange* exchange;
+  Pack pack = Pack::copy;
+  bool in_pieces = false;  // the bytes lie in pieces in memory
+  bool staged = false;
+  int nodes = 1;
+  const io::SyncPolicy* sync = nullptr;
+};
+
+// Blocks dealt to the ranks in turn: every rank has bytes for every page.
+struct Dealt {
+  Dealt(const comm::Comm& comm, int64_t pages, bool in_pieces)
+      : bytes(2 * pages * kPage / kRanks),
+        view(*layout::FileView::make(
+            kBlock * comm.rank(), 1,
+            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * kRanks))),
+        memory_type(in_pieces ? *layout::LoopTree::strided(bytes / 256, 256, 300,
+                                                           layout::LoopTree::bytes(1))
+                              : layout::LoopTree::bytes(1)),
+        memory_count(in_pieces ? 1 : bytes),
+        memory(size_t(memory_type.extent() * memory_count), std::byte(comm.rank() + 1)) {}
+  WriteRequest write() const {
+    return {&view, {0, bytes}, memory.data(), memory_type, memory_count, ErrorClass::none};
+  }
+  ReadRequest read() {
+    return {&view, {0, bytes}, memory.data(), memory_type, memory_count, ErrorClass::none};
+  }
+
+  int64_t bytes;
+  layout::FileView view;
+  layout::LoopTree memory_type;
+  int64_t memory_count;
+  std::vector<std::byte> memory;
+};
+
+// How often all ranks together allocate while each calls `call`. The same on every rank.
+template <class Call>
+int64_t allocations_of(comm::Comm& comm, Call&& call) {
+  EXPECT_TRUE(comm.barrier());
+  if (comm.rank() == 0) allocations = 0;
+  if (comm.rank() == 0) counting = true;
+  EXPECT_TRUE(comm.barrier());
+  call();
+  EXPECT_TRUE(comm.barrier());
+  counting = false;
+  EXPECT_TRUE(comm.barrier());
+  return allocations;
+}
+
+// What is kept grows to what was ever in flight at once, which is a matter of chance. So calls are
+// repeated until one of many cycles allocates no more than one of a few; where a cycle allocates,
+// that never happens.
+template <class Few, class Many>
+void expect_no_more(comm::Comm& comm, Few&& few, Many&& many) {
+  int64_t of_few = 0, of_many = 1;
+  for (int i = 0; i < kTries && of_many > of_few; ++i) {
+    of_few = allocations_of(comm, few);
+    of_many = allocations_of(comm, many);
+  }
+  EXPECT_LE(of_many, of_few) << "rank " << comm.rank() << ": " << kMany << " pages against "
+                             << kFew;
+}
+
+void call(Pipeline& pipeline, const Variant& v, const WriteRequest& request) {
+  // Ranks that write their own take turns, unless what they write is staged.
+  const plan::Parameters parameters = {2, kPage, 0, 0, v.staged ? 0 : 2};
+  const Pipeline::Policy policy{v.algorithm, plan::taken_by(*v.algorithm, parameters), nullptr,
+                                v.algorithm->exchanges ? v.exchange : nullptr, v.pack};
+  if (v.staged) {
+    pipeline.begin_all(request, policy);
+    EXPECT_EQ(pipeline.end_all().agreed, ErrorClass::none);
+  } else {
+    EXPECT_EQ(pipeline.write_all(request, policy).agreed, ErrorClass::none);
+  }
+}
+
+void write_as(comm::Comm& comm, const Variant& v, const std::string& path) {
+  auto file = v.mechanism->open({path, kPage});
+  ASSERT_TRUE(file) << file.error().message();
+  std::unique_ptr<io::FileSync> sync;
+  if (v.sync != nullptr) sync = v.sync->open(**file, {kPage, comm.node_lock().value()});
+  Pipeline pipeline(comm, **file, {});
+  pipeline.set_stager(std::make_shared<Stager>(), kStagedLimit);
+  pipeline.set_sync(sync.get());
+  const Dealt few(comm, kFew, v.in_pieces), many(comm, kMany, v.in_pieces);
+  const WriteRequest few_bytes = few.write(), many_bytes = many.write();
+  call(pipeline, v, many_bytes);
+  call(pipeline, v, few_bytes);
+  const int64_t before = pipeline.spent_together().traffic.cycles;
+  call(pipeline, v, many_bytes);
+  if (!v.staged || v.algorithm->exchanges) {
+    EXPECT_GE(pipeline.spent_together().traffic.cycles - before, kMany / 2)
+        << "or the test shows nothing";
+  }
+  expect_no_more(
+      comm, [&] { call(pipeline, v, few_bytes); }, [&] { call(pipeline, v, many_bytes); });
+  pipeline.drain();
+  EXPECT_TRUE((*file)->close());
+}
+
+// Where the bytes come from and where they go is the same code for every mechanism: one of them
+// sees all of it.
+void add_ways(const Variant& v, std::vector<Variant>& all) {
+  all.push_back(v);
+  if (v.mechanism->name != "pwrite") return;
+  for (const int nodes : {1, 2}) {
+    all.push_back(v);
+    all.back().in_pieces = true;
+    all.back().nodes = nodes;
+  }
+  if (!v.exchange->takes_pack || !v.algorithm->exchanges) return;
+  all.push_back(v);
+  all.back().in_pieces = true;
+  all.back().pack = Pack::datatype;
+}
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const plan::Algorithm* a : plan::algorithms())
+    for (const io::Mechanism* m : io::mechanisms()) {
+      if (m->unavailable != nullptr && !m->unavailable().empty()) continue;
+      if (m->alignment_bytes > 1 && !a->owns_blocks) continue;
+      for (const Exchange* e : exchanges())
+        if (a->exchanges || e == exchanges().front())
+          for (const bool staged : {false, true})
+            add_ways({a, m, e, Pack::copy, false, staged}, all);
+    }
+  const plan::Algorithm* const cyclic = plan::find_algorithm("cyclic");
+  for (const io::SyncPolicy* s : io::sync_policies())
+    for (const Exchange* e : exchanges())
+      all.push_back({cyclic, io::find_mechanism("pwrite"), e, Pack::copy, false, false, 1, s});
+  return all;
+}
+
+class Allocations : public testing::TestWithParam<Variant> {};
+
+TEST_P(Allocations, OfManyCyclesAreThoseOfAFew) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) { write_as(comm, GetParam(), path.path()); },
+                        {.nodes = GetParam().nodes});
+}
+
+std::string name_of(const testing::TestParamInfo<Variant>& info) {
+  const Variant& v = info.param;
+  return std::string(v.algorithm->name) + "_" + std::string(v.mechanism->name) + "_" +
+         std::string(v.exchange->name) + (v.pack == Pack::datatype ? "_datatype" : "") +
+         (v.in_pieces ? "_pieces" : "") + (v.staged ? "_staged" : "_written") + "_" +
+         std::to_string(v.nodes) + "nodes" +
+         (v.sync != nullptr ? "_" + std::string(v.sync->name) : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Allocations, testing::ValuesIn(variants()), name_of);
+
+class AllocationsOfReads : public testing::TestWithParam<const plan::Algorithm*> {};
+
+TEST_P(AllocationsOfReads, OfManyCyclesAreThoseOfAFew) {
+  const io::TemporaryFile path;
+  std::ofstream(path.path(), std::ios::binary) << std::string(size_t(2 * kMany * kPage), 'x');
+  const Pipeline::Policy policy{GetParam(), plan::taken_by(*GetParam(), {2, kPage}), nullptr};
+  for (const bool in_pieces : {false, true})
+    comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+      auto file = io::open_for_reading(path.path());
+      ASSERT_TRUE(file) << file.error().message();
+      ReadPipeline pipeline(comm, **file, {});
+      Dealt few(comm, kFew, in_pieces), many(comm, kMany, in_pieces);
+      const ReadRequest few_bytes = few.read(), many_bytes = many.read();
+      const auto read = [&](const ReadRequest& request) {
+        EXPECT_EQ(pipeline.read_all(request, policy).agreed, ErrorClass::none);
+      };
+      read(many_bytes);
+      read(few_bytes);
+      expect_no_more(
+          comm, [&] { read(few_bytes); }, [&] { read(many_bytes); });
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, AllocationsOfReads, testing::ValuesIn(plan::algorithms()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace penstock::exec
