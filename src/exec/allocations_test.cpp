@@ -15,6 +15,7 @@
 #include "exec/read_pipeline.hpp"
 #include "exec/stager.hpp"
 #include "io/reader.hpp"
+#include "io/runs_here.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
@@ -142,7 +143,14 @@ void call(Pipeline& pipeline, const Variant& v, const WriteRequest& request) {
   }
 }
 
+std::string name_of(const Variant& v) {
+  return std::string(v.exchange->name) + (v.pack == Pack::datatype ? ", datatype" : "") +
+         (v.in_pieces ? ", in pieces" : "") + (v.staged ? ", staged" : ", written") + ", " +
+         std::to_string(v.nodes) + " nodes";
+}
+
 void write_as(comm::Comm& comm, const Variant& v, const std::string& path) {
+  SCOPED_TRACE(name_of(v));
   auto file = v.mechanism->open({path, kPage});
   ASSERT_TRUE(file) << file.error().message();
   std::unique_ptr<io::FileSync> sync;
@@ -166,58 +174,63 @@ void write_as(comm::Comm& comm, const Variant& v, const std::string& path) {
   EXPECT_TRUE((*file)->close());
 }
 
-// Where the bytes come from and where they go is the same code for every mechanism: one of them
-// sees all of it.
-void add_ways(const Variant& v, std::vector<Variant>& all) {
-  all.push_back(v);
-  if (v.mechanism->name != "pwrite") return;
-  for (const int nodes : {1, 2}) {
-    all.push_back(v);
-    all.back().in_pieces = true;
-    all.back().nodes = nodes;
-  }
-  if (!v.exchange->takes_pack || !v.algorithm->exchanges) return;
-  all.push_back(v);
-  all.back().in_pieces = true;
-  all.back().pack = Pack::datatype;
+void check(const Variant& v) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) { write_as(comm, v, path.path()); },
+                        {.nodes = v.nodes});
 }
 
-std::vector<Variant> variants() {
-  std::vector<Variant> all;
+// Where the bytes come from and where they go is the same code for every mechanism: one of them
+// sees all of it.
+void check_ways(Variant v) {
+  check(v);
+  if (v.mechanism->name != "pwrite") return;
+  v.in_pieces = true;
+  for (const int nodes : {1, 2}) {
+    v.nodes = nodes;
+    check(v);
+  }
+  v.pack = Pack::datatype;
+  if (v.exchange->takes_pack && v.algorithm->exchanges) check(v);
+}
+
+struct Pair {
+  const plan::Algorithm* algorithm;
+  const io::Mechanism* mechanism;
+};
+
+std::vector<Pair> pairs() {
+  std::vector<Pair> all;
   for (const plan::Algorithm* a : plan::algorithms())
-    for (const io::Mechanism* m : io::mechanisms()) {
-      if (m->unavailable != nullptr && !m->unavailable().empty()) continue;
-      if (m->alignment_bytes > 1 && !a->owns_blocks) continue;
-      for (const Exchange* e : exchanges())
-        if (a->exchanges || e == exchanges().front())
-          for (const bool staged : {false, true})
-            add_ways({a, m, e, Pack::copy, false, staged}, all);
-    }
-  const plan::Algorithm* const cyclic = plan::find_algorithm("cyclic");
-  for (const io::SyncPolicy* s : io::sync_policies())
-    for (const Exchange* e : exchanges())
-      all.push_back({cyclic, io::find_mechanism("pwrite"), e, Pack::copy, false, false, 1, s});
+    for (const io::Mechanism* m : io::mechanisms())
+      if (io::runs_here(*m) && (m->alignment_bytes <= 1 || a->owns_blocks)) all.push_back({a, m});
   return all;
 }
 
-class Allocations : public testing::TestWithParam<Variant> {};
+class Allocations : public testing::TestWithParam<Pair> {};
 
 TEST_P(Allocations, OfManyCyclesAreThoseOfAFew) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(kRanks, [&](comm::Comm& comm) { write_as(comm, GetParam(), path.path()); },
-                        {.nodes = GetParam().nodes});
+  const auto [algorithm, mechanism] = GetParam();
+  for (const Exchange* e : exchanges())
+    if (algorithm->exchanges || e == exchanges().front())
+      for (const bool staged : {false, true})
+        check_ways({algorithm, mechanism, e, Pack::copy, false, staged});
 }
 
-std::string name_of(const testing::TestParamInfo<Variant>& info) {
-  const Variant& v = info.param;
-  return std::string(v.algorithm->name) + "_" + std::string(v.mechanism->name) + "_" +
-         std::string(v.exchange->name) + (v.pack == Pack::datatype ? "_datatype" : "") +
-         (v.in_pieces ? "_pieces" : "") + (v.staged ? "_staged" : "_written") + "_" +
-         std::to_string(v.nodes) + "nodes" +
-         (v.sync != nullptr ? "_" + std::string(v.sync->name) : "");
+INSTANTIATE_TEST_SUITE_P(Every, Allocations, testing::ValuesIn(pairs()), [](const auto& info) {
+  return std::string(info.param.algorithm->name) + "_" + std::string(info.param.mechanism->name);
+});
+
+class AllocationsOfSyncs : public testing::TestWithParam<const io::SyncPolicy*> {};
+
+TEST_P(AllocationsOfSyncs, OfManyCyclesAreThoseOfAFew) {
+  for (const Exchange* e : exchanges())
+    check({plan::find_algorithm("cyclic"), io::find_mechanism("pwrite"), e, Pack::copy, false,
+           false, 1, GetParam()});
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Allocations, testing::ValuesIn(variants()), name_of);
+INSTANTIATE_TEST_SUITE_P(Every, AllocationsOfSyncs, testing::ValuesIn(io::sync_policies()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 class AllocationsOfReads : public testing::TestWithParam<const plan::Algorithm*> {};
 

@@ -10,6 +10,7 @@
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
 #include "exec/stager.hpp"
+#include "io/runs_here.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec {
@@ -55,7 +56,7 @@ std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const plan::Algorithm* a : plan::algorithms())
     for (const io::Mechanism* m : io::mechanisms()) {
-      if (m->unavailable != nullptr && !m->unavailable().empty()) continue;
+      if (!io::runs_here(*m)) continue;
       if (m->alignment_bytes > 1 && !a->owns_blocks) continue;
       const Variant v{a, m, {}, true};
       if (a->exchanges) {

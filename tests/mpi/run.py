@@ -20,6 +20,8 @@ RUNS = [
     ("conformance", 1, 4),
     ("conformance", 2, 1),
     ("conformance", 2, 2),
+    ("counts", 2, 1),
+    ("counts", 2, 2),
     ("turns", 2, 1),
     ("turns", 2, 2),
     ("refusals", 2, 2),
@@ -28,15 +30,21 @@ RUNS = [
 # (case, ranks, threads, nodes). Only MPICH can pretend that one machine is several nodes.
 ON_NODES = [("nodes", 2, 2, 1)]
 PRETENDING = ("mpich", "mpich5", "mpich5-abi")
-PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2)]
+PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
+# Only in the full tier: far more ranks than cores.
+MANY = [("counts", 3, 1), ("counts", 8, 1)]
 
 
 def main() -> int:
-    given = arguments(__doc__ or "").parse_args()
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--many", action="store_true", help="on many ranks, and nothing else")
+    given = parser.parse_args()
     bench = Bench(given.build.resolve(), MPIS[given.mpi])
     suite = Suite("mpi", given.mpi, given.record)
-    for case, ranks, threads in RUNS:
+    for case, ranks, threads in MANY if given.many else RUNS:
         run(bench, suite, given.only, case, ranks, threads, {})
+    if given.many:
+        return suite.finish()
     pretended = PRETENDED_NODES if bench.mpi.name in PRETENDING else []
     for case, ranks, threads, nodes in ON_NODES + pretended:
         pretend = {"MPIR_CVAR_NUM_CLIQUES": str(nodes)} if nodes > 1 else {}

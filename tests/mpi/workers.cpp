@@ -3,6 +3,7 @@
 //   workers CASE --dir=DIR --threads=N --nodes=N
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +15,23 @@
 #include "check.hpp"
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_hybrid_comm.hpp"
+#include "exec/counts.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
 #include "io/periodic_sync.hpp"
 #include "io/recording_file.hpp"
+
+namespace {
+
+thread_local int64_t system_calls = 0;  // of this worker
+
+}  // namespace
+
+// Instead of the C library's.
+extern "C" ssize_t pwrite(int fd, const void* bytes, size_t n, off_t offset) {
+  ++system_calls;
+  return ::syscall(SYS_pwrite64, fd, bytes, n, offset);
+}
 
 namespace {
 
@@ -250,6 +264,56 @@ void conformance(const Setup& setup, Report& report) {
   });
 }
 
+// --- What a call costs ---
+
+void count_calls(Comm& c, Report& report, const std::string& path, const plan::Algorithm& algorithm,
+                 const exec::Exchange& exchange, const exec::Deal& deal) {
+  const plan::Parameters parameters = plan::taken_by(algorithm, {2, exec::kCountedCycle});
+  const exec::Costs costs(algorithm, parameters, {c.size(), c.nodes(), c.cores_per_node()}, deal,
+                          exchange.shares_pages);
+  auto file = io::find_mechanism("pwrite")->open({path, 4096});
+  if (!report.expect(file.has_value(), "open")) return;
+  exec::CommCounts counts;
+  exec::CountingComm counting(c, counts);
+  {
+    exec::Pipeline pipeline(counting, **file, {});
+    const plan::Part mine = deal.of(c.rank());
+    const std::vector<std::byte> data(size_t(mine.own.size()), std::byte(c.rank() + 1));
+    const exec::WriteRequest request{&mine.view,      mine.own,
+                                     data.data(),     layout::LoopTree::bytes(1),
+                                     mine.own.size(), ErrorClass::none};
+    // Where a thread writes for its worker, the worker's own calls say nothing.
+    const auto count = [&] {
+      const exec::Traffic& traffic = pipeline.spent_together().traffic;
+      return exec::Counted{traffic, counts,
+                           algorithm.writes_behind ? traffic.writes : system_calls};
+    };
+    for (int call = 0; call < 2; ++call) {
+      const exec::Counted before = count();
+      const auto out = pipeline.write_all(request, {&algorithm, parameters, nullptr, &exchange});
+      report.expect(out.agreed == ErrorClass::none, "written");
+      for (const std::string& line :
+           exec::differences(costs.of(c.rank()), count() - before, call > 0))
+        report.expect(false, "call " + std::to_string(call) + ": " + line);
+    }
+  }
+  report.expect((*file)->close().has_value(), "close");
+}
+
+// src/exec/counts_test.cpp counts the same on threads, and more of it.
+void counts(const Setup& setup, Report& report) {
+  on_team(setup, report, [&](Comm& c, Report& r) {
+    for (const plan::Algorithm* a : plan::algorithms())
+      for (const char* exchange : {"messages", "shm"})
+        for (const bool holes : {false, true}) {
+          if (!a->exchanges) continue;
+          r.begin(std::string(a->name) + " " + exchange + (holes ? " with holes" : ""));
+          count_calls(c, r, setup.directory + "/counts", *a, *exec::find_exchange(exchange),
+                      {c.size(), holes});
+        }
+  });
+}
+
 // --- Nodes ---
 
 // Memory that a node's workers share, and no other node's.
@@ -396,6 +460,8 @@ int run(int argc, char** argv) {
     contract(setup, report);
   else if (name == "conformance")
     conformance(setup, report);
+  else if (name == "counts")
+    counts(setup, report);
   else if (name == "nodes")
     nodes(setup, report);
   else if (name == "turns")
