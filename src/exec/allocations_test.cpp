@@ -171,6 +171,9 @@ void write_as(comm::Comm& comm, const Variant& v, const std::string& path) {
   expect_no_more(
       comm, [&] { call(pipeline, v, few_bytes); }, [&] { call(pipeline, v, many_bytes); });
   pipeline.drain();
+  if (sync != nullptr) {
+    EXPECT_TRUE(sync->at_close());
+  }
   EXPECT_TRUE((*file)->close());
 }
 

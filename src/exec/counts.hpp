@@ -106,7 +106,8 @@ inline constexpr int64_t kCountedBytes = int64_t{1} << 21;
 inline constexpr int64_t kCountedBlock = 512;
 inline constexpr int64_t kCountedCycle = int64_t{1} << 16;
 
-// Blocks dealt to the ranks in turn; behind each round of them perhaps a hole of a block.
+// Blocks dealt to the ranks in turn, to each as many whole ones; behind each round of them perhaps
+// a hole of a block.
 struct Deal {
   int ranks = 1;
   bool holes = false;
@@ -138,9 +139,13 @@ struct Cost {
 // Of each rank in the first call of a pattern.
 class Costs {
  public:
+  // `nodes`: of each rank. Only between ranks of one node are pages shared.
   Costs(const plan::Algorithm& algorithm, const plan::Parameters& parameters,
-        const plan::Team& team, const Deal& deal, bool shares_pages)
-      : team_(team), shares_(shares_pages && !algorithm.scatters), costs_(size_t(team.ranks)) {
+        const plan::Team& team, const Deal& deal, std::vector<int> nodes, bool shares_pages)
+      : team_(team),
+        nodes_(std::move(nodes)),
+        shares_(shares_pages && !algorithm.scatters),
+        costs_(size_t(team.ranks)) {
     std::vector<plan::Part> parts;
     std::vector<plan::Summary> summaries;
     for (int rank = 0; rank < team.ranks; ++rank) {
@@ -159,8 +164,6 @@ class Costs {
   const Cost& of(int rank) const { return costs_[size_t(rank)]; }
 
  private:
-  int node_of(int rank) const { return int(int64_t{rank} * team_.nodes / team_.ranks); }
-
   void tell_cuts(const plan::Plan& plan, const std::vector<plan::Summary>& summaries) {
     for (int rank = 0; rank < team_.ranks; ++rank) {
       const plan::IntRange reached = plan.reached(summaries[size_t(rank)], rank);
@@ -181,7 +184,7 @@ class Costs {
       const int to = plan.writer_rank(slice->writer);
       if (to == rank) {
         cost.own_bytes += slice->src.size();
-      } else if (shares_ && node_of(to) == node_of(rank)) {
+      } else if (shares_ && nodes_[size_t(to)] == nodes_[size_t(rank)]) {
         cost.shared_bytes += slice->src.size();
       } else {
         cost.data.messages += divide_up(slice->src.size(), kMessageBytes);
@@ -216,6 +219,7 @@ class Costs {
   }
 
   plan::Team team_;
+  std::vector<int> nodes_;
   bool shares_;
   std::vector<Cost> costs_;
 };

@@ -76,7 +76,9 @@ void check(const Case& c) {
   const plan::Parameters parameters = plan::taken_by(*c.algorithm, {c.writers, kCountedCycle});
   const bool shares = find_exchange(c.exchange)->shares_pages;
   const plan::Team team{c.ranks, c.nodes, std::max(1, int(std::thread::hardware_concurrency()))};
-  const Costs costs(*c.algorithm, parameters, team, {c.ranks, c.holes}, shares);
+  std::vector<int> nodes;
+  for (int rank = 0; rank < c.ranks; ++rank) nodes.push_back(rank * c.nodes / c.ranks);
+  const Costs costs(*c.algorithm, parameters, team, {c.ranks, c.holes}, nodes, shares);
 
   // Each byte goes one way, once; and in a node through no message, where pages are shared.
   Cost all;

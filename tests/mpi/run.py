@@ -32,7 +32,7 @@ ON_NODES = [("nodes", 2, 2, 1)]
 PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
 # Only in the full tier: far more ranks than cores.
-MANY = [("counts", 3, 1), ("counts", 8, 1)]
+MANY = [("counts", 4, 1), ("counts", 8, 1)]
 
 
 def main() -> int:

@@ -267,10 +267,13 @@ void conformance(const Setup& setup, Report& report) {
 // --- What a call costs ---
 
 void count_calls(Comm& c, Report& report, const std::string& path, const plan::Algorithm& algorithm,
-                 const exec::Exchange& exchange, const exec::Deal& deal) {
+                 const exec::Exchange& exchange, const exec::Deal& deal,
+                 const std::vector<int>& nodes) {
   const plan::Parameters parameters = plan::taken_by(algorithm, {2, exec::kCountedCycle});
   const exec::Costs costs(algorithm, parameters, {c.size(), c.nodes(), c.cores_per_node()}, deal,
-                          exchange.shares_pages);
+                          nodes, exchange.shares_pages);
+  if (c.rank() == 0) suite::write_whole(path, {});
+  report.expect(c.barrier().has_value(), "barrier");
   auto file = io::find_mechanism("pwrite")->open({path, 4096});
   if (!report.expect(file.has_value(), "open")) return;
   exec::CommCounts counts;
@@ -300,16 +303,29 @@ void count_calls(Comm& c, Report& report, const std::string& path, const plan::A
   report.expect((*file)->close().has_value(), "close");
 }
 
+// Of each worker.
+std::vector<int> nodes_of(Comm& c, Report& report) {
+  std::vector<int> nodes(static_cast<size_t>(c.size()));
+  auto part = c.split_by_node();
+  if (!report.expect(part.has_value(), "a split")) return nodes;
+  const int mine = part->node;
+  const auto done =
+      c.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(nodes)));
+  report.expect(done.has_value(), "allgather");
+  return nodes;
+}
+
 // src/exec/counts_test.cpp counts the same on threads, and more of it.
 void counts(const Setup& setup, Report& report) {
   on_team(setup, report, [&](Comm& c, Report& r) {
+    const std::vector<int> nodes = nodes_of(c, r);
     for (const plan::Algorithm* a : plan::algorithms())
       for (const char* exchange : {"messages", "shm"})
         for (const bool holes : {false, true}) {
           if (!a->exchanges) continue;
           r.begin(std::string(a->name) + " " + exchange + (holes ? " with holes" : ""));
           count_calls(c, r, setup.directory + "/counts", *a, *exec::find_exchange(exchange),
-                      {c.size(), holes});
+                      {c.size(), holes}, nodes);
         }
   });
 }
