@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "exec/abandon.hpp"
 #include "layout/copy.hpp"
 
 namespace penstock::exec {
@@ -307,6 +308,12 @@ int fillers_of(const CollectiveCall& call, const Page& page) {
 Result<void> ExchangePools::reserve() {
   if (Result<void> r = out.reserve(kChunks, kMessageBytes); !r) return r;
   return in.reserve(kChunks, kMessageBytes);
+}
+
+void ExchangePools::require(bool nothing_on_its_way) const {
+  if (nothing_on_its_way || (out.available() && in.available())) return;
+  abandon(
+      Error{ErrorClass::no_memory, 0, "exchange", "there is no room for other ranks' messages"});
 }
 
 void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* page) {

@@ -67,6 +67,8 @@ struct ExchangePools {
   Chunks out, in;
   CycleLists lists;
   Result<void> reserve();
+  // Ends the job where there is no room for what is on its way to or from other ranks.
+  void require(bool nothing_on_its_way) const;
 };
 
 // What does not change between the cycles of one collective write.

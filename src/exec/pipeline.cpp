@@ -197,6 +197,7 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
     auto introduced = peers.introduce(comm, *transfers, *begun.plan, crowd, begun.view.filetype());
     if (!introduced) abandon(introduced.error());
     senders = *std::move(introduced);
+    pools.require(senders.empty());
     traffic.descriptions = peers.descriptions();
     auto known = learn_cuts(std::move(begun.plan), comm, *transfers, {begun.view, begun.own},
                             begun.summary, senders, traffic);
@@ -256,10 +257,12 @@ std::optional<Turns> Pipeline::State::take_turns(const WriteRequest& request,
 plan::Summary Pipeline::State::summarise(const WriteRequest& request) {
   plan::Summary s;
   std::optional<Error>& mine = begun.mine;
+  // A rank that brings nothing may still write what others bring.
+  const Result<void> room = pools.reserve();
   if (request.argument_error != ErrorClass::none) {
     mine = Error{request.argument_error, 0, "write", "the arguments are not valid on this rank"};
-  } else if (Result<void> r = pools.reserve(); !r) {
-    mine = r.error();
+  } else if (!room) {
+    mine = room.error();
   } else {
     s = plan::summarise(*request.view, request.range,
                         description_bytes.of(request.view->filetype()));

@@ -122,12 +122,14 @@ std::unique_ptr<const plan::Plan> ReadPipeline::State::place(const plan::Algorit
 // What this rank wants: nothing when its arguments or its memory failed it.
 plan::Summary ReadPipeline::State::summarise(const ReadRequest& request) {
   plan::Summary s;
+  // A rank that takes nothing may still read for others.
+  const Result<void> room = pools.reserve();
   if (request.argument_error != ErrorClass::none)
     mine = Error{
         request.argument_error, 0, "read",
         "this rank cannot take part: its arguments are not valid, or what it wrote before is lost"};
-  else if (Result<void> r = pools.reserve(); !r)
-    mine = r.error();
+  else if (!room)
+    mine = room.error();
   if (mine)
     s.error = uint32_t(mine->error_class);
   else
@@ -168,6 +170,7 @@ ReadOutcome ReadPipeline::State::read_together(const ReadRequest& request, const
   const StreamRange own = mine ? StreamRange{} : request.range;
   const Off file_bytes = agree_on_end();
   std::vector<Taker> takers = introduce(plan, crowd, file_bytes, view.filetype());
+  pools.require(takers.empty());
   layout::Cursor cursor = view.cursor();
   const ReadCall call{plan,
                       crowd,

@@ -334,6 +334,33 @@ TEST(ReadTogether, ARankWithBadArgumentsStillTakesPartAndAllAreTold) {
     });
 }
 
+// In its first call, with bytes that are packed to be sent.
+TEST(ReadTogether, ARankWithBadArgumentsStillReadsForTheOthers) {
+  constexpr int kRanks = 4;
+  for (int bad = 0; bad < kRanks; ++bad) {
+    Random random(7);
+    const auto cases = draw_team(random, kRanks, true);
+    const io::TemporaryFile file;
+    fill_file(file.path(), 200000);
+    comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+      auto reads = io::open_for_reading(file.path()).value();
+      ReadPipeline pipeline(comm, *reads, {});
+      const RankCase& c = cases[size_t(comm.rank())];
+      std::vector<std::byte> memory(size_t(c.range.size()), kUntouched);
+      const bool is_bad = comm.rank() == bad;
+      const ReadOutcome out =
+          pipeline.read_all({&c.view, c.range, memory.data(), layout::LoopTree::bytes(1),
+                             c.range.size(), is_bad ? ErrorClass::argument : ErrorClass::none},
+                            {plan::find_algorithm("two_phase"), {2, 4096}, nullptr, nullptr});
+      EXPECT_EQ(out.agreed, ErrorClass::argument);
+      size_t at = 0;
+      for (const Segment& s : c.segments)
+        for (int64_t i = 0; i < s.bytes; ++i, ++at)
+          ASSERT_EQ(memory[at], is_bad ? kUntouched : value_at(s.offset + i)) << "byte " << at;
+    });
+  }
+}
+
 TEST(ReadTogether, ASizeThatCannotBeHadIsToldToAll) {
   const io::TemporaryFile file;
   fill_file(file.path(), 3000);

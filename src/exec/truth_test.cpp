@@ -44,7 +44,7 @@ std::vector<Way> ways() {
 
 std::vector<Told> run(const Way& way, const plan::Parameters& parameters,
                       const std::vector<RankCase>& cases, const std::string& path,
-                      const std::vector<io::FaultPlan>& faults) {
+                      const std::vector<io::FaultPlan>& faults, int bad_arguments = -1) {
   std::vector<Told> told(cases.size());
   comm::run_thread_team(int(cases.size()), [&](comm::Comm& comm) {
     const auto rank = size_t(comm.rank());
@@ -53,8 +53,10 @@ std::vector<Told> run(const Way& way, const plan::Parameters& parameters,
     ASSERT_TRUE(inner);
     io::FaultyFile file(*std::move(inner), faults[rank]);
     Pipeline pipeline(comm, file, {});
-    const WriteRequest request{&c.view,       c.range,        c.memory.data(),
-                               c.memory_type, c.memory_count, ErrorClass::none};
+    const WriteRequest request{
+        &c.view,         c.range,
+        c.memory.data(), c.memory_type,
+        c.memory_count,  comm.rank() == bad_arguments ? ErrorClass::argument : ErrorClass::none};
     const WriteOutcome out =
         pipeline.write_all(request, {way.algorithm, parameters, nullptr, way.exchange});
     told[rank] = {out.agreed, out.prefix_bytes, out.mine.has_value()};
@@ -115,6 +117,30 @@ TEST_P(Truth, EveryRankIsToldTheSameClassAndItsOwnTrueCount) {
       run_case(GetParam(), ranks, seed * 77 + uint64_t(ranks));
       if (HasFailure()) return;
     }
+}
+
+// In its first call, with bytes that no writer can receive in place.
+TEST_P(Truth, ARankWithBadArgumentsStillWritesWhatOthersBring) {
+  constexpr int kRanks = 4;
+  const plan::Parameters parameters = plan::taken_by(*GetParam().algorithm, {2, 4096, 4096, 0});
+  for (int bad = 0; bad < kRanks; ++bad) {
+    SCOPED_TRACE("rank " + std::to_string(bad));
+    Random random(7);
+    const auto cases = draw_team(random, kRanks, true);
+    const io::TemporaryFile file;
+    fill_with_background(file.path());
+    const std::vector<io::FaultPlan> faults(static_cast<size_t>(kRanks));
+    const auto told = run(GetParam(), parameters, cases, file.path(), faults, bad);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(told[size_t(rank)].agreed, ErrorClass::argument);
+      EXPECT_EQ(told[size_t(rank)].prefix_bytes,
+                rank == bad ? 0 : cases[size_t(rank)].range.size());
+      if (rank != bad) {
+        EXPECT_EQ(prefix_in_file(cases[size_t(rank)], file.contents()),
+                  cases[size_t(rank)].range.size());
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Truth, testing::ValuesIn(ways()), [](const auto& way) {
