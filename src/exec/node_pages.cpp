@@ -1,12 +1,9 @@
 // The segment: a board for each slot of each rank of the node, then the pages of those that write.
 #include "exec/node_pages.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/units.hpp"
 
@@ -15,9 +12,6 @@ namespace {
 
 constexpr int64_t kPageStep = 4096;            // areas begin on pages
 constexpr int64_t kGrowth = int64_t{1} << 20;  // segments grow by whole MiB
-constexpr double kSpin_s = 20e-6;    // looks without a pause, where the core is this rank's own
-constexpr double kYield_s = 200e-6;  // then looks that give the core away
-constexpr int64_t kSleep_ns = 100'000'000;
 
 }  // namespace
 
@@ -63,7 +57,7 @@ NodePages::NodePages(std::unique_ptr<comm::Comm> node, std::vector<int> ranks,
       file_(file),
       slots_(file.slots()),
       self_(node_->rank()),
-      own_cores_(int(ranks_.size()) <= cores) {}
+      wait_(int(ranks_.size()) <= cores) {}
 
 NodePages::~NodePages() { take_back(); }
 
@@ -173,12 +167,12 @@ void NodePages::open(const Page& page, int fillers) {
 
 void NodePages::wait_until_filled(int cycle) {
   const Board& b = board(self_, cycle);
-  wait(b.arrived, [&](uint32_t arrived) { return arrived == b.fillers; });
+  wait_.until(b.arrived, [&](uint32_t arrived) { return arrived == b.fillers; });
 }
 
 NodePages::Place NodePages::enter(int writer_rank, int cycle) {
   const Board& b = board(index_of(writer_rank), cycle);
-  wait(b.open, [&](uint32_t open) { return open == stamp(cycle); });
+  wait_.until(b.open, [&](uint32_t open) { return open == stamp(cycle); });
   return {b.at < 0 ? nullptr : segment_->memory().data() + b.at, b.where};
 }
 
@@ -186,21 +180,6 @@ void NodePages::leave(int writer_rank, int cycle) {
   Board& b = board(index_of(writer_rank), cycle);
   const uint32_t fillers = b.fillers;
   if (b.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == fillers) futex_wake_all(b.arrived);
-}
-
-template <class Done>
-void NodePages::wait(const FutexWord& word, Done&& done) const {
-  const double begin_s = now_s();
-  for (;;) {
-    const uint32_t seen = word.load(std::memory_order_acquire);
-    if (done(seen)) return;
-    const double waited_s = now_s() - begin_s;
-    if (own_cores_ && waited_s < kSpin_s) continue;
-    if (waited_s < kYield_s)
-      ::sched_yield();
-    else
-      futex_wait(word, seen, kSleep_ns);
-  }
 }
 
 }  // namespace penstock::exec

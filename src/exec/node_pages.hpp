@@ -6,9 +6,6 @@
 // is open, fills its part and leaves; the writer waits until all have left. Who comes follows from
 // the plan alone (Plan::owes), so nobody asks. Nobody can wait for ever: a page is opened before
 // anything else is done in its cycle, and its slot was free since the writer's own cycles before.
-//
-// Waiting is a few looks, then a sleep on a futex: all ranks are inside the collective call by now,
-// so no wait depends on what the program does elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +14,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "exec/node_wait.hpp"
 #include "exec/page.hpp"
 #include "io/mechanism.hpp"
 #include "plan/plan.hpp"
@@ -77,15 +75,13 @@ class NodePages {
   int index_of(int rank) const noexcept;  // in ranks_; -1: on another node
   Board& board(int index, int cycle) const noexcept;
   uint32_t stamp(int cycle) const noexcept { return first_stamp_ + uint32_t(cycle) + 1; }
-  template <class Done>
-  void wait(const std::atomic<uint32_t>& word, Done&& done) const;
 
   std::unique_ptr<comm::Comm> node_;
   std::vector<int> ranks_;  // of this node, ascending
   io::MechanismFile& file_;
   const int slots_;
-  const int self_;        // in ranks_
-  const bool own_cores_;  // a waiting rank takes nothing from another
+  const int self_;  // in ranks_
+  const NodeWait wait_;
   std::shared_ptr<comm::SharedSegment> segment_;
   Layout layout_;             // of the segment now
   uint32_t first_stamp_ = 0;  // of this call; each cycle of each call has a stamp of its own
