@@ -45,7 +45,6 @@ _RETURNS = {
 }
 # What the design names and the parser says this version lacks has no descriptor either.
 _PLANNED = {
-    "node_leaders": "few large messages between the nodes' leaders",
     "write_behind": "short for cyclic + staged, fed by independent calls",
 }
 NOT_YET = "not in this version"

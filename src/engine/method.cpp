@@ -103,7 +103,7 @@ Family algorithm_family() {
 }
 
 Family exchange_family() {
-  Family f{"exchange", names_of(exec::exchanges()), {"shm", "node_leaders"}};
+  Family f{"exchange", names_of(exec::exchanges()), {}};
   f.valid.insert(f.valid.begin(), "none");
   return f;
 }

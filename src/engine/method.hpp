@@ -42,7 +42,7 @@ Method default_method();  // "auto + shm + pwrite + stream=8MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
 
-// A word of the design that this version lacks: "exchange", "node_leaders".
+// A word of the design that this version lacks: "algorithm", "write_behind".
 struct PlannedWord {
   std::string_view family, name;
 };

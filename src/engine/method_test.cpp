@@ -27,6 +27,8 @@ TEST(Method, TrailingChoicesMayBeLeftOut) {
   EXPECT_EQ(canonical("two_phase"), "two_phase + shm + pwrite + stream=8MiB + written");
   EXPECT_EQ(canonical("two_phase + messages + null"),
             "two_phase + messages + null + stream=8MiB + written");
+  EXPECT_EQ(canonical("auto + node_leaders"),
+            "auto + node_leaders + pwrite + stream=8MiB + written");
   EXPECT_EQ(canonical("individual"), "individual + none + pwrite + stream=8MiB + written");
 }
 
@@ -87,6 +89,8 @@ TEST(Method, MessagesAreMadeOfCopiesOrOfDatatypes) {
             std::string::npos);
   EXPECT_NE(message("two_phase + messages(pack=copy, pack=copy)").find("twice"), std::string::npos);
   EXPECT_NE(message("two_phase + shm(pack=datatype)").find("no option \"pack\""),
+            std::string::npos);
+  EXPECT_NE(message("two_phase + node_leaders(pack=datatype)").find("no option \"pack\""),
             std::string::npos);
   Method m = *parse_method("two_phase + messages(pack=datatype)");
   m.exchange = exec::find_exchange("shm");
@@ -191,7 +195,7 @@ TEST(Method, SegmentationTakesWritersAndCycle) {
 TEST(Method, WordsAreCaseSensitive) { EXPECT_NE(message("Two_Phase"), "accepted"); }
 
 TEST(Method, WhatTheDesignHasAndThisVersionLacksIsUnsupportedNotUnknown) {
-  for (const char* text : {"write_behind", "auto+node_leaders", "auto+shm(pack=copy)"}) {
+  for (const char* text : {"write_behind", "auto+shm(pack=copy)"}) {
     const auto m = parse_method(text);
     ASSERT_FALSE(m) << text;
     EXPECT_EQ(m.error().error_class, ErrorClass::unsupported) << text;

@@ -28,6 +28,8 @@ class Chunks {
   std::span<std::byte> operator[](int i) const noexcept {
     return {memory_.data() + int64_t{i} * bytes_, size_t(bytes_)};
   }
+  // Their memory as one, for who knows that none is taken; empty before reserve().
+  std::span<std::byte> all() const noexcept { return memory_.first(memory_.size()); }
 
  private:
   AlignedBuffer memory_;

@@ -39,10 +39,16 @@ std::vector<plan::Parameters> parameters_of(const plan::Algorithm& a) {
   return all;
 }
 
-// Each exchange, and where it does one thing in a node and another between nodes, both.
+// Each exchange, and where it does one thing in a node and another between nodes, both. Where it
+// does something between nodes, a third stands between two others.
+int most_nodes(const Exchange& e) {
+  if (e.outbox_bytes > 0) return 3;
+  return e.shares_pages ? 2 : 1;
+}
+
 void add_exchanges(const Variant& v, std::vector<Variant>& all) {
   for (const Exchange* e : exchanges())
-    for (int nodes = 1; nodes <= (e->shares_pages ? 2 : 1); ++nodes) {
+    for (int nodes = 1; nodes <= most_nodes(*e); ++nodes) {
       for (const plan::Parameters& p : parameters_of(*v.algorithm))
         for (const Pack pack : {Pack::copy, Pack::datatype})
           if (pack == Pack::copy || e->takes_pack)
@@ -192,7 +198,9 @@ uint64_t seeds_of(const Variant& v) {
 
 // A context of linux_aio takes tens of milliseconds to end, and each rank of each case has one.
 std::vector<int> ranks_of(const Variant& v) {
-  if (v.mechanism->name == "linux_aio") return {3};
+  const bool leaders = v.exchange != nullptr && v.exchange->outbox_bytes > 0;
+  if (v.mechanism->name == "linux_aio") return {leaders ? 7 : 3};
+  if (leaders) return {1, 2, 3, 4, 7};  // nodes of unequal numbers of ranks
   return {1, 2, 3, 4, 8};
 }
 

@@ -65,6 +65,7 @@ class Outgoing {
       }
       to_ = call_.plan.writer_rank(slice.writer);
       if (shared(call_, to_)) continue;  // filled in place
+      if (call_.leaders != nullptr && call_.leaders->sends_to(slice.writer)) continue;
       pieces_ = Pieces(slice.src);
     }
     return !pieces_.empty();
@@ -183,7 +184,9 @@ class Incoming {
     if (part.empty()) return;
     const Source source{&*peer, part, peer->part.view.extent_of(part)};
     if (page_->usable() && page_->list == nullptr) cover(source);
-    if (!shared(call_, rank)) sources_.push_back(source);  // the others come by themselves
+    if (shared(call_, rank)) return;  // comes by itself
+    if (call_.leaders != nullptr && call_.leaders->expect(*peer, part)) return;
+    sources_.push_back(source);
   }
 
   void cover(const Source& s) {
@@ -318,9 +321,11 @@ void ExchangePools::require(bool nothing_on_its_way) const {
 
 void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* page) {
   fill_shared_pages(call, cycle);
+  if (call.leaders != nullptr) call.leaders->begin(call, cycle, page);
   Incoming incoming(call, page);
   Outgoing outgoing(call, cycle, slices, page);
   pass_messages(call, incoming, outgoing);
+  if (call.leaders != nullptr) call.leaders->run(call, page);
   if (page == nullptr || call.node == nullptr) return;
   const Stopwatch watch(call.times.exchange_s);
   call.node->wait_until_filled(cycle);

@@ -2,6 +2,7 @@
 // this node's writers are filled in place where they are shared (exec/node_pages.hpp); the rest
 // travels in messages of at most kMessageBytes, from and into a fixed number of chunks, so memory
 // does not follow the number of ranks or segments; contiguous data is sent and received in place.
+// What the ranks of a node send together (exec/node_leaders.hpp) follows when these have arrived.
 //
 // No rank can wait for ever: every rank sends in writer order and receives in
 // rank order, so the lowest unfinished message of the lowest rank is always in flight on both
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "exec/chunks.hpp"
+#include "exec/node_leaders.hpp"
 #include "exec/node_pages.hpp"
 #include "exec/page.hpp"
 #include "exec/peers.hpp"
@@ -85,6 +87,7 @@ struct CollectiveCall {
   ExchangePools& pools;
   std::vector<Peer>& peers;
   NodePages* node;         // nullptr: pages are not shared
+  NodeLeaders* leaders;    // nullptr: ranks of a node do not send together
   layout::Cursor& cursor;  // over the view, for whoever needs one
   PhaseTimes& times;
   Traffic& traffic;

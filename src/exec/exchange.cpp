@@ -7,6 +7,8 @@ namespace penstock::exec {
 namespace {
 
 constexpr int64_t kSharedCycleBytes = int64_t{1} << 20;
+// Of a node. For up to 64 writers a message may then be 1 MiB.
+constexpr int64_t kOutboxBytes = int64_t{64} << 20;
 
 constexpr Exchange kMessages{.name = "messages",
                              .summary = "messages between any two ranks",
@@ -15,9 +17,14 @@ constexpr Exchange kMessages{.name = "messages",
 constexpr Exchange kShm{.name = "shm",
                         .summary = "inside a node straight into the writer's page in shared memory",
                         .shares_pages = true};
+constexpr Exchange kNodeLeaders{.name = "node_leaders",
+                                .summary = "as shm, and few large messages between nodes",
+                                .shares_pages = true,
+                                .outbox_bytes = kOutboxBytes};
 
 const Exchange& messages_exchange() { return kMessages; }
 const Exchange& shm_exchange() { return kShm; }
+const Exchange& node_leaders_exchange() { return kNodeLeaders; }
 
 }  // namespace
 

@@ -20,6 +20,9 @@ struct Exchange {
   // The ranks of a node fill the pages of its writers themselves; messages go between nodes only.
   bool shares_pages = false;
   bool takes_pack = false;  // Pack may be chosen
+  // > 0: what the ranks of a node have for another node's writer is gathered in so many bytes of
+  // shared memory at most, and one of them sends it.
+  int64_t outbox_bytes = 0;
 };
 
 std::span<const Exchange* const> exchanges();          // in the order of exchanges.def

@@ -82,6 +82,7 @@ struct Pipeline::State {
   WriteOutcome write_own(const WriteRequest& request, const plan::Parameters& parameters);
   std::optional<Turns> take_turns(const WriteRequest& request, const plan::Parameters& parameters);
   NodePages* share_pages(const plan::Plan& plan, const Exchange* exchange);
+  NodeLeaders* choose_leaders(const plan::Plan& plan, const Exchange* exchange);
   void exchange(const WriteRequest& request, const Policy& policy, const plan::Crowd& crowd,
                 How how);
   io::BehindFile* writer_thread(const plan::Plan& plan);
@@ -100,6 +101,8 @@ struct Pipeline::State {
   ExchangePools pools;
   Peers peers;
   std::unique_ptr<NodePages> node_pages;
+  std::unique_ptr<NodeOutbox> outbox;
+  std::optional<NodeLeaders> leaders;
   WriteObserver* observer = nullptr;
   io::FileSync* sync = nullptr;
   AlignedBuffer staging, staging_alone;
@@ -206,10 +209,11 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
   }
   const plan::Plan& plan = *begun.plan;
   NodePages* const node = share_pages(plan, policy.exchange);
+  NodeLeaders* const led = choose_leaders(plan, policy.exchange);
   layout::Cursor cursor = begun.view.cursor();
-  const CollectiveCall call{plan,        crowd, begun.view,  begun.own,  begun.summary,
-                            comm.rank(), data,  policy.pack, *transfers, pools,
-                            senders,     node,  cursor,      times,      traffic};
+  const CollectiveCall call{plan, crowd,       begun.view, begun.own, begun.summary, comm.rank(),
+                            data, policy.pack, *transfers, pools,     senders,       node,
+                            led,  cursor,      times,      traffic};
   std::optional<StagedPages> staged;
   if (how == How::staged && !begun.algorithm->scatters) {  // else it is written when this returns
     begun.spent = std::make_unique<Spent>();
@@ -302,6 +306,23 @@ NodePages* Pipeline::State::share_pages(const plan::Plan& plan, const Exchange* 
   return nullptr;
 }
 
+// Where the ranks of a node send together to other nodes' writers; nullptr: each for itself.
+NodeLeaders* Pipeline::State::choose_leaders(const plan::Plan& plan, const Exchange* exchange) {
+  const bool asked = exchange != nullptr && exchange->outbox_bytes > 0 && comm.nodes() > 1;
+  // Where pages collect scattered bytes, share_pages() has said that messages are used.
+  if (!asked || begun.algorithm->scatters) return nullptr;
+  const Stopwatch watch(times.plan_s);
+  if (outbox == nullptr) {
+    auto made = NodeOutbox::make(comm);
+    if (!made) abandon(made.error());
+    outbox = *std::move(made);
+    leaders.emplace(*outbox);
+  }
+  if (outbox->begin(plan, exchange->outbox_bytes)) return &*leaders;
+  note_degraded(outbox->why_not());
+  return nullptr;
+}
+
 // The thread that writes this rank's pages; nullptr: this one does.
 io::BehindFile* Pipeline::State::writer_thread(const plan::Plan& plan) {
   if (!begun.algorithm->writes_behind || !plan.writer_of(comm.rank())) return nullptr;
@@ -321,7 +342,9 @@ void Pipeline::State::note_degraded(const std::string& why) {
 
 void Pipeline::State::run_cycles(const CollectiveCall& call) {
   SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
-  const int sending = call.plan.cycles_of(call.summary, call.rank).end;
+  // A leader may send when it has nothing itself.
+  const int sending = call.leaders != nullptr ? call.plan.cycles()
+                                              : call.plan.cycles_of(call.summary, call.rank).end;
   for (int cycle = 0; cycle < std::max(pages.cycles(), sending); ++cycle) {
     ++traffic.cycles;
     Page* const page = cycle < pages.cycles() ? turn_to(call, cycle) : nullptr;

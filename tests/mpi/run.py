@@ -31,6 +31,7 @@ RUNS = [
 ON_NODES = [("nodes", 2, 2, 1)]
 PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
+PRETENDED_NODES += [("conformance", 2, 2, 2), ("conformance", 3, 2, 3), ("conformance", 3, 1, 2)]
 # Only in the full tier: far more ranks than cores.
 MANY = [("counts", 4, 1), ("counts", 8, 1)]
 
@@ -49,6 +50,9 @@ def main() -> int:
     for case, ranks, threads, nodes in ON_NODES + pretended:
         pretend = {"MPIR_CVAR_NUM_CLIQUES": str(nodes)} if nodes > 1 else {}
         run(bench, suite, given.only, case, ranks, threads, pretend, nodes)
+    if bench.mpi.name in PRETENDING:  # ranks dealt to two nodes in turn
+        in_turn = {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
+        run(bench, suite, given.only, "conformance", 4, 1, in_turn, 2)
     return suite.finish()
 
 
