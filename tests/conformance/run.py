@@ -155,9 +155,7 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
             program += ["--forms=all", "--reads=1"]
         nodes = next((e for word, e in PRETENDED_NODES.items() if word in method), {})
         served = Penstock(method)
-        out = launch(
-            bench, batch.ranks, program, penstock=served, environment=nodes, timeout_s=120
-        )
+        out = launch(bench, batch.ranks, program, penstock=served, environment=nodes, timeout_s=120)
     problems = program_problems(out) + served_problems(out, METHODS[method])
     problems += exchange_problems(out, method) + read_problems(out)
     suite.check(f"{method} {batch.name}", problems, out)
