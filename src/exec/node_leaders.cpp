@@ -1,3 +1,4 @@
+// Who packs, sends and receives what, load after load.
 #include "exec/node_leaders.hpp"
 
 #include <algorithm>
@@ -14,14 +15,9 @@ namespace {
 
 constexpr int kLoadTag = 4;
 
-// Calls visit(rank) for each rank that has, perhaps, bytes for the writer in the cycle.
-template <class Visit>
-void for_each_owing(const CollectiveCall& call, int writer, int cycle, Visit&& visit) {
-  const plan::IntRange senders = call.plan.senders(writer);
-  call.crowd.for_each_touching(call.plan.extent(writer, cycle), senders.begin, senders.end,
-                               [&](int rank, const plan::Summary& s) {
-                                 if (call.plan.owes(s, rank, writer, cycle)) visit(rank);
-                               });
+// That rank has, perhaps, bytes for the writer. Sender and writer compute the same.
+bool owes(const CollectiveCall& call, const plan::Summary& s, int rank, int writer, int cycle) {
+  return call.plan.senders(writer).contains(rank) && call.plan.owes(s, rank, writer, cycle);
 }
 
 }  // namespace
@@ -72,11 +68,11 @@ void NodeLeaders::consider(const CollectiveCall& call, int writer, bool may_owe)
 }
 
 int NodeLeaders::parts_of(const CollectiveCall& call, int writer) const {
-  int parts = 0;
-  for_each_owing(call, writer, cycle_, [&](int rank) {
-    if (outbox_.map().node_of(rank) == outbox_.node()) ++parts;
-  });
-  return parts;
+  const Extent where = call.plan.extent(writer, cycle_);
+  return int(std::ranges::count_if(outbox_.ranks(), [&](int rank) {
+    const plan::Summary s = call.crowd.summary(rank);
+    return where.overlaps(s.extent()) && owes(call, s, rank, writer, cycle_);
+  }));
 }
 
 bool NodeLeaders::sends_to(int writer) const {
@@ -86,9 +82,10 @@ bool NodeLeaders::sends_to(int writer) const {
 
 void NodeLeaders::find_sources(const CollectiveCall& call, const Page& page) {
   candidates_.clear();
-  for_each_owing(call, page.writer, cycle_, [&](int rank) {
+  call.crowd.for_each_touching(page.where, [&](int rank, const plan::Summary& s) {
     const int node = outbox_.map().node_of(rank);
-    if (node != outbox_.node()) candidates_.push_back({node, rank});
+    if (node != outbox_.node() && owes(call, s, rank, page.writer, cycle_))
+      candidates_.push_back({node, rank});
   });
   std::ranges::sort(candidates_, before);
   for (auto first = candidates_.begin(); first != candidates_.end();) {

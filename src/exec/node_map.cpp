@@ -1,3 +1,4 @@
+// Ranks as runs.
 #include "exec/node_map.hpp"
 
 #include <algorithm>

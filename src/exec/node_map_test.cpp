@@ -1,3 +1,4 @@
+// The map of ranks and nodes, against plain lists.
 #include "exec/node_map.hpp"
 
 #include <gtest/gtest.h>

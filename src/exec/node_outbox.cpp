@@ -5,7 +5,6 @@
 #include <bit>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "base/futex.hpp"
 #include "base/units.hpp"
@@ -48,7 +47,10 @@ NodeOutbox::NodeOutbox(comm::Comm& comm, comm::NodeComm own, NodeMap map)
       node_(std::move(own.comm)),
       map_(std::move(map)),
       node_number_(own.node),
-      wait_(node_->size() <= comm.cores_per_node()) {}
+      wait_(node_->size() <= comm.cores_per_node()) {
+  for (int place = 0; place < node_->size(); ++place)
+    ranks_.push_back(map_.member(node_number_, place));
+}
 
 // --- A call ---
 

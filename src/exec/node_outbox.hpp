@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "comm/comm.hpp"
 #include "exec/node_map.hpp"
@@ -41,8 +42,9 @@ class NodeOutbox {
 
   // --- Who ---
   const NodeMap& map() const noexcept { return map_; }
-  int node() const noexcept { return node_number_; }    // this rank's
-  int place() const noexcept { return node_->rank(); }  // of this rank in its node
+  int node() const noexcept { return node_number_; }              // this rank's
+  std::span<const int> ranks() const noexcept { return ranks_; }  // of this node, ascending
+  int place() const noexcept { return node_->rank(); }            // of this rank in its node
   int board_of(int writer) const noexcept { return writer % shape_.boards; }
   int group_of(int writer) const noexcept { return writer / shape_.boards; }
   int boards() const noexcept { return shape_.boards; }
@@ -100,6 +102,7 @@ class NodeOutbox {
   std::unique_ptr<comm::Comm> node_;
   const NodeMap map_;
   const int node_number_;
+  std::vector<int> ranks_;
   const NodeWait wait_;
   std::shared_ptr<comm::SharedSegment> segment_;
   int most_boards_ = 0;           // that the segment has

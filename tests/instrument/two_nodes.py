@@ -29,6 +29,7 @@ INTERLEAVED = "interleaved:47008"
 # Name: the program's words. Every one is run alone; those of route mpi under penstock-exec too.
 CASES = {
     "engine, shared file": ["--route", "engine", "--method", TWO_PHASE],
+    "engine, node leaders": ["--route", "engine", "--method", f"{TWO_PHASE} + node_leaders"],
     "engine, a file per node": ["--route", "engine", "--files", "per_node"],
     "engine, a file per worker": ["--route", "engine", "--files", "per_worker"],
     "posix, shared file": ["--route", "posix", "--pattern", "contiguous"],
