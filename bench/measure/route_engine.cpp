@@ -96,6 +96,7 @@ engine::OpenInfo open_info(const RouteRequest& request) {
   engine::OpenInfo info;
   info.path = request.path;
   info.writable = true;
+  info.may_defer = true;  // as of MPI_MODE_WRONLY
   info.config.method = request.method;
   info.config.log = false;
   info.node_lock = request.node_lock;

@@ -25,8 +25,8 @@ class Borrowed : public Comm {
     return c_.gather(mine, root);
   }
   Result<std::shared_ptr<NodeLock>> node_lock() override { return c_.node_lock(); }
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
-    return c_.shared_segment(bytes);
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
+    return c_.shared_segment(bytes, room);
   }
   Result<NodeComm> split_by_node() override { return c_.split_by_node(); }
   std::unique_ptr<Transfers> transfers() override { return c_.transfers(); }

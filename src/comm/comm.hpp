@@ -77,7 +77,7 @@ class Comm {
   virtual Result<std::shared_ptr<NodeLock>> node_lock() = 0;
   // Collective; `bytes` > 0 and the same on all ranks of a node. Zeroed memory that the ranks of
   // this rank's node share, or the same class of error on all.
-  virtual Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) = 0;
+  virtual Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) = 0;
   // Collective. The ranks of this rank's node, in their order here. The new communicator may
   // outlive this one.
   virtual Result<NodeComm> split_by_node() = 0;

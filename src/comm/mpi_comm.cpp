@@ -88,8 +88,8 @@ class MpiComm final : public Comm {
     return make_mpi_node_lock(comm_, *this, cores());
   }
 
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
-    return make_mpi_segment(comm_, *this, cores(), bytes);
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
+    return make_mpi_segment(comm_, *this, cores(), bytes, room);
   }
 
   Result<NodeComm> split_by_node() override {

@@ -148,9 +148,9 @@ class HybridComm final : public Comm {
     return lock;
   }
 
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
-    const auto make = [this, bytes]() -> Result<void> {
-      auto made = team_->ranks->shared_segment(bytes);
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
+    const auto make = [this, bytes, room]() -> Result<void> {
+      auto made = team_->ranks->shared_segment(bytes, room);
       if (!made) return tl::unexpected(std::move(made).error());
       team_->segment = *std::move(made);
       return {};

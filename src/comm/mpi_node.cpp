@@ -148,11 +148,11 @@ Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, C
 }
 
 Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, Cores cores,
-                                                        size_t bytes) {
+                                                        size_t bytes, Room room) {
   if (comm.size() == 1) return make_thread_segment(bytes);
   return from_first_of_node<SharedSegment>(
       mpi, comm, cores, "pages",
-      [bytes](const std::string& name) { return make_segment(name, bytes); },
+      [&](const std::string& name) { return make_segment(name, bytes, room); },
       [bytes](const std::string& name) { return open_segment(name, bytes); });
 }
 

@@ -19,6 +19,6 @@ struct NodePart {
 Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores);
 Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, Cores cores);
 Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, Cores cores,
-                                                        size_t bytes);
+                                                        size_t bytes, Room room);
 
 }  // namespace penstock::comm

@@ -14,40 +14,61 @@ namespace {
 
 constexpr const char* kDirectory = "/dev/shm/";
 
-class Mapped final : public SharedSegment {
- public:
-  explicit Mapped(std::span<std::byte> memory) : SharedSegment(memory) {}
-  Mapped(const Mapped&) = delete;
-  ~Mapped() override { ::munmap(memory().data(), memory().size()); }
-};
-
-// Closed at the end of the scope: the mapping keeps the memory.
 class Opened {
  public:
+  Opened() = default;
   Opened(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  Opened(const Opened&) = delete;
+  Opened(Opened&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
   ~Opened() {
     if (fd_ >= 0) ::close(fd_);
   }
   int fd() const noexcept { return fd_; }
 
  private:
-  int fd_;
+  int fd_ = -1;
+};
+
+class Mapped final : public SharedSegment {
+ public:
+  Mapped(std::span<std::byte> memory, Opened file)
+      : SharedSegment(memory), file_(std::move(file)) {}
+  Mapped(const Mapped&) = delete;
+  ~Mapped() override { ::munmap(memory().data(), memory().size()); }
+
+  Result<void> populate(size_t at, size_t bytes) override {
+    if (file_.fd() < 0) return {};  // of this process alone: the kernel gives pages at first touch
+    const int rc = ::posix_fallocate(file_.fd(), off_t(at), off_t(bytes));
+    if (rc != 0) return os_error("posix_fallocate", "shared memory", rc);
+    return {};
+  }
+
+ private:
+  const Opened file_;
 };
 
 std::string path_of(const std::string& name) { return kDirectory + name; }
 
-Result<std::shared_ptr<SharedSegment>> map(int fd, int flags, size_t bytes,
+Result<std::shared_ptr<SharedSegment>> map(Opened file, int flags, size_t bytes,
                                            const std::string& what) {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.fd(), 0);
   if (at == MAP_FAILED) return os_error("mmap", what, errno);
-  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes));
+  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes), std::move(file));
+}
+
+// ftruncate alone would succeed on a full /dev/shm, and the first touch would kill us (SIGBUS).
+Result<void> take_room(const Opened& file, size_t bytes, Room room, const std::string& path) {
+  if (room == Room::when_used) {
+    if (::ftruncate(file.fd(), off_t(bytes)) != 0) return os_error("ftruncate", path, errno);
+  } else if (const int rc = ::posix_fallocate(file.fd(), 0, off_t(bytes)); rc != 0) {
+    return os_error("posix_fallocate", path, rc);
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<std::shared_ptr<SharedSegment>> make_thread_segment(size_t bytes) {
-  return map(-1, MAP_PRIVATE | MAP_ANONYMOUS, bytes, std::to_string(bytes) + " bytes");
+  return map({}, MAP_PRIVATE | MAP_ANONYMOUS, bytes, std::to_string(bytes) + " bytes");
 }
 
 std::string unused_segment_name(std::string_view what) {
@@ -61,25 +82,23 @@ std::string unused_segment_name(std::string_view what) {
   return name;
 }
 
-Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, size_t bytes) {
+Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, size_t bytes,
+                                                    Room room) {
   const std::string path = path_of(name);
-  const Opened file(path, O_RDWR | O_CREAT | O_EXCL);
+  Opened file(path, O_RDWR | O_CREAT | O_EXCL);
   if (file.fd() < 0) return os_error("open", path, errno);
-  // ftruncate alone would succeed on a full /dev/shm, and the first touch would kill us (SIGBUS).
-  Result<std::shared_ptr<SharedSegment>> made = nullptr;
-  if (const int rc = ::posix_fallocate(file.fd(), 0, off_t(bytes)); rc != 0)
-    made = os_error("posix_fallocate", path, rc);
-  else
-    made = map(file.fd(), MAP_SHARED, bytes, path);
+  auto made = take_room(file, bytes, room, path).and_then([&] {
+    return map(std::move(file), MAP_SHARED, bytes, path);
+  });
   if (!made) forget_segment_name(name);
   return made;
 }
 
 Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes) {
   const std::string path = path_of(name);
-  const Opened file(path, O_RDWR);
+  Opened file(path, O_RDWR);
   if (file.fd() < 0) return os_error("open", path, errno);
-  return map(file.fd(), MAP_SHARED, bytes, path);
+  return map(std::move(file), MAP_SHARED, bytes, path);
 }
 
 void forget_segment_name(const std::string& name) noexcept { ::unlink(path_of(name).c_str()); }

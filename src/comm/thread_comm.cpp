@@ -245,7 +245,7 @@ class ThreadComm final : public Comm {
     return from_first_of_node<NodeLock>([](int) { return make_thread_lock(); });
   }
 
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes) override {
+  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room) override {
     auto made = from_first_of_node<Result<std::shared_ptr<SharedSegment>>>([bytes](int) {
       return std::make_shared<Result<std::shared_ptr<SharedSegment>>>(make_thread_segment(bytes));
     });

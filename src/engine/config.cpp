@@ -60,6 +60,41 @@ Result<void> set_read(std::string_view value, Config& c) {
   return {};
 }
 
+Result<void> set_write_behind(std::string_view value, Config& c) {
+  if (value != "auto" && value != "off")
+    return refuse_config("write_behind must be auto or off, got " + quote(value));
+  c.write_behind = value == "auto" ? WriteBehind::automatic : WriteBehind::off;
+  return {};
+}
+
+Result<void> set_visibility(std::string_view value, Config& c) {
+  if (value != "immediate" && value != "relaxed")
+    return refuse_config("visibility must be immediate or relaxed, got " + quote(value));
+  c.visibility = value == "relaxed" ? Visibility::relaxed : Visibility::immediate;
+  return {};
+}
+
+// 0 leaves it to the engine.
+Result<void> set_size(std::string_view key, std::string_view value, int64_t least, int64_t most,
+                      int64_t& to) {
+  return parse_size(value, std::string(key)).and_then([&](int64_t bytes) -> Result<void> {
+    if (bytes != 0 && (bytes < least || bytes > most))
+      return refuse_config(std::string(key) + " must be 0 or " + format_size(least) + " to " +
+                           format_size(most) + ", got " + quote(value));
+    to = bytes;
+    return {};
+  });
+}
+
+Result<void> set_write_behind_page(std::string_view value, Config& c) {
+  return set_size("write_behind_page", value, 4096, int64_t{64} << 20, c.write_behind_page_bytes);
+}
+
+Result<void> set_write_behind_limit(std::string_view value, Config& c) {
+  return set_size("write_behind_limit", value, int64_t{1} << 20, int64_t{1} << 40,
+                  c.write_behind_limit_bytes);
+}
+
 Result<void> set_log_dir(std::string_view value, Config& c) {
   constexpr size_t kLongest = 3840;  // leaves room for the log's name within PATH_MAX
   if (value.size() > kLongest) return refuse_config("log_dir is too long: " + quote(value));
@@ -79,16 +114,18 @@ std::string show_method(const Config& c) {
   return toml_string(to_string(c.method));
 }
 
+std::string show_size(int64_t bytes) { return bytes == 0 ? "0" : toml_string(format_size(bytes)); }
+
 std::string show_writers(const Config& c) {
   return c.method.parameters.writers == 0 ? "" : std::to_string(c.method.parameters.writers);
 }
 
 std::string show_cycle(const Config& c) {
   const int64_t bytes = c.method.parameters.cycle_bytes;
-  return bytes == 0 ? "" : toml_string(format_size(bytes));
+  return bytes == 0 ? "" : show_size(bytes);
 }
 
-constexpr std::array<Key, 11> kKeys = {{
+constexpr std::array<Key, 15> kKeys = {{
     {"method", "PENSTOCK_METHOD", "--method", Type::text, true, true, &set_method, &show_method},
     {"observe", "PENSTOCK_OBSERVE", "--observe", Type::flag, false, false, &set_observe,
      [](const Config& c) { return spell(c.mode == Mode::observe); }},
@@ -97,6 +134,22 @@ constexpr std::array<Key, 11> kKeys = {{
     {"cycle", "PENSTOCK_CYCLE", "--cycle", Type::size, true, true, &set_cycle, &show_cycle},
     {"read", "PENSTOCK_READ", "PENSTOCK_READ", Type::text, true, true, &set_read,
      [](const Config& c) { return toml_string(c.reads == Reads::engine ? "engine" : "pass"); }},
+    {"write_behind", "PENSTOCK_WRITE_BEHIND", "PENSTOCK_WRITE_BEHIND", Type::text, true, true,
+     &set_write_behind,
+     [](const Config& c) {
+       return toml_string(c.write_behind == WriteBehind::automatic ? "auto" : "off");
+     }},
+    {"write_behind_page", "PENSTOCK_WRITE_BEHIND_PAGE", "PENSTOCK_WRITE_BEHIND_PAGE", Type::size,
+     true, true, &set_write_behind_page,
+     [](const Config& c) { return show_size(c.write_behind_page_bytes); }},
+    {"write_behind_limit", "PENSTOCK_WRITE_BEHIND_LIMIT", "PENSTOCK_WRITE_BEHIND_LIMIT", Type::size,
+     true, true, &set_write_behind_limit,
+     [](const Config& c) { return show_size(c.write_behind_limit_bytes); }},
+    {"visibility", "PENSTOCK_VISIBILITY", "PENSTOCK_VISIBILITY", Type::text, true, true,
+     &set_visibility,
+     [](const Config& c) {
+       return toml_string(c.visibility == Visibility::relaxed ? "relaxed" : "immediate");
+     }},
     {"require", "PENSTOCK_REQUIRE", "--require", Type::flag, true, false,
      [](std::string_view v, Config& c) { return set_flag(c.require, "require", v); },
      [](const Config& c) { return spell(c.require); }},

@@ -28,6 +28,18 @@ enum class Reads : uint8_t {
   pass,    // all reads are the MPI library's
 };
 
+// Whether independent writes may return when their bytes are accepted (docs/decisions/0028).
+enum class WriteBehind : uint8_t {
+  automatic,  // where MPI allows it: not atomic, opened once, `visibility` permitting
+  off,        // never
+};
+
+// When another rank can read what one has written independently.
+enum class Visibility : uint8_t {
+  immediate,  // at once, but for files that are opened for writing alone: nobody can look there
+  relaxed,    // after a sync, a close or any collective call on the file, as MPI has it
+};
+
 enum class Layer : uint8_t {
   builtin,
   system,         // /etc/penstock/penstock.toml
@@ -68,10 +80,14 @@ struct Config {
   Method method = default_method();
   bool require = false;  // stop with a message wherever Penstock would pass through
   Reads reads = Reads::engine;
-  bool verify = false;     // read back and compare checksums at close
-  bool quiet = false;      // no line on stderr at the end
-  std::string log_dir;     // empty: the working directory of the job
-  bool log = true;         // write the job log
+  WriteBehind write_behind = WriteBehind::automatic;
+  Visibility visibility = Visibility::immediate;
+  int64_t write_behind_page_bytes = 0;   // 0: what suits the file
+  int64_t write_behind_limit_bytes = 0;  // per rank; 0: the default
+  bool verify = false;                   // read back and compare checksums at close
+  bool quiet = false;                    // no line on stderr at the end
+  std::string log_dir;                   // empty: the working directory of the job
+  bool log = true;                       // write the job log
   bool all_ranks = false;  // every rank of the job is preloaded (set by `penstock run`)
 
   std::vector<FileRule> files;              // later tables win
@@ -88,16 +104,18 @@ struct Config {
 };
 
 // One setting as text: what a variable or a hint gives. Keys: method ("off" and "observe" too),
-// observe, writers, cycle, read, require, verify, quiet, log, log_dir, all_ranks. A method replaces
-// the earlier one with all its options. Changes `config` only on success; callers that are done
-// changing it call check(config.method).
+// observe, writers, cycle, read, write_behind, write_behind_page, write_behind_limit, visibility,
+// require, verify, quiet, log, log_dir, all_ranks. A method replaces the earlier one with all its
+// options. Changes `config` only on success; callers that are done changing it call
+// check(config.method).
 Result<void> apply_setting(std::string_view key, std::string_view value, Config& config);
 
 // A TOML file's text. Keys at top level: method (string; "off" and "observe" too), writers
-// (integer), cycle (size string or integer), read (string), require, verify, quiet, log (booleans),
-// log_dir (string), leave_alone (strings); and [[file]] tables with pattern (a string or several),
-// method, writers, cycle, read, verify. Changes `config` only on success. Never crashes, whatever
-// the text. `name` is the file's, for messages ("NAME:3: ...").
+// (integer), cycle (size string or integer), read, write_behind, visibility (strings),
+// write_behind_page, write_behind_limit (sizes), require, verify, quiet, log (booleans), log_dir
+// (string), leave_alone (strings); and [[file]] tables with pattern (a string or several), method,
+// writers, cycle, read, write_behind, verify. Changes `config` only on success. Never crashes,
+// whatever the text. `name` is the file's, for messages ("NAME:3: ...").
 Result<void> apply_toml(std::string_view text, Config& config, const std::string& name = "");
 
 // ---- where a configuration comes from

@@ -127,6 +127,20 @@ TEST(Config, ASettingByNameIsCheckedLikeAVariable) {
   EXPECT_FALSE(apply_setting("log_dir", std::string("a\0b", 3), c));
 }
 
+TEST(Config, WriteBehindHasItsOwnSizesAndVisibility) {
+  Config c;
+  EXPECT_TRUE(apply_setting("write_behind", "off", c));
+  EXPECT_EQ(c.write_behind, WriteBehind::off);
+  EXPECT_TRUE(apply_setting("write_behind_page", "64KiB", c));
+  EXPECT_EQ(c.write_behind_page_bytes, 65536);
+  EXPECT_TRUE(apply_setting("write_behind_limit", "0", c));
+  EXPECT_TRUE(apply_setting("visibility", "relaxed", c));
+  EXPECT_EQ(c.visibility, Visibility::relaxed);
+  EXPECT_TRUE(says(apply_setting("write_behind", "on", c).error().message(), "auto or off"));
+  EXPECT_TRUE(says(apply_setting("write_behind_page", "100", c).error().message(), "4KiB"));
+  EXPECT_TRUE(says(apply_setting("visibility", "late", c).error().message(), "relaxed"));
+}
+
 TEST(Toml, EveryKeyReachesItsField) {
   Config c;
   const auto r = apply_toml(R"(# a job

@@ -133,6 +133,7 @@ WriteResult File::write_all(const Write& write) {
 
 WriteResult File::write(const Write& write) {
   State& s = *state_;
+  if (s.defers) return s.accept(write);
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.by_itself);
   s.drain();
@@ -180,6 +181,7 @@ ErrorClass File::sync(std::optional<Error>* own) {
     const std::lock_guard one_at_a_time(s.together);
     s.settle_split();
   }
+  s.meet_in_pages();
   s.drain();
   (void)s.untold();  // told now
   Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
@@ -202,6 +204,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   Counters& c = s.notes.counters;
   const double begin_s = now_s();
   s.settle_split();
+  s.meet_in_pages();
   s.drain();
   (void)s.untold();  // told now
   Result<void> mine = s.all_that_was_accepted();

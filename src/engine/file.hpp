@@ -22,10 +22,13 @@
 namespace penstock::engine {
 
 struct OpenInfo {
-  std::string path;          // without a "ufs:"-like prefix
-  bool opened_here = true;   // the MPI library's own open succeeded on this rank
-  bool writable = false;     // opened for writing (and not MPI_MODE_SEQUENTIAL)
-  bool readable = false;     // opened for reading; then it may be without being writable
+  std::string path;         // without a "ufs:"-like prefix
+  bool opened_here = true;  // the MPI library's own open succeeded on this rank
+  bool writable = false;    // opened for writing (and not MPI_MODE_SEQUENTIAL)
+  bool readable = false;    // opened for reading; then it may be without being writable
+  // MPI's rules hold for this file, so that some writes may be seen late; and no other handle of
+  // this process has it open: two could not share what is not yet in the file.
+  bool may_defer = false;
   std::string unserved_why;  // not empty: pass writes and reads through, with this reason
   Config config;             // with hints applied
   // For methods that take turns: the lock that this file shares with others of the node, given on
@@ -108,7 +111,9 @@ class File {
   void set_atomic(bool atomic);  // collective
 
   WriteResult write_all(const Write& write);  // collective; REQUIRES served()
-  WriteResult write(const Write& write);      // local; REQUIRES served()
+  // Local; REQUIRES served(). Where writes are deferred (docs/decisions/0028) the bytes are
+  // accepted when this returns, as of stage().
+  WriteResult write(const Write& write);
 
   // The same, but returning when the bytes are copied (docs/decisions/0025). REQUIRES served().
   // What could not be written later is told once by a later call of this rank, and by every sync
@@ -131,6 +136,8 @@ class File {
   // After the MPI library did it: counts.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       bool failed = false);
+  // Local. From now on independent writes are in the file when they return: it was opened again.
+  void stop_deferring();
   // Something was served, but not in the best way: once more in the report's `degraded`.
   void degraded(const std::string& why);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/file_state.hpp"
+#include "exec/write_behind.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::engine {
@@ -68,7 +69,10 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                      int64_t(g.sharing),
                      info.config.verify ? 1 : 0,
                      mine_of_reads.empty() ? 0 : 1,
-                     file_system.is_coherent() ? 0 : 1};
+                     file_system.is_coherent() ? 0 : 1,
+                     wants_to_defer() ? 0 : 1,
+                     info.config.write_behind_page_bytes,
+                     info.config.write_behind_limit_bytes};
   if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
   if (!mine.empty())
     never_served = mine;
@@ -89,6 +93,9 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   file_system.geometry = {facts[5], facts[6], facts[7], layout::Sharing(facts[8])};
   // Files and hints may differ between ranks, and verification is collective: one asks, all verify.
   info.config.verify = facts[9] != 0;
+  may_defer = facts[12] == 0;
+  info.config.write_behind_page_bytes = facts[13];
+  info.config.write_behind_limit_bytes = facts[14];
 }
 
 // What the ranks of a node take turns by.
@@ -131,6 +138,7 @@ void File::State::start_pipeline() {
   if (info.stager == nullptr) info.stager = std::make_shared<exec::Stager>();
   pipeline->set_stager(info.stager, staged_limit());
   if (info.config.method.sync->takes_bytes) pipeline->set_sync(sync.get());
+  if (may_defer) start_write_behind();
   const int writers = info.config.method.parameters.writers;
   if (writers > comm->size())
     notes.degraded["writers=" + std::to_string(writers) + " is more than the file's " +
@@ -147,6 +155,26 @@ void File::State::start_pipeline() {
   } else {
     notes.degraded["verify: this mechanism writes nothing that could be read back"] = 1;
   }
+}
+
+// MPI lets a write be seen late where nobody can read it before a sync or a close.
+bool File::State::wants_to_defer() const noexcept {
+  const bool unseen = !info.readable || info.config.visibility == Visibility::relaxed;
+  return info.config.write_behind == WriteBehind::automatic && info.writable && unseen &&
+         info.may_defer;
+}
+
+// Collective.
+void File::State::start_write_behind() {
+  auto made = exec::WriteBehind::make(
+      *comm, {info.config.write_behind_page_bytes, info.config.write_behind_limit_bytes},
+      file_system.geometry);
+  if (!made) {
+    notes.degraded["write-behind: " + made.error().message()] = 1;
+    return;
+  }
+  pipeline->set_write_behind(*std::move(made));
+  defers = true;
 }
 
 std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info) {

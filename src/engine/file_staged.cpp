@@ -38,27 +38,32 @@ bool File::State::stages() const noexcept { return staged_limit() > 0; }
 WriteResult File::stage(const Write& write) {
   State& s = *state_;
   const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
-  if (!s.stages()) return this->write(write);
+  if (!s.stages() && !s.defers) return this->write(write);
   if (collective) s.staged_by_all = true;
+  return s.accept(write);
+}
+
+// A write of this rank alone that returns when its bytes are copied.
+WriteResult File::State::accept(const Write& write) {
   const double begin_s = now_s();
-  const std::lock_guard one_at_a_time(s.by_itself);
-  const exec::WriteRequest r = s.request(write);
+  const std::lock_guard one_at_a_time(by_itself);
+  const exec::WriteRequest r = request(write);
   // Before its own bytes are on their way, so that what it tells does not depend on the thread.
-  const std::optional<Error> earlier = s.untold();
-  const exec::WriteOutcome outcome = s.pipeline->stage_alone(r);
-  const std::lock_guard lock(s.mutex);
-  s.spent_alone = s.pipeline->spent_alone();
+  const std::optional<Error> earlier = untold();
+  const exec::WriteOutcome outcome = pipeline->stage_alone(r);
+  const std::lock_guard lock(mutex);
+  spent_alone = pipeline->spent_alone();
   const double end_s = now_s();
-  s.notes.wrote(begin_s, end_s);
-  s.count_call(write, r.range.size(), end_s - begin_s);
-  s.notes.ran(plan::find_algorithm("individual"));
+  notes.wrote(begin_s, end_s);
+  count_call(write, r.range.size(), end_s - begin_s);
+  notes.ran(plan::find_algorithm("individual"));
   if (outcome.mine) {
-    ++s.notes.counters.errors;
-    s.note_error(*outcome.mine);
+    ++notes.counters.errors;
+    note_error(*outcome.mine);
   }
   const ErrorClass told = earlier ? earlier->error_class : ErrorClass::none;
   const int64_t accepted = outcome.prefix_bytes;
-  return {worse(outcome.agreed, told), accepted - accepted % s.view_of(write).etype_bytes(),
+  return {worse(outcome.agreed, told), accepted - accepted % view_of(write).etype_bytes(),
           outcome.mine ? outcome.mine : earlier};
 }
 
@@ -74,6 +79,7 @@ void File::begin_write_all(const Write& write) {
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.together);
   s.settle_split();
+  s.pipeline->flush_pages();  // what the lane takes now comes behind it
   exec::WriteRequest r = s.request(write);
   r.earlier = s.untold();
   s.pipeline->begin_all(r, s.policy());
@@ -108,6 +114,19 @@ WriteResult File::end_write_all() {
 
 void File::State::drain() {
   if (pipeline != nullptr) pipeline->drain();
+}
+
+// Collective. What all ranks bring is in the pages before the first of them is flushed: neighbours
+// meet, and leave in long writes.
+void File::State::meet_in_pages() {
+  if (may_defer && pipeline != nullptr && comm->size() > 1) (void)comm->barrier();
+}
+
+void File::stop_deferring() {
+  State& s = *state_;
+  if (!s.defers.exchange(false)) return;
+  s.pipeline->flush_pages();
+  degraded("write-behind: the file was opened again by the same process");
 }
 
 // What was lost since this was asked last, as one error.

@@ -68,6 +68,9 @@ struct File::State {
     std::optional<WriteResult> result = std::nullopt;
   };
   std::optional<Split> split;
+  // Independent writes go to the pages that the ranks of a node share.
+  bool may_defer = false;  // on all ranks
+  std::atomic<bool> defers = false;
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
 
@@ -78,6 +81,9 @@ struct File::State {
   Result<std::shared_ptr<Gate>> gate();
   void start_sync();
   void start_pipeline();
+  bool wants_to_defer() const noexcept;
+  void start_write_behind();
+  WriteResult accept(const Write& write);
 
   // file.cpp
   const layout::FileView& view_of(const Write& write) const noexcept;
@@ -90,6 +96,7 @@ struct File::State {
   bool stages() const noexcept;
   int64_t staged_limit() const noexcept;
   void drain();
+  void meet_in_pages();
   void settle_split();
   std::optional<Error> untold();
   Result<void> all_that_was_accepted() const;

@@ -208,9 +208,10 @@ class Poor final : public comm::Borrowed {
   Poor(std::unique_ptr<comm::Comm> owned, bool poor) : Poor(*owned, poor) {
     owned_ = std::move(owned);
   }
-  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t bytes) override {
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t bytes,
+                                                              comm::Room room) override {
     if (poor_) return os_error("posix_fallocate", "the test", ENOSPC);
-    return owner_.shared_segment(bytes);
+    return owner_.shared_segment(bytes, room);
   }
   Result<comm::NodeComm> split_by_node() override {
     return owner_.split_by_node().map([this](comm::NodeComm&& n) {

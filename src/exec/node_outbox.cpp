@@ -84,7 +84,7 @@ Result<void> NodeOutbox::reserve(const Shape& wanted) {
   most_boards_ = std::max(most_boards_, wanted.boards);
   most_loads_bytes_ = std::max(most_loads_bytes_, wanted.bytes());
   segment_.reset();
-  auto made = node_->shared_segment(size_t(loads_begin() + most_loads_bytes_));
+  auto made = node_->shared_segment(size_t(loads_begin() + most_loads_bytes_), comm::Room::now);
   if (!made) return tl::unexpected(std::move(made).error());
   segment_ = *std::move(made);
   return {};

@@ -109,7 +109,7 @@ bool NodePages::reserve(const Layout& wanted) {
   if (segment_ != nullptr && size_t(bytes) <= segment_->memory().size()) return true;
   take_back();
   segment_.reset();
-  auto made = node_->shared_segment(size_t(align_up(bytes, kGrowth)));
+  auto made = node_->shared_segment(size_t(align_up(bytes, kGrowth)), comm::Room::now);
   if (!made) return off(made.error().message());
   segment_ = *std::move(made);
   return true;

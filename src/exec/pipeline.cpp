@@ -17,6 +17,7 @@
 #include "exec/intact.hpp"
 #include "exec/staged_stream.hpp"
 #include "exec/turns.hpp"
+#include "exec/write_behind.hpp"
 #include "exec/writer_pages.hpp"
 
 namespace penstock::exec {
@@ -30,6 +31,18 @@ StreamRange taken_part(const WriteRequest& request) {
 // Of ranks that take turns.
 int64_t cycle_of(const plan::Parameters& parameters) {
   return parameters.cycle_bytes > 0 ? parameters.cycle_bytes : plan::kDefaultCycleBytes;
+}
+
+StagedNotes joined(StagedNotes a, StagedNotes b) {
+  a.accepted_bytes += b.accepted_bytes;
+  a.written_bytes += b.written_bytes;
+  a.lost_bytes += b.lost_bytes;
+  a.failures += b.failures;
+  a.failure = worst_of(a.failure, b.failure);
+  a.lost.insert(a.lost.end(), b.lost.begin(), b.lost.end());
+  a.lost_told_in_part = a.lost_told_in_part || b.lost_told_in_part;
+  a.spent = a.spent + b.spent;
+  return a;
 }
 
 // A collective write from its beginning to its end. Of a blocking one both are in one call; a
@@ -74,6 +87,9 @@ struct Pipeline::State {
   StagingArea staging_area() {
     return {*stager, lane, staged_limit_bytes, retired_pages, retired_pieces};
   }
+  WriteOutcome accept(const WriteRequest& request);
+  WriteOutcome stage_alone(const WriteRequest& request);
+  void flush_pages();
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
@@ -119,6 +135,7 @@ struct Pipeline::State {
   Retired<StagedPage> retired_pages;
   Retired<StagedPiece> retired_pieces;
   const std::shared_ptr<StreamAccount> staged_alone = std::make_shared<StreamAccount>();
+  std::unique_ptr<WriteBehind> write_behind;  // nullptr: the lane takes what is staged alone
 
   // Of the call in progress.
   Begun begun;
@@ -425,6 +442,31 @@ WriteOutcome Pipeline::State::stage(const WriteRequest& request,
   return outcome;
 }
 
+// Into the pages that the node shares; where the machine has no memory for any, into the file.
+WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
+  WriteOutcome outcome = write_behind->write({file, observer, sync}, request);
+  StreamRange rest = request.range;
+  rest.begin += outcome.prefix_bytes;
+  if (rest.empty() || outcome.mine) return outcome;
+  flush_pages();
+  UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
+  WriteOutcome last =
+      exec::write_alone({file, staging_alone, observer, sync, by_itself.times, by_itself.traffic},
+                        *request.view, rest, data);
+  last.prefix_bytes += outcome.prefix_bytes;
+  return last;
+}
+
+WriteOutcome Pipeline::State::stage_alone(const WriteRequest& request) {
+  if (write_behind != nullptr && request.argument_error == ErrorClass::none) return accept(request);
+  int64_t last = 0;
+  return stage(request, staged_alone, by_itself.times, last);
+}
+
+void Pipeline::State::flush_pages() {
+  if (write_behind != nullptr) write_behind->flush({file, observer, sync});
+}
+
 // --- The public face ---
 
 Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry)
@@ -460,13 +502,22 @@ WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
                            s.by_itself.traffic});
 }
 WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
-  int64_t last = 0;
-  return state_->stage(request, state_->staged_alone, state_->by_itself.times, last);
+  return state_->stage_alone(request);
 }
 void Pipeline::drain() {
   if (state_->stager != nullptr) state_->stager->drain(state_->lane);
+  state_->flush_pages();
 }
-StagedNotes Pipeline::staged_notes() const { return state_->staged_alone->notes(); }
+void Pipeline::flush_pages() { state_->flush_pages(); }
+StagedNotes Pipeline::staged_notes() const {
+  StagedNotes notes = state_->staged_alone->notes();
+  if (state_->write_behind != nullptr)
+    notes = joined(std::move(notes), state_->write_behind->notes());
+  return notes;
+}
+void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind) noexcept {
+  state_->write_behind = std::move(behind);
+}
 void Pipeline::set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes) {
   state_->stager = std::move(stager);
   state_->staged_limit_bytes = limit_bytes;

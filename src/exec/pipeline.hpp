@@ -25,6 +25,7 @@
 namespace penstock::exec {
 
 class Stager;
+class WriteBehind;
 
 // One rank's part of a write: bytes [range) of its stream through `view`, from `memory`.
 struct WriteRequest {
@@ -135,7 +136,7 @@ class Pipeline {
   // --- Staged: the bytes are copied when these return, and the I/O thread writes them. In the same
   // order as calls are made: who writes otherwise, drains first. REQUIRES set_stager().
   // Local. The outcome is of the copying; prefix_bytes is what was taken. What becomes of it later
-  // is in staged_notes().
+  // is in staged_notes(). With set_write_behind() the bytes go to the pages that the node shares.
   WriteOutcome stage_alone(const WriteRequest& request);
   // Collective: a write_all() in two halves. When the first returns the bytes are on their writers;
   // when the second does they are in the file, or the outcome says what is not. No other collective
@@ -144,12 +145,15 @@ class Pipeline {
   WriteOutcome end_all();
   // Local: all that this rank has staged has been written, or is known to be lost.
   void drain();
+  // The same of the pages that the node shares alone.
+  void flush_pages();
   StagedNotes staged_notes() const;
 
   // Both, where not nullptr, must outlive the pipeline's writes.
   void set_observer(WriteObserver* observer) noexcept;
   void set_sync(io::FileSync* sync) noexcept;
   void set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes);
+  void set_write_behind(std::unique_ptr<WriteBehind> behind) noexcept;
   // Why the last write_all did not exchange as the policy asked, on this rank; empty when it did.
   const std::string& degraded() const noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it

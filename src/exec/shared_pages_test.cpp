@@ -87,7 +87,7 @@ class Poor final : public comm::Borrowed {
   explicit Poor(std::unique_ptr<comm::Comm> owned) : Borrowed(*owned), owner_(*owned) {
     owned_ = std::move(owned);
   }
-  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t) override {
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t, comm::Room) override {
     return os_error("posix_fallocate", "the test", ENOSPC);
   }
   Result<comm::NodeComm> split_by_node() override {

@@ -1,5 +1,6 @@
 // Opening and closing: the library's own file first and last, ours in between.
 #include <mpi.h>
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -33,6 +34,24 @@ bool spans_world(MPI_Comm comm) {
   return result != MPI_UNEQUAL;
 }
 
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Through another handle of this process; that one defers its writes no longer.
+bool open_already(const std::string& path) {
+  struct stat ours {
+  }, theirs{};
+  if (::stat(path.c_str(), &ours) != 0) return false;
+  bool found = false;
+  for (const OpenFilePtr& other : open_files().all()) {
+    if (::stat(other->path.c_str(), &theirs) != 0 || !same_file(ours, theirs)) continue;
+    other->file->stop_deferring();
+    found = true;
+  }
+  return found;
+}
+
 // Everything about this open that does not depend on other ranks.
 engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   engine::OpenInfo open;
@@ -52,6 +71,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
     open.unserved_why = std::move(name.unserved_why);
   }
   open.stager = stager();
+  open.may_defer = !open_already(open.path);
   return open;
 }
 

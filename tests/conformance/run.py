@@ -50,11 +50,18 @@ METHODS = {
     "two_phase(writers=3, cycle=4KiB) + node_leaders": "two_phase",
     "cyclic(writers=2, stripe=12KiB, cycle=4KiB) + node_leaders": "cyclic",
     "auto": None,
+    "auto, writes behind": None,
 }
 # What every batch runs; the rest some.
-QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto")
+QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto", "auto, writes behind")
 # Only MPICH can pretend that one machine is several nodes; elsewhere this is one node's way.
 PRETENDED_NODES = {"node_leaders": {"MPIR_CVAR_NUM_CLIQUES": "2"}}
+# Small pages and few of them, so that they make room for each other.
+BEHIND = {
+    "PENSTOCK_VISIBILITY": "relaxed",
+    "PENSTOCK_WRITE_BEHIND_PAGE": "4KiB",
+    "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB",
+}
 # OMPIO's default collective component is wrong in many of these cases; this one is not.
 SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
 
@@ -151,11 +158,12 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
         program = command(bench, batch, directory, served_oracle(bench))
+        behind = method.endswith(", writes behind")
         if batch.program == "views":
-            program += ["--forms=all", "--reads=1"]
+            program += ["--forms=all", "--reads=1", f"--deferred={int(behind)}"]
         nodes = next((e for word, e in PRETENDED_NODES.items() if word in method), {})
-        served = Penstock(method)
-        out = launch(bench, batch.ranks, program, penstock=served, environment=nodes, timeout_s=120)
+        how = Penstock("auto", environment=BEHIND) if behind else Penstock(method)
+        out = launch(bench, batch.ranks, program, penstock=how, environment=nodes, timeout_s=120)
     problems = program_problems(out) + served_problems(out, METHODS[method])
     problems += exchange_problems(out, method) + read_problems(out)
     suite.check(f"{method} {batch.name}", problems, out)

@@ -2,13 +2,13 @@
 // naive expansion of the type maps says. A plain MPI program, run alone and under penstock-exec.
 //
 //   views --dir=DIR [--seed=N] [--first=N] [--cases=N] [--pairs=1|2] [--large=1] [--null=1]
-//         [--holes=undefined] [--skip=N,N,...] [--forms=all] [--reads=1]
+//         [--holes=undefined] [--skip=N,N,...] [--forms=all] [--reads=1] [--deferred=1]
 //
 // --null: the mechanism writes nothing, so the file must stay as it was. --holes=undefined: bytes
 // that nobody ever wrote may be anything (ROMIO's data sieving leaves stale memory there when it
 // runs alone); under Penstock they are zero. --skip: cases in which the library alone is wrong.
 // --forms=all: by the non-blocking, split and large-count functions too. --reads: what was written
-// is read again by collective reads.
+// is read again by collective reads. --deferred: a blocking independent write may be seen late.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +27,7 @@ struct Settings {
   bool writes = true;      // false under the mechanism `null`
   bool zero_holes = true;  // bytes never written read as zero
   bool reads = false;      // collective reads between the writes
+  bool deferred = false;   // independent writes may be seen late
 };
 
 class Runner {
@@ -140,11 +141,11 @@ class Runner {
   }
 
   // A blocking write returns when its bytes are in the file, and a split one ends so: a plain pread
-  // finds them at once. A non-blocking one has only been accepted; the rank's own get_size waits
-  // for its bytes.
+  // finds them at once. One that is non-blocking or deferred has only been accepted; the rank's own
+  // get_size waits for its bytes.
   void read_back(const Phase& phase, Form form, const std::vector<int64_t>& where) {
     MPI_Offset size = 0;
-    if (form == Form::nonblocking)
+    if (form == Form::nonblocking || settings_.deferred)
       report_.expect_success(MPI_File_get_size(file_, &size), "get_size before reading back");
     bool found = false;
     const std::vector<uint8_t> bytes = read_whole(path_, &found);
@@ -270,7 +271,8 @@ int main(int argc, char** argv) {
     return std::strtoll(option(argc, argv, name, fallback).c_str(), nullptr, 10);
   };
   const Settings settings{option(argc, argv, "dir", "."), number("null", "0") == 0,
-                          option(argc, argv, "holes", "zero") == "zero", number("reads", "0") != 0};
+                          option(argc, argv, "holes", "zero") == "zero", number("reads", "0") != 0,
+                          number("deferred", "0") != 0};
   const bool all_forms = option(argc, argv, "forms", "blocking") == "all";
   const std::string skip = "," + option(argc, argv, "skip", "") + ",";
   const uint64_t seed = uint64_t(number("seed", "1"));
@@ -283,7 +285,7 @@ int main(int argc, char** argv) {
                  " --cases=1" +
                  (c.pairs != Pairs::none ? " --pairs=" + std::to_string(int(c.pairs)) : "") +
                  (c.large ? " --large=1" : "") + (settings.reads ? " --reads=1" : "") +
-                 (all_forms ? " --forms=all" : ""));
+                 (settings.deferred ? " --deferred=1" : "") + (all_forms ? " --forms=all" : ""));
     Runner(c, settings, report).run();
   }
   const int code = report.finish();

@@ -334,7 +334,7 @@ void counts(const Setup& setup, Report& report) {
 
 // Memory that a node's workers share, and no other node's.
 void check_segment(Comm& c, Comm& own, int node, Report& report) {
-  auto segment = c.shared_segment(1 << 20);
+  auto segment = c.shared_segment(1 << 20, comm::Room::now);
   if (!report.expect(segment.has_value(), "a segment")) return;
   const std::span<std::byte> memory = (*segment)->memory();
   report.expect(memory.size() >= size_t{1} << 20 && memory[0] == std::byte{0} &&

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
 from run_mpi import Bench, Penstock
-from truth_cases import FAULTS, Evidence, Fault, inject
+from truth_cases import AT_ONCE, FAULTS, Evidence, Fault, inject
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RANKS = 3
@@ -32,7 +32,10 @@ so to that rank. *Others' bytes*: the file was there before, and bytes that nobo
 were. Faults are injected by `tests/faults/penstock_fault.c`, except the disk that fills, which is a
 small tmpfs and a new file.
 
-With Penstock the method is `{method}`.
+With Penstock the method is `{method}`, and independent writes are not deferred (`write_behind =
+"off"`): they tell their errors themselves. Where they go behind, as those to files that are opened
+for writing alone do by default, sync and close tell every rank
+([methods](methods.md#independent-writes)).
 """
 
 
@@ -76,7 +79,7 @@ def section(build: Path, fault: Fault, mode: str) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in NAMES:
-        for penstock in (None, Penstock(METHOD)):
+        for penstock in (None, Penstock(METHOD, environment=AT_ONCE)):
             lines.append(row(Bench(build, MPIS[name]), fault, mode, penstock))
             print(f"{fault.name} {mode}: {lines[-1]}", flush=True)
     return [*lines, ""]

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from run_mpi import Bench, Outcome, Penstock, launch, with_preload
 
+# Independent writes are in the file when they return, and tell their errors themselves.
+AT_ONCE = {"PENSTOCK_WRITE_BEHIND": "off"}
+
 
 class NotPossibleError(Exception):
     """This machine cannot bring the fault about; the text says why."""

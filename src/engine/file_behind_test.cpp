@@ -1,0 +1,167 @@
+// Independent writes that an open file defers: which calls wait for them, when they are deferred at
+// all, and who is told of what was lost.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "comm/thread_comm.hpp"
+#include "engine/file.hpp"
+#include "io/faulty.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::engine {
+namespace {
+
+constexpr int64_t kBytes = 5000;
+
+io::FaultPlan faults;
+
+const io::Mechanism& mechanism_for_tests() {
+  static const io::Mechanism m{
+      .name = "for_tests",
+      .summary = "",
+      .alignment_bytes = 1,
+      .writes_file = true,
+      .unavailable = nullptr,
+      .open = [](const io::OpenRequest& r) -> Result<std::unique_ptr<io::MechanismFile>> {
+        auto inner = io::find_mechanism("pwrite")->open(r);
+        if (!inner) return tl::unexpected(inner.error());
+        return std::make_unique<io::FaultyFile>(*std::move(inner), faults);
+      }};
+  return m;
+}
+
+OpenInfo write_only(const std::string& path) {
+  OpenInfo info;
+  info.path = path;
+  info.writable = true;
+  info.may_defer = true;
+  info.config.method = *parse_method("two_phase");
+  info.config.method.mechanism = &mechanism_for_tests();
+  return info;
+}
+
+Write write_of(const std::vector<char>& data, int64_t position, CallKind kind) {
+  Write w;
+  w.kind = kind;
+  w.position_bytes = position;
+  w.memory = data.data();
+  w.memory_type = layout::LoopTree::bytes(1);
+  w.memory_count = int64_t(data.size());
+  return w;
+}
+
+class FileBehind : public testing::Test {
+ protected:
+  void SetUp() override { faults = {}; }
+
+  // One rank that writes 'a'; how many bytes are in the file then, and after `next`.
+  template <class Next>
+  void expect_in_file_after(const OpenInfo& info, int64_t before, Next&& next) {
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      auto f = File::open(comm::borrow(comm), info);
+      const std::vector<char> data(kBytes, 'a');
+      EXPECT_EQ(f->write(write_of(data, 0, CallKind::write_at)).bytes, kBytes);
+      EXPECT_EQ(path_.contents().size(), size_t(before));
+      next(*f);
+      EXPECT_EQ(path_.contents().size(), size_t(kBytes));
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+      EXPECT_GE(report.sum.engine_bytes, kBytes);
+      EXPECT_EQ(report.sum.passthrough_bytes, 0);
+    });
+  }
+
+  const io::TemporaryFile path_;
+};
+
+TEST_F(FileBehind, AWriteIsAcceptedAndInTheFileAfterAFlush) {
+  expect_in_file_after(write_only(path_.path()), 0,
+                       [](File& f) { EXPECT_EQ(f.flush(Drain::mine), ErrorClass::none); });
+}
+
+TEST_F(FileBehind, ASyncWaitsForIt) {
+  expect_in_file_after(write_only(path_.path()), 0,
+                       [](File& f) { EXPECT_EQ(f.sync(), ErrorClass::none); });
+}
+
+TEST_F(FileBehind, ACollectiveWriteWaitsForIt) {
+  expect_in_file_after(write_only(path_.path()), 0, [](File& f) {
+    EXPECT_EQ(f.write_all(write_of({}, 0, CallKind::write_at_all)).agreed, ErrorClass::none);
+  });
+}
+
+TEST_F(FileBehind, ASplitCollectiveWriteComesBehindIt) {
+  expect_in_file_after(write_only(path_.path()), 0, [](File& f) {
+    f.begin_write_all(write_of({}, 0, CallKind::write_at_all));
+    EXPECT_EQ(f.end_write_all().agreed, ErrorClass::none);
+  });
+}
+
+TEST_F(FileBehind, AnotherHandleEndsIt) {
+  expect_in_file_after(write_only(path_.path()), 0, [&](File& f) {
+    f.stop_deferring();
+    EXPECT_EQ(path_.contents().size(), size_t(kBytes));
+    const std::vector<char> data(7, 'b');
+    EXPECT_EQ(f.write(write_of(data, 0, CallKind::write_at)).bytes, 7);
+    EXPECT_EQ(path_.contents().front(), std::byte{'b'});
+    EXPECT_EQ(f.write(write_of(std::vector<char>(7, 'a'), 0, CallKind::write_at)).bytes, 7);
+    EXPECT_FALSE(f.snapshot().degraded.empty());
+  });
+}
+
+TEST_F(FileBehind, NothingIsDeferredThatCouldBeRead) {
+  OpenInfo info = write_only(path_.path());
+  info.readable = true;
+  expect_in_file_after(info, kBytes, [](File&) {});
+}
+
+TEST_F(FileBehind, RelaxedVisibilityDefersWhatCouldBeRead) {
+  OpenInfo info = write_only(path_.path());
+  info.readable = true;
+  info.config.visibility = Visibility::relaxed;
+  expect_in_file_after(info, 0, [](File& f) { (void)f.flush(Drain::mine); });
+}
+
+TEST_F(FileBehind, NothingIsDeferredWhereItIsOff) {
+  OpenInfo info = write_only(path_.path());
+  info.config.write_behind = WriteBehind::off;
+  expect_in_file_after(info, kBytes, [](File&) {});
+}
+
+TEST_F(FileBehind, WhatIsStagedKeepsItsPlaceAmongThem) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    EXPECT_EQ(f->write(write_of(std::vector<char>(kBytes, 'a'), 0, CallKind::write_at)).bytes,
+              kBytes);
+    EXPECT_EQ(f->stage(write_of(std::vector<char>(100, 'b'), 0, CallKind::write_at)).bytes, 100);
+    EXPECT_EQ(f->flush(Drain::mine), ErrorClass::none);
+    EXPECT_EQ(path_.contents().front(), std::byte{'b'});
+    EXPECT_EQ(f->snapshot().sum.engine_bytes, kBytes + 100) << "with those that were replaced";
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+// Ranks that turn one page into one write; the loss is every rank's to hear.
+TEST_F(FileBehind, WhatWasLostIsToldBySyncAndByCloseToAll) {
+  faults.nth_write = 1;
+  faults.write_errno = ENOSPC;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    const std::vector<char> data(100, 'a');
+    if (comm.rank() == 1)
+      EXPECT_EQ(f->write(write_of(data, 300, CallKind::write_at)).agreed, ErrorClass::none);
+    EXPECT_TRUE(comm.barrier());
+    std::optional<Error> mine;
+    EXPECT_EQ(f->sync(&mine), ErrorClass::no_space);
+    ASSERT_TRUE(mine);
+    EXPECT_NE(mine->detail.find("100 bytes"), mine->detail.npos) << mine->detail;
+    EXPECT_NE(mine->detail.find("[300, 400)"), mine->detail.npos) << mine->detail;
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::no_space);
+  });
+}
+
+}  // namespace
+}  // namespace penstock::engine

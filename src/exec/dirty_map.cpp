@@ -1,0 +1,100 @@
+// Bits are set a word at a time: what falls into one word is joined before it is stored, since the
+// word may travel between cores.
+#include "exec/dirty_map.hpp"
+
+#include <algorithm>
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kBits = DirtyMap::kWordBytes;
+constexpr uint64_t kAll = ~uint64_t{0};
+
+// Bits [begin, end) of one word. REQUIRES 0 <= begin < end <= 64.
+uint64_t bits(int64_t begin, int64_t end) { return (kAll << begin) & (kAll >> (kBits - end)); }
+
+}  // namespace
+
+class DirtyMap::Marker {
+ public:
+  explicit Marker(std::span<Word> words) : words_(words) {}
+
+  // Of the page.
+  void add(Off begin, Off end) {
+    const Off first = begin / kBits, last = (end - 1) / kBits;
+    if (first == last) return add_to(first, bits(begin % kBits, end - last * kBits));
+    add_to(first, bits(begin % kBits, kBits));
+    for (Off w = first + 1; w < last; ++w) fill(words_[size_t(w)]);
+    add_to(last, bits(0, end - last * kBits));
+  }
+
+  int64_t finish() {
+    store();
+    return newly_;
+  }
+
+ private:
+  void add_to(Off word, uint64_t mask) {
+    if (word != word_) {
+      store();
+      word_ = word;
+    }
+    mask_ |= mask;
+  }
+
+  void store() {
+    if (mask_ == 0) return;
+    const uint64_t old = words_[size_t(word_)].fetch_or(mask_, std::memory_order_relaxed);
+    newly_ += std::popcount(mask_ & ~old);
+    mask_ = 0;
+  }
+
+  // All 64 bytes are ours, so nobody else marks them, or the program writes a byte twice at once.
+  void fill(Word& word) {
+    const uint64_t old = word.load(std::memory_order_relaxed);
+    word.store(kAll, std::memory_order_relaxed);
+    newly_ += std::popcount(~old);
+  }
+
+  std::span<Word> words_;
+  Off word_ = 0;
+  uint64_t mask_ = 0;
+  int64_t newly_ = 0;
+};
+
+int64_t DirtyMap::mark(Extent e) {
+  if (e.empty()) return 0;
+  Marker marker(words_);
+  marker.add(e.begin - page_.begin, e.end - page_.begin);
+  return marker.finish();
+}
+
+int64_t DirtyMap::mark(layout::Cursor& cursor, int64_t n) {
+  Marker marker(words_);
+  while (n > 0) {
+    const layout::Run run = cursor.next(n);
+    for (int64_t i = 0; i < run.count; ++i) {
+      const Off begin = run.offset + i * run.stride - page_.begin;
+      marker.add(begin, begin + run.block);
+    }
+    n -= run.bytes();
+  }
+  return marker.finish();
+}
+
+Off DirtyMap::find(Off from, bool dirty) const {
+  const Off end = page_.size();
+  for (Off w = from / kBits; w * kBits < end; ++w) {
+    uint64_t word = words_[size_t(w)].load(std::memory_order_relaxed);
+    if (!dirty) word = ~word;
+    if (w == from / kBits) word &= kAll << (from % kBits);
+    if (word != 0) return std::min<Off>(end, w * kBits + std::countr_zero(word));
+  }
+  return end;
+}
+
+void DirtyMap::clear() {
+  for (Word& word : words_) word.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace penstock::exec

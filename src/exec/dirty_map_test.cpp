@@ -1,0 +1,73 @@
+#include "exec/dirty_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+namespace penstock::exec {
+namespace {
+
+constexpr Extent kPage{8192, 12'288};
+
+struct Map {
+  std::vector<DirtyMap::Word> words = std::vector<DirtyMap::Word>(64);
+  DirtyMap map{words, kPage};
+
+  std::vector<Extent> extents() const {
+    std::vector<Extent> all;
+    map.for_each_extent([&](Extent e) { all.push_back(e); });
+    return all;
+  }
+};
+
+TEST(DirtyMap, JoinsWhatTouches) {
+  Map m;
+  EXPECT_EQ(m.map.mark(Extent{8200, 8300}), 100);
+  EXPECT_EQ(m.map.mark(Extent{8300, 9000}), 700);
+  EXPECT_EQ(m.map.mark(Extent{12'000, 12'288}), 288);
+  EXPECT_EQ(m.extents(), (std::vector{Extent{8200, 9000}, Extent{12'000, 12'288}}));
+}
+
+TEST(DirtyMap, CountsWhatIsNewOnly) {
+  Map m;
+  EXPECT_EQ(m.map.mark(kPage), 4096);
+  EXPECT_EQ(m.map.mark(Extent{9000, 9001}), 0);
+  EXPECT_EQ(m.extents(), (std::vector{kPage}));
+  m.map.clear();
+  EXPECT_TRUE(m.extents().empty());
+}
+
+TEST(DirtyMap, FollowsACursor) {
+  Map m;
+  auto tree = *layout::LoopTree::resized(layout::LoopTree::bytes(8), 0, 16);
+  layout::Cursor cursor(tree, 8192 + 4, layout::Cursor::kForever);
+  EXPECT_EQ(m.map.mark(cursor, 8 * 100 + 3), 803);
+  EXPECT_EQ(cursor.position(), 803);
+  const std::vector<Extent> found = m.extents();
+  ASSERT_EQ(found.size(), 101u);
+  EXPECT_EQ(found[1], (Extent{8192 + 20, 8192 + 28}));
+  EXPECT_EQ(found[100].size(), 3);
+}
+
+// Against a set of bytes.
+TEST(DirtyMap, IsTheSetOfTheBytesThatWereMarked) {
+  std::mt19937_64 random(3);
+  Map m;
+  std::set<Off> bytes;
+  for (int i = 0; i < 200; ++i) {
+    const Off begin = std::uniform_int_distribution<Off>(kPage.begin, kPage.end - 1)(random);
+    const Off end = std::min(kPage.end, begin + Off(random() % 300) + 1);
+    int64_t newly = 0;
+    for (Off at = begin; at < end; ++at) newly += bytes.insert(at).second ? 1 : 0;
+    ASSERT_EQ(m.map.mark(Extent{begin, end}), newly);
+    std::set<Off> marked;
+    for (const Extent e : m.extents())
+      for (Off at = e.begin; at < e.end; ++at) marked.insert(at);
+    ASSERT_EQ(marked, bytes);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::exec

@@ -1,0 +1,355 @@
+// The segment: a header, a hash table of the pages, the slots' words, then the slots' areas: a
+// dirty map and a page each, with memory from the first stay on.
+#include "exec/page_pool.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/futex.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kStep = 4096;
+constexpr int64_t kSleep_ns = 100'000'000;
+constexpr int kLooks = 50;  // that give the core away, before a sleep
+
+// A lock of all zero bytes is open. Held for a few looks at the table.
+class SharedLock {
+ public:
+  void lock() noexcept {
+    uint32_t seen = kOpen;
+    if (word_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) return;
+    while (word_.exchange(kAwaited, std::memory_order_acquire) != kOpen)
+      futex_wait(word_, kAwaited, kSleep_ns);
+  }
+  void unlock() noexcept {
+    if (word_.exchange(kOpen, std::memory_order_release) == kAwaited) futex_wake_all(word_);
+  }
+
+ private:
+  static constexpr uint32_t kOpen = 0, kTaken = 1, kAwaited = 2;
+  FutexWord word_;
+};
+
+class Holding {
+ public:
+  explicit Holding(SharedLock& lock) : lock_(lock) { lock_.lock(); }
+  Holding(const Holding&) = delete;
+  ~Holding() { lock_.unlock(); }
+
+ private:
+  SharedLock& lock_;
+};
+
+template <class Done>
+void wait(const FutexWord& word, Done&& done) {
+  for (int looks = 0;; ++looks) {
+    const uint32_t seen = word.load(std::memory_order_acquire);
+    if (done(seen)) return;
+    if (looks < kLooks)
+      ::sched_yield();
+    else
+      futex_wait(word, seen, kSleep_ns);
+  }
+}
+
+// A slot's state, its stay's number and its pins in one word.
+enum class State : uint64_t { free = 0, filling = 1, leaving = 2 };
+constexpr uint64_t kPins = 0xffffffff;
+
+uint64_t word_of(State state, uint32_t number, uint64_t pins) {
+  return (uint64_t{number} << 34) | (uint64_t(state) << 32) | pins;
+}
+State state_of(uint64_t word) { return State((word >> 32) & 3); }
+uint32_t number_of(uint64_t word) { return uint32_t(word >> 34); }
+uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 30) - 1); }
+
+}  // namespace
+
+struct PagePool::Header {
+  mutable SharedLock lock;    // of what follows up to the losses' end, and of the table
+  uint32_t first_free;        // a slot's index + 1; 0: none
+  uint32_t used;              // slots that had a stay already
+  std::atomic<int> unusable;  // of these, without memory
+  // Losses.
+  int64_t lost_bytes;
+  uint32_t error_class;
+  int32_t sys_errno;
+  uint32_t places;
+  bool told_in_part;
+  std::array<Extent, kMostLostTold> where;
+  std::atomic<int64_t> failures;
+
+  alignas(64) std::atomic<uint64_t> clock;
+  alignas(64) std::atomic<int> held;  // slots that are not free
+  FutexWord departures;
+};
+
+struct alignas(64) PagePool::Slot {
+  std::atomic<uint64_t> word;
+  std::atomic<int64_t> page;
+  std::atomic<int64_t> dirty_bytes;
+  std::atomic<uint64_t> last_use;
+  FutexWord left;      // stays that are over
+  FutexWord unpinned;  // how often the last pin was given back of a page that is leaving
+  uint32_t next;       // in the chain of its bucket, or of free slots; an index + 1
+  bool has_memory;
+};
+
+// --- Making it ---
+
+size_t PagePool::map_bytes(PoolShape shape) {
+  return size_t(
+      align_up(shape.page_bytes / DirtyMap::kWordBytes * int64_t(sizeof(uint64_t)), kStep));
+}
+
+size_t PagePool::table_bytes(PoolShape shape) {
+  const auto slots = size_t(shape.slots);
+  return size_t(
+      align_up(int64_t(sizeof(Header) + slots * (sizeof(Slot) + sizeof(uint32_t))), kStep));
+}
+
+size_t PagePool::bytes_for(PoolShape shape) {
+  return table_bytes(shape) + size_t(shape.slots) * (map_bytes(shape) + size_t(shape.page_bytes));
+}
+
+Result<std::unique_ptr<PagePool>> PagePool::make(std::shared_ptr<comm::SharedSegment> segment,
+                                                 PoolShape shape) {
+  if (Result<void> r = segment->populate(0, table_bytes(shape)); !r)
+    return tl::unexpected(std::move(r).error());
+  return std::unique_ptr<PagePool>(new PagePool(std::move(segment), shape));
+}
+
+PagePool::PagePool(std::shared_ptr<comm::SharedSegment> segment, PoolShape shape)
+    : segment_(std::move(segment)),
+      shape_(shape),
+      header_(reinterpret_cast<Header*>(segment_->memory().data())) {}
+
+PagePool::Slot* PagePool::slots() const noexcept { return reinterpret_cast<Slot*>(header_ + 1); }
+
+uint32_t& PagePool::bucket(int64_t page) const noexcept {
+  auto* buckets = reinterpret_cast<uint32_t*>(slots() + shape_.slots);
+  return buckets[page % shape_.slots];
+}
+
+size_t PagePool::area_at(int slot) const noexcept {
+  return table_bytes(shape_) + size_t(slot) * (map_bytes(shape_) + size_t(shape_.page_bytes));
+}
+
+std::byte* PagePool::memory(const Stay& stay) const noexcept {
+  return segment_->memory().data() + area_at(stay.slot) + map_bytes(shape_);
+}
+
+DirtyMap PagePool::dirty(const Stay& stay) const noexcept {
+  auto* words = reinterpret_cast<DirtyMap::Word*>(segment_->memory().data() + area_at(stay.slot));
+  return {{words, size_t(shape_.page_bytes / DirtyMap::kWordBytes)}, extent(stay.page)};
+}
+
+// --- Filling ---
+
+bool PagePool::pin(const Stay& stay) noexcept {
+  Slot& slot = slots()[stay.slot];
+  uint64_t word = slot.word.load(std::memory_order_relaxed);
+  while (state_of(word) == State::filling && number_of(word) == stay.number)
+    if (slot.word.compare_exchange_weak(word, word + 1, std::memory_order_acquire)) {
+      slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
+                          std::memory_order_relaxed);
+      return true;
+    }
+  return false;
+}
+
+std::optional<PagePool::Stay> PagePool::pin(int64_t page) {
+  for (;;) {
+    std::optional<Stay> stay;
+    {
+      const Holding lock(header_->lock);
+      stay = find_locked(page);
+      if (!stay) return settle_locked(page);
+    }
+    if (pin(*stay)) return stay;
+    wait_until_left(*stay);
+  }
+}
+
+std::optional<PagePool::Stay> PagePool::find_locked(int64_t page) const noexcept {
+  for (uint32_t at = bucket(page); at != 0;) {
+    const Slot& slot = slots()[at - 1];
+    if (slot.page.load(std::memory_order_relaxed) == page)
+      return Stay{int(at) - 1, number_of(slot.word.load(std::memory_order_relaxed)), page};
+    at = slot.next;
+  }
+  return std::nullopt;
+}
+
+std::optional<PagePool::Stay> PagePool::find(int64_t page) const noexcept {
+  const Holding lock(header_->lock);
+  return find_locked(page);
+}
+
+// In a slot of its own, pinned once.
+std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
+  const std::optional<int> free = free_slot_locked();
+  if (!free) return std::nullopt;
+  Slot& slot = slots()[*free];
+  const uint32_t number = number_of(slot.word.load(std::memory_order_relaxed));
+  slot.page.store(page, std::memory_order_relaxed);
+  slot.dirty_bytes.store(0, std::memory_order_relaxed);
+  slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
+                      std::memory_order_relaxed);
+  slot.next = std::exchange(bucket(page), uint32_t(*free) + 1);
+  header_->held.fetch_add(1, std::memory_order_relaxed);
+  slot.word.store(word_of(State::filling, number, 1), std::memory_order_release);
+  return Stay{*free, number, page};
+}
+
+// The one that became free last, since it is warm; else one that was never used.
+std::optional<int> PagePool::free_slot_locked() noexcept {
+  if (header_->first_free != 0) {
+    const int slot = int(header_->first_free) - 1;
+    header_->first_free = slots()[slot].next;
+    return slot;
+  }
+  while (header_->used < uint32_t(shape_.slots)) {
+    const int slot = int(header_->used++);
+    const size_t bytes = map_bytes(shape_) + size_t(shape_.page_bytes);
+    if (segment_->populate(area_at(slot), bytes)) return slot;
+    header_->unusable.fetch_add(1, std::memory_order_relaxed);
+  }
+  return std::nullopt;
+}
+
+bool PagePool::unpin(const Stay& stay, int64_t newly_dirty) noexcept {
+  Slot& slot = slots()[stay.slot];
+  const int64_t before = slot.dirty_bytes.fetch_add(newly_dirty, std::memory_order_relaxed);
+  const bool full = newly_dirty > 0 && before + newly_dirty >= shape_.page_bytes;
+  const uint64_t old = slot.word.fetch_sub(1, std::memory_order_acq_rel);
+  if (state_of(old) == State::leaving && (old & kPins) == 1) {
+    slot.unpinned.fetch_add(1, std::memory_order_release);
+    futex_wake_all(slot.unpinned);
+  }
+  return full;
+}
+
+// --- Leaving ---
+
+bool PagePool::close(const Stay& stay) noexcept {
+  Slot& slot = slots()[stay.slot];
+  uint64_t word = slot.word.load(std::memory_order_relaxed);
+  for (;;) {
+    if (state_of(word) != State::filling || number_of(word) != stay.number) return false;
+    const uint64_t leaving = word_of(State::leaving, stay.number, word & kPins);
+    if (slot.word.compare_exchange_weak(word, leaving, std::memory_order_acq_rel)) break;
+  }
+  wait(slot.unpinned,
+       [&](uint32_t) { return (slot.word.load(std::memory_order_acquire) & kPins) == 0; });
+  return true;
+}
+
+void PagePool::release(const Stay& stay) noexcept {
+  dirty(stay).clear();
+  Slot& slot = slots()[stay.slot];
+  {
+    const Holding lock(header_->lock);
+    uint32_t* at = &bucket(stay.page);
+    while (*at != uint32_t(stay.slot) + 1) at = &slots()[*at - 1].next;
+    *at = slot.next;
+    slot.next = std::exchange(header_->first_free, uint32_t(stay.slot) + 1);
+    slot.word.store(word_of(State::free, next_number(stay.number), 0), std::memory_order_release);
+  }
+  header_->held.fetch_sub(1, std::memory_order_release);
+  slot.left.store(next_number(stay.number), std::memory_order_release);
+  futex_wake_all(slot.left);
+  header_->departures.fetch_add(1, std::memory_order_release);
+  futex_wake_all(header_->departures);
+}
+
+void PagePool::wait_until_left(const Stay& stay) const noexcept {
+  wait(slots()[stay.slot].left, [&](uint32_t left) { return left != stay.number; });
+}
+
+std::optional<PagePool::Stay> PagePool::least_recently_used() const noexcept {
+  std::optional<Stay> oldest;
+  uint64_t oldest_use = 0;
+  for (int i = 0; i < shape_.slots; ++i) {
+    const Slot& slot = slots()[i];
+    const uint64_t word = slot.word.load(std::memory_order_acquire);
+    if (state_of(word) != State::filling) continue;
+    const uint64_t use = slot.last_use.load(std::memory_order_relaxed);
+    if (oldest && oldest_use <= use) continue;
+    oldest = Stay{i, number_of(word), slot.page.load(std::memory_order_relaxed)};
+    oldest_use = use;
+  }
+  return oldest;
+}
+
+uint32_t PagePool::departures() const noexcept {
+  return header_->departures.load(std::memory_order_acquire);
+}
+
+void PagePool::wait_for_departure(uint32_t seen) const noexcept {
+  futex_wait(header_->departures, seen, kSleep_ns);
+}
+
+bool PagePool::empty() const noexcept { return header_->held.load(std::memory_order_acquire) == 0; }
+
+std::vector<PagePool::Stay> PagePool::stays() const {
+  std::vector<Stay> found;
+  for (int i = 0; i < shape_.slots; ++i) {
+    const Slot& slot = slots()[i];
+    const uint64_t word = slot.word.load(std::memory_order_acquire);
+    if (state_of(word) != State::free)
+      found.push_back({i, number_of(word), slot.page.load(std::memory_order_relaxed)});
+  }
+  std::ranges::sort(found, {}, &Stay::page);
+  return found;
+}
+
+bool PagePool::usable() const noexcept {
+  return header_->unusable.load(std::memory_order_relaxed) < shape_.slots;
+}
+
+// --- Losses ---
+
+// Of many the first places are told, and the sum of all.
+void PagePool::lost(Extent where, const Error& why) noexcept {
+  const Holding lock(header_->lock);
+  Header& h = *header_;
+  if (h.failures.load(std::memory_order_relaxed) == 0 ||
+      h.error_class < uint32_t(why.error_class)) {
+    h.error_class = uint32_t(why.error_class);
+    h.sys_errno = why.sys_errno;
+  }
+  h.lost_bytes += where.size();
+  if (h.places > 0 && h.where[h.places - 1].end == where.begin)
+    h.where[h.places - 1].end = where.end;
+  else if (h.places < h.where.size())
+    h.where[h.places++] = where;
+  else
+    h.told_in_part = true;
+  h.failures.fetch_add(1, std::memory_order_release);
+}
+
+int64_t PagePool::failures() const noexcept {
+  return header_->failures.load(std::memory_order_acquire);
+}
+
+void PagePool::add_losses(StagedNotes& to) const {
+  if (failures() == 0) return;
+  const Holding lock(header_->lock);
+  const Header& h = *header_;
+  to.failures += h.failures.load(std::memory_order_relaxed);
+  to.lost_bytes += h.lost_bytes;
+  to.lost_told_in_part = to.lost_told_in_part || h.told_in_part;
+  to.lost.insert(to.lost.end(), h.where.begin(), h.where.begin() + h.places);
+  const auto error_class = ErrorClass(h.error_class);
+  if (!to.failure || to.failure->error_class < error_class)
+    to.failure =
+        Error{error_class, h.sys_errno, "write behind", "of pages that this node's ranks filled"};
+}
+
+}  // namespace penstock::exec

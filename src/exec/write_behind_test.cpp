@@ -1,0 +1,252 @@
+// Writes behind: what ranks accept on their own, in whatever order, is in the file after a flush;
+// never more memory than asked for; neighbours' pieces leave as one; what is lost is told to all.
+#include "exec/write_behind.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "comm/thread_comm.hpp"
+#include "exec/random_case.hpp"
+#include "io/faulty.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kSmallPage = 4096;
+constexpr int64_t kFourPages = 4 * kSmallPage;
+
+// One rank's own: its descriptor, and pages that it shares.
+struct Rank {
+  Rank(comm::Comm& comm, const std::string& path, WriteBehindShape shape,
+       const io::FaultPlan& faults = {})
+      : file(std::make_unique<io::FaultyFile>(
+            io::find_mechanism("pwrite")->open({.path = path}).value(), faults)),
+        behind(WriteBehind::make(comm, shape, {}).value()),
+        target{*file, nullptr, nullptr} {}
+  ~Rank() { EXPECT_TRUE(file->close()); }
+
+  WriteOutcome write(const layout::FileView& view, StreamRange range, const std::byte* memory) {
+    return behind->write(target, {&view, range, memory, layout::LoopTree::bytes(1), range.size()});
+  }
+  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
+    return write({}, {offset, offset + Off(bytes.size())}, bytes.data());
+  }
+
+  std::unique_ptr<io::MechanismFile> file;
+  std::unique_ptr<WriteBehind> behind;
+  WriteBehind::Target target;
+};
+
+WriteRequest request_of(const RankCase& c) {
+  return {&c.view, c.range, c.memory.data(), c.memory_type, c.memory_count};
+}
+
+std::vector<std::byte> bytes_at(Off offset, int64_t n) {
+  std::vector<std::byte> bytes;
+  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
+  return bytes;
+}
+
+int seeds() {
+  const char* const given = std::getenv("PENSTOCK_TEST_SEEDS");
+  return given != nullptr ? std::atoi(given) : 12;
+}
+
+// --- The bytes ---
+
+using Team = std::tuple<int, int, int64_t>;  // ranks, nodes, limit per rank
+class TeamsBehind : public testing::TestWithParam<Team> {};
+
+// Several calls a rank, one after the other, each on views and memory of its own.
+TEST_P(TeamsBehind, WritesWhatEachRankAccepted) {
+  const auto [ranks, nodes, limit] = GetParam();
+  for (int seed = 0; seed < seeds(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const io::TemporaryFile path;
+    fill_with_background(path.path());
+    Random random{uint64_t(seed)};
+    std::vector<std::vector<RankCase>> calls;
+    for (int call = 0; call < 4; ++call)
+      calls.push_back(draw_team(random, ranks, draw(random, 0, 1) == 0));
+    const auto body = [&, limit = limit](comm::Comm& comm) {
+      Rank rank(comm, path.path(), {kSmallPage, limit});
+      for (const auto& call : calls) {
+        const RankCase& mine = call[size_t(comm.rank())];
+        const WriteOutcome outcome = rank.behind->write(rank.target, request_of(mine));
+        EXPECT_EQ(outcome.prefix_bytes, mine.range.size());
+        if (mine.range.size() % 3 == 0) rank.behind->flush(rank.target);
+      }
+      rank.behind->flush(rank.target);
+      EXPECT_TRUE(comm.barrier());
+      EXPECT_FALSE(rank.behind->notes().failure);
+    };
+    comm::run_thread_team(ranks, body, {.nodes = nodes});
+    std::vector<RankCase> all;
+    for (const auto& call : calls) all.insert(all.end(), call.begin(), call.end());
+    ASSERT_TRUE(path.contents() == expectation(all));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Many, TeamsBehind,
+                         testing::Values(Team{1, 1, 0}, Team{1, 1, 1}, Team{2, 1, 1}, Team{3, 1, 1},
+                                         Team{4, 1, 0}, Team{4, 2, 1}, Team{7, 3, 1},
+                                         Team{16, 1, 1}));
+
+// A rank's later bytes win over its earlier ones, also where whole pages go past the pool.
+TEST(WriteBehind, ARanksLaterWriteWins) {
+  const io::TemporaryFile path;
+  std::map<Off, std::byte> last;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, kFourPages});
+    Random random{7};
+    for (int call = 0; call < 500; ++call) {
+      const Off begin = draw(random, 0, 60'000);
+      const std::vector<std::byte> bytes(size_t(draw(random, 1, 12'000)),
+                                         std::byte(call % 255 + 1));
+      EXPECT_EQ(rank.write(bytes, begin).prefix_bytes, int64_t(bytes.size()));
+      for (size_t i = 0; i < bytes.size(); ++i) last[begin + Off(i)] = bytes[i];
+    }
+    rank.behind->flush(rank.target);
+  });
+  const std::vector<std::byte> file = path.contents();
+  for (const auto& [at, value] : last) ASSERT_EQ(file[size_t(at)], value) << at;
+}
+
+// --- The counts ---
+
+// `ranks` take turns block by block; each writes its own in calls of one block.
+struct Turns {
+  int ranks;
+  int64_t block, blocks;
+};
+Spent write_in_turns(const Turns& t, WriteBehindShape shape, const std::string& path,
+                     bool together) {
+  Spent sum;
+  std::mutex mutex;
+  comm::run_thread_team(t.ranks, [&](comm::Comm& comm) {
+    Rank rank(comm, path, shape);
+    for (int64_t i = 0; i < t.blocks; ++i) {
+      const Off at = (i * t.ranks + comm.rank()) * t.block;
+      EXPECT_FALSE(rank.write(bytes_at(at, t.block), at).mine);
+      if (together) EXPECT_TRUE(comm.barrier());
+    }
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush(rank.target);
+    EXPECT_TRUE(comm.barrier());
+    const std::lock_guard lock(mutex);
+    sum = sum + rank.behind->notes().spent;
+  });
+  return sum;
+}
+
+class RanksBehind : public testing::TestWithParam<int> {};
+
+TEST_P(RanksBehind, NeighboursPiecesLeaveAsWholePages) {
+  const Turns t{GetParam(), 64, 256};
+  const io::TemporaryFile path;
+  const Spent spent = write_in_turns(t, {kSmallPage, 0}, path.path(), false);
+  const int64_t all = t.ranks * t.block * t.blocks;
+  EXPECT_EQ(spent.traffic.writes, all / kSmallPage);
+  EXPECT_EQ(spent.traffic.shared_bytes, all) << "each byte is copied once";
+  EXPECT_TRUE(path.contents() == bytes_at(0, all));
+}
+
+// Four pages for everybody: what is full leaves at once, so nothing is torn while all keep step.
+TEST_P(RanksBehind, FewPagesAreEnoughForRanksThatKeepStep) {
+  const Turns t{GetParam(), 64, 256};
+  const io::TemporaryFile path;
+  const Spent spent = write_in_turns(t, {kSmallPage, 1}, path.path(), true);
+  EXPECT_EQ(spent.traffic.writes, t.ranks * t.block * t.blocks / kSmallPage);
+}
+
+INSTANTIATE_TEST_SUITE_P(Many, RanksBehind, testing::Values(1, 2, 4, 8, 16));
+
+TEST(WriteBehind, WholePagesAreNotCopied) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    EXPECT_FALSE(rank.write(bytes_at(100, 10 * kSmallPage), 100).mine);
+    const Spent spent = rank.behind->notes().spent;
+    EXPECT_EQ(spent.traffic.writes, 1) << "the nine whole pages";
+    EXPECT_EQ(spent.traffic.shared_bytes, kSmallPage) << "what is before and behind them";
+    rank.behind->flush(rank.target);
+  });
+  std::vector<std::byte> file = path.contents();
+  file.erase(file.begin(), file.begin() + 100);
+  EXPECT_TRUE(file == bytes_at(100, 10 * kSmallPage));
+}
+
+TEST(WriteBehind, ThePageThatWasNotUsedForLongestMakesRoom) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, kFourPages});
+    for (const int64_t page : {0, 1, 2, 3, 0, 4})  // 1 goes
+      EXPECT_FALSE(rank.write(bytes_at(page * kSmallPage + 9, 10), page * kSmallPage + 9).mine);
+    EXPECT_EQ(path.contents().size(), size_t(kSmallPage + 19));
+    EXPECT_EQ(path.contents()[9], std::byte{0});
+    rank.behind->flush(rank.target);
+    EXPECT_EQ(path.contents()[9], value_at(9));
+  });
+}
+
+// --- The losses ---
+
+TEST(WriteBehind, WhatIsLostIsToldToEveryRankOfTheNodeWithItsPlace) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0}, {.nth_write = 1, .write_errno = ENOSPC});
+    if (comm.rank() == 1) EXPECT_FALSE(rank.write(bytes_at(5000, 100), 5000).mine);
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush(rank.target);
+    EXPECT_TRUE(comm.barrier());
+    const StagedNotes notes = rank.behind->notes();
+    ASSERT_TRUE(notes.failure);
+    EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
+    EXPECT_EQ(notes.lost_bytes, 100);
+    EXPECT_EQ(notes.lost, (std::vector{Extent{5000, 5100}}));
+  });
+}
+
+TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0}, {.nth_write = 1, .write_errno = EIO});
+    const WriteOutcome failed = rank.write(bytes_at(0, 3 * kSmallPage), 0);
+    EXPECT_EQ(failed.agreed, ErrorClass::io);
+    EXPECT_EQ(failed.prefix_bytes, 0);
+    EXPECT_FALSE(rank.behind->notes().failure) << "told already";
+  });
+}
+
+// A machine without memory to share: nothing is accepted, and the caller writes itself.
+class Bare final : public comm::SharedSegment {
+ public:
+  explicit Bare(std::shared_ptr<comm::SharedSegment> real)
+      : SharedSegment(real->memory()), real_(std::move(real)) {}
+  Result<void> populate(size_t at, size_t bytes) override {
+    if (at == 0) return real_->populate(at, bytes);
+    return os_error("posix_fallocate", "the test", ENOSPC);
+  }
+
+ private:
+  std::shared_ptr<comm::SharedSegment> real_;
+};
+
+TEST(PagePool, WithoutMemoryForAPageNoneIsGivenOut) {
+  const PoolShape shape{kSmallPage, 4};
+  auto pool = PagePool::make(
+      std::make_shared<Bare>(*comm::make_thread_segment(PagePool::bytes_for(shape))), shape);
+  ASSERT_TRUE(pool);
+  EXPECT_FALSE((*pool)->pin(3));
+  EXPECT_FALSE((*pool)->usable());
+  EXPECT_TRUE((*pool)->empty());
+}
+
+}  // namespace
+}  // namespace penstock::exec
