@@ -453,6 +453,7 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   WriteOutcome last =
       exec::write_alone({file, staging_alone, observer, sync, by_itself.times, by_itself.traffic},
                         *request.view, rest, data);
+  write_behind->note_written(last.written_bytes);
   last.prefix_bytes += outcome.prefix_bytes;
   return last;
 }

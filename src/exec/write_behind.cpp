@@ -208,24 +208,26 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   const std::byte* const memory = pool_->memory(stay);
   const Off origin = pool_->extent(stay.page).begin;
   Spent spent;
-  int64_t written = 0;
+  int64_t written = 0, lost = 0;
   Extent hull{};
   pool_->dirty(stay).for_each_extent([&](Extent e) {
     const auto fault =
         write_extent(target, e, {memory + (e.begin - origin), size_t(e.size())}, spent);
     const Off end = fault ? std::clamp(fault->first_missing, e.begin, e.end) : e.end;
     if (fault) pool_->lost(Extent{end, e.end}, fault->error);
+    lost += e.end - end;
     hull = {written == 0 ? e.begin : hull.begin, end};
     written += end - e.begin;
   });
   if (written > 0) {
     if (auto synced = follow(target, hull, written, spent); !synced) {
       pool_->lost(hull, synced.error());
-      written = 0;
+      lost += std::exchange(written, 0);
     }
   }
   const std::lock_guard lock(mutex_);
   notes_.written_bytes += written;
+  lost_here_ += lost;
   notes_.spent = notes_.spent + spent;
 }
 
@@ -254,11 +256,19 @@ Result<void> WriteBehind::follow(const Target& target, Extent where, int64_t byt
   return tl::unexpected(pushed.error());
 }
 
+void WriteBehind::note_written(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  notes_.accepted_bytes += bytes;
+  notes_.written_bytes += bytes;
+}
+
 StagedNotes WriteBehind::notes() const {
   StagedNotes all;
   {
     const std::lock_guard lock(mutex_);
     all = notes_;
+    // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
+    if (pool_->empty()) all.written_bytes = all.accepted_bytes - lost_here_;
   }
   pool_->add_losses(all);
   return all;

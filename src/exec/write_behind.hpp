@@ -50,7 +50,10 @@ class WriteBehind {
   // Local. What any rank of the node had accepted is in the file, or is known to be lost.
   void flush(const Target& target);
 
-  // Accepted and written are this rank's, losses are the node's.
+  // What the caller wrote itself, because no page could be had.
+  void note_written(int64_t bytes);
+  // Accepted is this rank's; written is its part, in the sum over ranks exact when nothing is under
+  // way; losses are the node's.
   StagedNotes notes() const;
   int64_t page_bytes() const noexcept { return pool_->page_bytes(); }
 
@@ -75,6 +78,7 @@ class WriteBehind {
 
   mutable std::mutex mutex_;  // of the notes
   StagedNotes notes_;
+  int64_t lost_here_ = 0;  // by pages that this rank wrote, whoever brought the bytes
 };
 
 }  // namespace penstock::exec
