@@ -153,7 +153,7 @@ Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm
   return from_first_of_node<SharedSegment>(
       mpi, comm, cores, "pages",
       [&](const std::string& name) { return make_segment(name, bytes, room); },
-      [bytes](const std::string& name) { return open_segment(name, bytes); });
+      [&](const std::string& name) { return open_segment(name, bytes, room); });
 }
 
 }  // namespace penstock::comm

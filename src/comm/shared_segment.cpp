@@ -36,7 +36,7 @@ class Mapped final : public SharedSegment {
   ~Mapped() override { ::munmap(memory().data(), memory().size()); }
 
   Result<void> populate(size_t at, size_t bytes) override {
-    if (file_.fd() < 0) return {};  // of this process alone: the kernel gives pages at first touch
+    if (file_.fd() < 0) return {};  // it is there, or comes at first touch
     const int rc = ::posix_fallocate(file_.fd(), off_t(at), off_t(bytes));
     if (rc != 0) return os_error("posix_fallocate", "shared memory", rc);
     return {};
@@ -48,11 +48,13 @@ class Mapped final : public SharedSegment {
 
 std::string path_of(const std::string& name) { return kDirectory + name; }
 
+// The descriptor is kept where memory is still to be taken.
 Result<std::shared_ptr<SharedSegment>> map(Opened file, int flags, size_t bytes,
-                                           const std::string& what) {
+                                           const std::string& what, Room room = Room::now) {
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.fd(), 0);
   if (at == MAP_FAILED) return os_error("mmap", what, errno);
-  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes), std::move(file));
+  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes),
+                                  room == Room::when_used ? std::move(file) : Opened());
 }
 
 // ftruncate alone would succeed on a full /dev/shm, and the first touch would kill us (SIGBUS).
@@ -88,17 +90,18 @@ Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, siz
   Opened file(path, O_RDWR | O_CREAT | O_EXCL);
   if (file.fd() < 0) return os_error("open", path, errno);
   auto made = take_room(file, bytes, room, path).and_then([&] {
-    return map(std::move(file), MAP_SHARED, bytes, path);
+    return map(std::move(file), MAP_SHARED, bytes, path, room);
   });
   if (!made) forget_segment_name(name);
   return made;
 }
 
-Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes) {
+Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes,
+                                                    Room room) {
   const std::string path = path_of(name);
   Opened file(path, O_RDWR);
   if (file.fd() < 0) return os_error("open", path, errno);
-  return map(std::move(file), MAP_SHARED, bytes, path);
+  return map(std::move(file), MAP_SHARED, bytes, path, room);
 }
 
 void forget_segment_name(const std::string& name) noexcept { ::unlink(path_of(name).c_str()); }

@@ -44,7 +44,8 @@ std::string unused_segment_name(std::string_view what);
 // Makes it and opens it. An error when the name is taken or there is no room in /dev/shm.
 Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, size_t bytes,
                                                     Room room = Room::now);
-Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes);
+Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, size_t bytes,
+                                                    Room room = Room::now);
 // Nobody opens it any more. Harmless when there is none.
 void forget_segment_name(const std::string& name) noexcept;
 

@@ -67,6 +67,17 @@ Result<void> set_write_behind(std::string_view value, Config& c) {
   return {};
 }
 
+Result<void> set_write_behind_seconds(std::string_view value, Config& c) {
+  constexpr int kMost = 86'400;
+  int seconds = 0;
+  const auto [stop, code] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  if (code != std::errc() || stop != value.data() + value.size() || seconds < 0 || seconds > kMost)
+    return refuse_config("write_behind_seconds must be an integer from 0 to " +
+                         std::to_string(kMost) + ", got " + quote(value));
+  c.write_behind_seconds = seconds;
+  return {};
+}
+
 Result<void> set_visibility(std::string_view value, Config& c) {
   if (value != "immediate" && value != "relaxed")
     return refuse_config("visibility must be immediate or relaxed, got " + quote(value));
@@ -125,7 +136,7 @@ std::string show_cycle(const Config& c) {
   return bytes == 0 ? "" : show_size(bytes);
 }
 
-constexpr std::array<Key, 15> kKeys = {{
+constexpr std::array<Key, 16> kKeys = {{
     {"method", "PENSTOCK_METHOD", "--method", Type::text, true, true, &set_method, &show_method},
     {"observe", "PENSTOCK_OBSERVE", "--observe", Type::flag, false, false, &set_observe,
      [](const Config& c) { return spell(c.mode == Mode::observe); }},
@@ -145,6 +156,9 @@ constexpr std::array<Key, 15> kKeys = {{
     {"write_behind_limit", "PENSTOCK_WRITE_BEHIND_LIMIT", "PENSTOCK_WRITE_BEHIND_LIMIT", Type::size,
      true, true, &set_write_behind_limit,
      [](const Config& c) { return show_size(c.write_behind_limit_bytes); }},
+    {"write_behind_seconds", "PENSTOCK_WRITE_BEHIND_SECONDS", "PENSTOCK_WRITE_BEHIND_SECONDS",
+     Type::integer, true, true, &set_write_behind_seconds,
+     [](const Config& c) { return std::to_string(c.write_behind_seconds); }},
     {"visibility", "PENSTOCK_VISIBILITY", "PENSTOCK_VISIBILITY", Type::text, true, true,
      &set_visibility,
      [](const Config& c) {

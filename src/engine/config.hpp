@@ -83,6 +83,7 @@ struct Config {
   WriteBehind write_behind = WriteBehind::automatic;
   Visibility visibility = Visibility::immediate;
   int64_t write_behind_page_bytes = 0;   // 0: what suits the file
+  int write_behind_seconds = 0;          // that a byte may stay accepted; 0: the default
   int64_t write_behind_limit_bytes = 0;  // per rank; 0: the default
   bool verify = false;                   // read back and compare checksums at close
   bool quiet = false;                    // no line on stderr at the end
@@ -104,7 +105,8 @@ struct Config {
 };
 
 // One setting as text: what a variable or a hint gives. Keys: method ("off" and "observe" too),
-// observe, writers, cycle, read, write_behind, write_behind_page, write_behind_limit, visibility,
+// observe, writers, cycle, read, write_behind, write_behind_page, write_behind_limit,
+// write_behind_seconds, visibility,
 // require, verify, quiet, log, log_dir, all_ranks. A method replaces the earlier one with all its
 // options. Changes `config` only on success; callers that are done changing it call
 // check(config.method).

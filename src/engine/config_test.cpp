@@ -134,6 +134,9 @@ TEST(Config, WriteBehindHasItsOwnSizesAndVisibility) {
   EXPECT_TRUE(apply_setting("write_behind_page", "64KiB", c));
   EXPECT_EQ(c.write_behind_page_bytes, 65536);
   EXPECT_TRUE(apply_setting("write_behind_limit", "0", c));
+  EXPECT_TRUE(apply_setting("write_behind_seconds", "60", c));
+  EXPECT_EQ(c.write_behind_seconds, 60);
+  EXPECT_TRUE(says(apply_setting("write_behind_seconds", "-1", c).error().message(), "86400"));
   EXPECT_TRUE(apply_setting("visibility", "relaxed", c));
   EXPECT_EQ(c.visibility, Visibility::relaxed);
   EXPECT_TRUE(says(apply_setting("write_behind", "on", c).error().message(), "auto or off"));

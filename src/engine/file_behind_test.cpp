@@ -6,6 +6,7 @@
 
 #include "comm/thread_comm.hpp"
 #include "engine/file.hpp"
+#include "io/eventually.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
@@ -78,6 +79,14 @@ class FileBehind : public testing::Test {
 TEST_F(FileBehind, AWriteIsAcceptedAndInTheFileAfterAFlush) {
   expect_in_file_after(write_only(path_.path()), 0,
                        [](File& f) { EXPECT_EQ(f.flush(Drain::mine), ErrorClass::none); });
+}
+
+TEST_F(FileBehind, NothingStaysBehindForLong) {
+  OpenInfo info = write_only(path_.path());
+  info.config.write_behind_seconds = 1;
+  expect_in_file_after(info, 0, [&](File&) {
+    EXPECT_TRUE(io::eventually([&] { return path_.contents().size() == size_t(kBytes); }));
+  });
 }
 
 TEST_F(FileBehind, ASyncWaitsForIt) {

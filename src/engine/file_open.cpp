@@ -173,7 +173,8 @@ void File::State::start_write_behind() {
     notes.degraded["write-behind: " + made.error().message()] = 1;
     return;
   }
-  pipeline->set_write_behind(*std::move(made));
+  const int seconds = info.config.write_behind_seconds;
+  pipeline->set_write_behind(*std::move(made), seconds > 0 ? seconds : exec::kWriteBehindSeconds);
   defers = true;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/futex.hpp"
 
 namespace penstock::exec {
@@ -94,9 +95,10 @@ struct alignas(64) PagePool::Slot {
   std::atomic<int64_t> page;
   std::atomic<int64_t> dirty_bytes;
   std::atomic<uint64_t> last_use;
-  FutexWord left;      // stays that are over
-  FutexWord unpinned;  // how often the last pin was given back of a page that is leaving
-  uint32_t next;       // in the chain of its bucket, or of free slots; an index + 1
+  std::atomic<double> came_s;  // by the machine's clock
+  FutexWord left;              // stays that are over
+  FutexWord unpinned;          // how often the last pin was given back of a page that is leaving
+  uint32_t next;               // in the chain of its bucket, or of free slots; an index + 1
   bool has_memory;
 };
 
@@ -199,6 +201,7 @@ std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
   const uint32_t number = number_of(slot.word.load(std::memory_order_relaxed));
   slot.page.store(page, std::memory_order_relaxed);
   slot.dirty_bytes.store(0, std::memory_order_relaxed);
+  slot.came_s.store(now_s(), std::memory_order_relaxed);
   slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
                       std::memory_order_relaxed);
   slot.next = std::exchange(bucket(page), uint32_t(*free) + 1);
@@ -297,13 +300,14 @@ void PagePool::wait_for_departure(uint32_t seen) const noexcept {
 
 bool PagePool::empty() const noexcept { return header_->held.load(std::memory_order_acquire) == 0; }
 
-std::vector<PagePool::Stay> PagePool::stays() const {
+std::vector<PagePool::Stay> PagePool::stays(double came_before_s) const {
   std::vector<Stay> found;
   for (int i = 0; i < shape_.slots; ++i) {
     const Slot& slot = slots()[i];
     const uint64_t word = slot.word.load(std::memory_order_acquire);
-    if (state_of(word) != State::free)
-      found.push_back({i, number_of(word), slot.page.load(std::memory_order_relaxed)});
+    if (state_of(word) == State::free) continue;
+    if (slot.came_s.load(std::memory_order_relaxed) >= came_before_s) continue;
+    found.push_back({i, number_of(word), slot.page.load(std::memory_order_relaxed)});
   }
   std::ranges::sort(found, {}, &Stay::page);
   return found;

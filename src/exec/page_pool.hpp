@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -71,8 +72,9 @@ class PagePool {
   void wait_for_departure(uint32_t seen) const noexcept;
 
   bool empty() const noexcept;
-  std::vector<Stay> stays() const;  // all pages that are in the pool now, in file order
-  bool usable() const noexcept;     // the machine had memory for some slot, or was not asked
+  // Pages that are in the pool now, in file order: all, or those that came before then.
+  std::vector<Stay> stays(double came_before_s = std::numeric_limits<double>::max()) const;
+  bool usable() const noexcept;  // the machine had memory for some slot, or was not asked
 
   // --- What could not be written, told to all who share the pool ---
   void lost(Extent where, const Error& why) noexcept;

@@ -136,6 +136,17 @@ struct Pipeline::State {
   Retired<StagedPiece> retired_pieces;
   const std::shared_ptr<StreamAccount> staged_alone = std::make_shared<StreamAccount>();
   std::unique_ptr<WriteBehind> write_behind;  // nullptr: the lane takes what is staged alone
+  // Sees to it that nothing stays there for long; from the first byte on.
+  struct Ageing final : Chore {
+    explicit Ageing(State& s) : state(s) {}
+    void run() noexcept override {
+      state.write_behind->flush_older({state.file, state.observer, state.sync}, seconds);
+    }
+    State& state;
+    double seconds = 0;
+  };
+  Ageing ageing{*this};
+  bool ages = false;
 
   // Of the call in progress.
   Begun begun;
@@ -442,9 +453,12 @@ WriteOutcome Pipeline::State::stage(const WriteRequest& request,
   return outcome;
 }
 
-// Into the pages that the node shares; where the machine has no memory for any, into the file.
+// Into the pages that the node shares; where the machine has no memory for any, or no thread that
+// bounds their stay, into the file.
 WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
-  WriteOutcome outcome = write_behind->write({file, observer, sync}, request);
+  if (!ages) ages = stager->add(ageing);
+  WriteOutcome outcome;
+  if (ages) outcome = write_behind->write({file, observer, sync}, request);
   StreamRange rest = request.range;
   rest.begin += outcome.prefix_bytes;
   if (rest.empty() || outcome.mine) return outcome;
@@ -472,7 +486,10 @@ void Pipeline::State::flush_pages() {
 
 Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry)
     : state_(std::make_unique<State>(comm, file, geometry)) {}
-Pipeline::~Pipeline() { drain(); }
+Pipeline::~Pipeline() {
+  drain();
+  if (state_->ages) state_->stager->remove(state_->ageing);
+}
 
 WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& policy) {
   try {
@@ -516,8 +533,9 @@ StagedNotes Pipeline::staged_notes() const {
     notes = joined(std::move(notes), state_->write_behind->notes());
   return notes;
 }
-void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind) noexcept {
+void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds) noexcept {
   state_->write_behind = std::move(behind);
+  state_->ageing.seconds = seconds;
 }
 void Pipeline::set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes) {
   state_->stager = std::move(stager);

@@ -153,7 +153,8 @@ class Pipeline {
   void set_observer(WriteObserver* observer) noexcept;
   void set_sync(io::FileSync* sync) noexcept;
   void set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes);
-  void set_write_behind(std::unique_ptr<WriteBehind> behind) noexcept;
+  // `seconds`: how long what is accepted may stay out of the file. REQUIRES set_stager() before.
+  void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds) noexcept;
   // Why the last write_all did not exchange as the policy asked, on this rank; empty when it did.
   const std::string& degraded() const noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it

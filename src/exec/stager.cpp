@@ -11,6 +11,7 @@ namespace {
 
 // More would be searched for longer than a page takes to be made.
 constexpr size_t kMostIdle = 64;
+constexpr std::chrono::milliseconds kBetweenChores{500};
 
 }  // namespace
 
@@ -133,11 +134,51 @@ AlignedBuffer Stager::write_and_retire(std::unique_ptr<Staged> staged) {
   return memory;
 }
 
+bool Stager::add(Chore& chore) {
+  const std::lock_guard lock(mutex_);
+  if (!ensure_thread()) return false;
+  if (chores_.empty()) chores_due_ = Clock::now() + kBetweenChores;
+  chores_.push_back(&chore);
+  work_.notify_one();
+  return true;
+}
+
+void Stager::remove(Chore& chore) {
+  std::unique_lock lock(mutex_);
+  progress_.wait(lock, [&] { return doing_ != &chore; });
+  std::erase(chores_, &chore);
+}
+
+void Stager::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto wanted = [this] { return !queue_.empty() || stop_; };
+  if (chores_.empty())
+    work_.wait(lock, [&] { return wanted() || !chores_.empty(); });
+  else
+    work_.wait_until(lock, chores_due_, wanted);
+  if (!chores_.empty() && Clock::now() >= chores_due_) do_chores(lock);
+}
+
+void Stager::do_chores(std::unique_lock<std::mutex>& lock) {
+  for (size_t i = 0; i < chores_.size(); ++i) {  // some may be removed meanwhile
+    Chore* const chore = chores_[i];
+    doing_ = chore;
+    lock.unlock();
+    chore->run();
+    lock.lock();
+    doing_ = nullptr;
+    progress_.notify_all();
+  }
+  chores_due_ = Clock::now() + kBetweenChores;
+}
+
 void Stager::write_until_stopped() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    work_.wait(lock, [this] { return !queue_.empty() || stop_; });
-    if (queue_.empty()) return;
+    wait_for_work(lock);
+    if (queue_.empty()) {
+      if (stop_) return;
+      continue;
+    }
     std::unique_ptr<Staged> next = queue_.pop();
     Lane& lane = *next->lane_;
     writing_ = true;

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -98,6 +99,13 @@ class Retired {
   std::vector<std::unique_ptr<T>> idle_;
 };
 
+// What the I/O thread does about twice a second beside its writes.
+class Chore {
+ public:
+  virtual ~Chore() = default;
+  virtual void run() noexcept = 0;  // no MPI call
+};
+
 // Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices only.
 class Stager {
  public:
@@ -119,11 +127,20 @@ class Stager {
   void wait(const Lane& lane, int64_t number);
   void drain(const Lane& lane);
 
+  // Starts the thread. false: there is none, and the chore will not be done.
+  bool add(Chore& chore);
+  // Returns when it is not being done, and never will be again. Harmless when it was not added.
+  void remove(Chore& chore);
+
   int64_t held_bytes() const;    // given out and not yet written
   std::string degraded() const;  // why there is no thread; empty when there may be one
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   static void* run_thread(void* self);
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void do_chores(std::unique_lock<std::mutex>& lock);
   void write_until_stopped();
   static AlignedBuffer write_and_retire(std::unique_ptr<Staged> staged);
   bool ensure_thread();
@@ -136,6 +153,9 @@ class Stager {
   std::condition_variable work_, progress_;
   StagedQueue queue_;
   bool writing_ = false;  // what was at the head of the queue
+  std::vector<Chore*> chores_;
+  const Chore* doing_ = nullptr;
+  Clock::time_point chores_due_;
   int64_t held_bytes_ = 0, idle_bytes_ = 0;
   std::vector<AlignedBuffer> idle_;  // kept warm
   std::optional<pthread_t> thread_;

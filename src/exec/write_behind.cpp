@@ -198,6 +198,11 @@ void WriteBehind::flush(const Target& target) {
   for (const PagePool::Stay& stay : stays) pool_->wait_until_left(stay);
 }
 
+void WriteBehind::flush_older(const Target& target, double seconds) {
+  if (pool_->empty()) return;
+  for (const PagePool::Stay& stay : pool_->stays(now_s() - seconds)) leave(target, stay);
+}
+
 void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
   if (!pool_->close(stay)) return;
   write_page(target, stay);

@@ -29,6 +29,9 @@ struct WriteBehindShape {
   int64_t limit_bytes_per_rank = 0;  // of pages that are not yet in the file
 };
 
+// How long a byte stays accepted and no more, where nobody says it: what a job that dies may lose.
+inline constexpr double kWriteBehindSeconds = 5;
+
 // liao-2007's bound.
 inline constexpr int64_t kWriteBehindLimitBytes = int64_t{64} << 20;
 
@@ -49,6 +52,8 @@ class WriteBehind {
   WriteOutcome write(const Target& target, const WriteRequest& request);
   // Local. What any rank of the node had accepted is in the file, or is known to be lost.
   void flush(const Target& target);
+  // Likewise what came so long ago or longer. By any thread.
+  void flush_older(const Target& target, double seconds);
 
   // What the caller wrote itself, because no page could be had.
   void note_written(int64_t bytes);

@@ -41,6 +41,7 @@ def test_every_setting_tells_who_set_it(cli: Cli, tmp_path: Path) -> None:
         "write_behind": "default",
         "write_behind_page": "default",
         "write_behind_limit": "default",
+        "write_behind_seconds": "default",
         "visibility": "default",
         "quiet": f"{file}:1",
         "log": "--no-log",
