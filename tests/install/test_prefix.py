@@ -161,7 +161,7 @@ def test_a_program_is_served_by_the_moved_prefix(
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.dat").read_bytes() == b"a" * 1000 + b"b" * 1000
     mapped = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("mapped ")}
-    mapped = {path for path in mapped if not path.startswith("/dev/shm/")}  # what ranks share
+    mapped = {path for path in mapped if path.endswith(".so")}  # not the memory that ranks share
     there = installed.prefix / "lib" / "penstock"
     expected = {f"{there}/libpenstock-{flavour}.so", f"{there}/penstock-engine-{flavour}.so"}
     assert mapped == expected
