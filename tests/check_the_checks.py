@@ -60,6 +60,7 @@ REQUIRED = {
     "holes_zero_filled",
     "short_write_ignored",
     "error_swallowed",
+    "page_forgotten",
 }
 
 

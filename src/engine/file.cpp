@@ -24,7 +24,8 @@ void tell(std::optional<Error>* to, const Result<void>& mine) {
 File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 File::~File() {
-  state_->drain();
+  // It drains. Its chore must end before what it writes through: other ranks may have pages yet.
+  state_->pipeline.reset();
   state_->sync.reset();  // it may be syncing in a thread of its own
   if (state_->file) (void)state_->file->close();
 }

@@ -138,6 +138,12 @@ TEST_F(FileBehind, NothingIsDeferredWhereItIsOff) {
   expect_in_file_after(info, kBytes, [](File&) {});
 }
 
+TEST_F(FileBehind, NothingIsDeferredWhereEveryCallIsToReturnWithItsBytesInTheFile) {
+  OpenInfo info = write_only(path_.path());
+  info.config.method.staged_bytes = 0;
+  expect_in_file_after(info, kBytes, [](File&) {});
+}
+
 TEST_F(FileBehind, WhatIsStagedKeepsItsPlaceAmongThem) {
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     auto f = File::open(comm::borrow(comm), write_only(path_.path()));

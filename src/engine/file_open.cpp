@@ -160,8 +160,9 @@ void File::State::start_pipeline() {
 // MPI lets a write be seen late where nobody can read it before a sync or a close.
 bool File::State::wants_to_defer() const noexcept {
   const bool unseen = !info.readable || info.config.visibility == Visibility::relaxed;
+  // staged(limit=0) promises that every call returns with its bytes in the file.
   return info.config.write_behind == WriteBehind::automatic && info.writable && unseen &&
-         info.may_defer;
+         info.may_defer && stages();
 }
 
 // Collective.

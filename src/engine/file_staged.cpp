@@ -38,7 +38,7 @@ bool File::State::stages() const noexcept { return staged_limit() > 0; }
 WriteResult File::stage(const Write& write) {
   State& s = *state_;
   const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
-  if (!s.stages() && !s.defers) return this->write(write);
+  if (!s.stages()) return this->write(write);
   if (collective) s.staged_by_all = true;
   return s.accept(write);
 }

@@ -9,6 +9,7 @@
 // processes that share the segment.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -44,8 +45,10 @@ class PagePool {
                                                 PoolShape shape);
 
   int64_t page_bytes() const noexcept { return shape_.page_bytes; }
+  // The last page that a file can have ends where offsets do.
   Extent extent(int64_t page) const noexcept {
-    return {page * shape_.page_bytes, (page + 1) * shape_.page_bytes};
+    const Off begin = page * shape_.page_bytes;
+    return {begin, begin + std::min(shape_.page_bytes, std::numeric_limits<Off>::max() - begin)};
   }
 
   // --- Filling ---

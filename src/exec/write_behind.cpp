@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/seeded_fault.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -210,6 +211,7 @@ void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
 }
 
 void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
+  if (seeded_fault("page_forgotten")) return;
   const std::byte* const memory = pool_->memory(stay);
   const Off origin = pool_->extent(stay.page).begin;
   Spent spent;

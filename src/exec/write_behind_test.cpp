@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -116,6 +117,20 @@ TEST(WriteBehind, ARanksLaterWriteWins) {
   });
   const std::vector<std::byte> file = path.contents();
   for (const auto& [at, value] : last) ASSERT_EQ(file[size_t(at)], value) << at;
+}
+
+// Past what any file system takes: an error, and an end.
+TEST(WriteBehind, TheLastOffsetsHaveAPageToo) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    const Off last = std::numeric_limits<Off>::max() - 10;
+    EXPECT_EQ(rank.write(bytes_at(0, 10), last).prefix_bytes, 10);
+    rank.behind->flush(rank.target);
+    const StagedNotes notes = rank.behind->notes();
+    EXPECT_EQ(notes.lost_bytes, 10);
+    EXPECT_EQ(notes.lost, (std::vector{Extent{last, last + 10}}));
+  });
 }
 
 // --- The counts ---
