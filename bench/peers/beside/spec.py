@@ -70,7 +70,11 @@ class Cell(_Model):
 
 
 class Conclusion(_Model):
-    """What the cells are to decide; ``of`` chooses cells by their keys."""
+    """What the cells are to decide; ``of`` chooses cells by their keys.
+
+    ``against`` says whose rate Penstock's is divided by; with ``families`` the geometric mean of the
+    families' median ratios decides, and not each cell.
+    """
 
     name: str
     says: str
@@ -80,6 +84,8 @@ class Conclusion(_Model):
     at_least: float = 0.0
     every_sample: bool = False
     ceiling: bool = False
+    families: bool = False
+    against: Literal["best peer", "ceiling", "own library"] = "best peer"
 
     def covers(self, cell: Cell) -> bool:
         """Whether a cell is among those that decide it."""
