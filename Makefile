@@ -47,6 +47,11 @@ bench-peers: ## beside ROMIO, OMPIO and what else programs use, every pattern (a
 	@scripts/build.sh release
 	@$(PYTHON) bench/peers/run.py
 
+bench-limit: ## how much Penstock reaches of what fio can write here (10 minutes; make it quiet)
+	@scripts/bootstrap.sh check
+	@scripts/build.sh release
+	@$(PYTHON) bench/peers/run.py --spec bench/limit --out build/bench-limit
+
 honesty: build ## how often the verdicts of penstock compare are wrong
 	@$(PYTHON) -m penstock.bench.honesty --recorded python/tests/bench/data/recorded.jsonl
 
@@ -60,4 +65,4 @@ clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
 .PHONY: help bootstrap build demo check check-full check-the-checks install dist check-install check-fresh \
-  bench-peers honesty docs-table drawings clean
+  bench-peers bench-limit honesty docs-table drawings clean

@@ -115,32 +115,34 @@ void bind_io(nb::module_& m) {
       "Every sync policy, in the order of its list.");
 }
 
-void bind_method(nb::module_& m) {
-  nb::class_<Method>(m, "Method", "A write method. str() gives the canonical spelling.")
-      .def_prop_ro(
-          "algorithm",
-          [](const Method& x) -> std::optional<std::string_view> {
-            if (x.algorithm == nullptr) return std::nullopt;
-            return x.algorithm->name;
-          },
-          "None: the engine chooses per call (\"auto\").")
+std::optional<std::string_view> algorithm_of(const Method& x) {
+  if (x.algorithm == nullptr) return std::nullopt;
+  return x.algorithm->name;
+}
+
+int64_t cycle_for(const Method& x, std::string_view algorithm, const plan::Team& team) {
+  const plan::Algorithm* a = plan::find_algorithm(algorithm);
+  if (a == nullptr)
+    raise_argument("cycle_for", "there is no algorithm \"" + std::string(algorithm) + "\"");
+  return exec::cycle_for(x.parameters.cycle_bytes, *a, x.exchange, team);
+}
+
+std::vector<std::pair<std::string, std::string>> planned_words() {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (const engine::PlannedWord& w : engine::planned_words()) words.emplace_back(w.family, w.name);
+  return words;
+}
+
+void bind_parameters(nb::class_<Method>& method) {
+  method
       .def_prop_ro(
           "writers", [](const Method& x) { return x.parameters.writers; },
           "0: the algorithm's own default.")
       .def_prop_ro(
           "cycle_bytes", [](const Method& x) { return x.parameters.cycle_bytes; },
           "Collective buffer of one writer; 0: the default.")
-      .def(
-          "cycle_for",
-          [](const Method& x, std::string_view algorithm, const plan::Team& team) {
-            const plan::Algorithm* a = plan::find_algorithm(algorithm);
-            if (a == nullptr)
-              raise_argument("cycle_for",
-                             "there is no algorithm \"" + std::string(algorithm) + "\"");
-            return exec::cycle_for(x.parameters.cycle_bytes, *a, x.exchange, team);
-          },
-          "algorithm"_a, "team"_a,
-          "Collective buffer of one writer in a call; 0: the algorithm's own default.")
+      .def("cycle_for", &cycle_for, "algorithm"_a, "team"_a,
+           "Collective buffer of one writer in a call; 0: the algorithm's own default.")
       .def_prop_ro(
           "stripe_bytes", [](const Method& x) { return x.parameters.stripe_bytes; },
           "Of what is dealt to the writers; 0: the file system's, or a default.")
@@ -149,7 +151,13 @@ void bind_method(nb::module_& m) {
           "The rank that writes alone, where one does.")
       .def_prop_ro(
           "at_once", [](const Method& x) { return x.parameters.at_once; },
-          "Ranks that write at a time, where all write; 0: all of them.")
+          "Ranks that write at a time, where all write; 0: all of them.");
+}
+
+void bind_method(nb::module_& m) {
+  nb::class_<Method> method(m, "Method", "A write method. str() gives the canonical spelling.");
+  bind_parameters(method);
+  method.def_prop_ro("algorithm", &algorithm_of, "None: the engine chooses per call (\"auto\").")
       .def_prop_ro("mechanism", [](const Method& x) { return x.mechanism->name; })
       .def_ro("direct", &Method::direct, "Past the page cache.")
       .def_ro("depth", &Method::depth, "Writes under way at a time; 0: the mechanism's default.")
@@ -162,15 +170,8 @@ void bind_method(nb::module_& m) {
       "text"_a,
       "Reads \"two_phase(writers=4, cycle=16MiB) + messages + pwrite + none + written\".");
   m.def("default_method", &engine::default_method);
-  m.def(
-      "planned_words",
-      [] {
-        std::vector<std::pair<std::string, std::string>> words;
-        for (const engine::PlannedWord& w : engine::planned_words())
-          words.emplace_back(w.family, w.name);
-        return words;
-      },
-      "(family, name) of the variants that the design names and this version lacks.");
+  m.def("planned_words", &planned_words,
+        "(family, name) of the variants that the design names and this version lacks.");
   m.def(
       "decide",
       [](const plan::Crowd& crowd, const plan::Team& team, const layout::Geometry& geometry) {

@@ -52,7 +52,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--out", type=Path, default=ROOT / "build" / "bench-peers", help="where results go")
     add("--dir", type=Path, help="where the data goes, a directory to be made [OUT/scratch]")
     add("--build", type=Path, action="append", help="where programs are, repeatable")
-    add("--spec", type=Path, default=HERE, help="where cells.toml, peers.toml and best.toml are")
+    add("--spec", type=Path, default=HERE, help="where cells.toml and the others are")
     add("--cells", help="only these cells, by name, separated by commas")
     add("--family", action="append", help="only this family, repeatable")
     add("--full", type=int, nargs="?", const=0, help="N cells of the rest of the product as well")
@@ -220,7 +220,7 @@ def conclude(args: argparse.Namespace, specification: spec.Specification, result
         (beside / "peers.json").write_text(text + "\n", encoding="utf-8")
     if args.page:
         said = _with_raw(args, specification, results) if args.raw else said
-        _write_page(args, said)
+        _write_page(args, specification.opening, said)
     if said.gate_failed:
         print(f"\nfailed: {', '.join(said.gate_failed)}", file=sys.stderr)
         return FAILED
@@ -236,12 +236,19 @@ def _with_raw(args: argparse.Namespace, specification: spec.Specification, resul
     return report(load(args.raw), specification.cells.conclusion)
 
 
-def _write_page(args: argparse.Namespace, said: Report) -> None:
-    samples = args.raw or args.table
-    where = os.path.relpath(samples.resolve(), args.page.resolve().parent)
-    command = f"bench/peers/run.py --table docs/benchmarks/{where} --page docs/benchmarks/peers.md"
+def _write_page(args: argparse.Namespace, opening: str, said: Report) -> None:
+    samples = (args.raw or args.table).resolve()
+    where = os.path.relpath(samples, args.page.resolve().parent)
+    words = [f"--spec {_in_checkout(args.spec)}"] if args.spec.resolve() != HERE else []
+    words += [f"--table {_in_checkout(samples)}", f"--page {_in_checkout(args.page)}"]
+    command = " ".join(["bench/peers/run.py", *words])
     args.page.parent.mkdir(parents=True, exist_ok=True)
-    args.page.write_text(page.markdown(said, where, command), encoding="utf-8")
+    args.page.write_text(page.markdown(said, opening, where, command), encoding="utf-8")
+
+
+def _in_checkout(path: Path) -> str:
+    """As a reader of the page would say it."""
+    return os.path.relpath(path.resolve(), ROOT)
 
 
 def main(words: Sequence[str] | None = None) -> int:

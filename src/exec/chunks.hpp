@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
@@ -35,6 +36,24 @@ class Chunks {
   AlignedBuffer memory_;
   int64_t bytes_ = 0;
   std::vector<int> free_;
+};
+
+// Which messages on their way are in a chunk.
+class ChunksSent {
+ public:
+  void sent(int message, int chunk) {
+    if (chunk_of_.size() <= size_t(message)) chunk_of_.resize(size_t(message) + 1, kInPlace);
+    chunk_of_[size_t(message)] = chunk;
+  }
+  // The message has arrived: its chunk, if it was in one, is free.
+  void arrived(int message, Chunks& chunks) {
+    const int chunk = std::exchange(chunk_of_[size_t(message)], kInPlace);
+    if (chunk != kInPlace) chunks.give_back(chunk);
+  }
+  static constexpr int kInPlace = -1;
+
+ private:
+  std::vector<int> chunk_of_;  // by message number
 };
 
 }  // namespace penstock::exec

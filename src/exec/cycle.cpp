@@ -41,7 +41,7 @@ class Outgoing {
         cycle_(cycle),
         slices_(slices),
         page_(page),
-        chunk_of_(call.pools.lists.chunk_of) {}
+        chunks_sent_(call.pools.lists.chunks_sent) {}
 
   void start_more() {
     while (in_flight_ < kInFlight && (call_.data.contiguous() || call_.pools.out.available()) &&
@@ -50,8 +50,7 @@ class Outgoing {
   }
   void sent(int number) {
     --in_flight_;
-    const int chunk = std::exchange(chunk_of_[size_t(number)], -1);
-    if (chunk >= 0) call_.pools.out.give_back(chunk);
+    chunks_sent_.arrived(number, call_.pools.out);
   }
 
  private:
@@ -91,7 +90,7 @@ class Outgoing {
 
   void send(StreamRange piece) {
     if (call_.data.contiguous())
-      sent_as(call_.transfers.send(to_, kDataTag, in_place(piece)), -1);
+      chunks_sent_.sent(call_.transfers.send(to_, kDataTag, in_place(piece)), ChunksSent::kInPlace);
     else if (const auto pieces = describe(piece))
       send_pieces(*pieces);
     else
@@ -115,7 +114,7 @@ class Outgoing {
   }
 
   void send_pieces(const comm::Strided& pieces) {
-    sent_as(call_.transfers.send_strided(to_, kDataTag, pieces), -1);
+    chunks_sent_.sent(call_.transfers.send_strided(to_, kDataTag, pieces), ChunksSent::kInPlace);
     ++call_.traffic.unpacked;
   }
 
@@ -126,12 +125,7 @@ class Outgoing {
       const Stopwatch watch(call_.times.pack_s);
       call_.data.pack(packed.data(), piece.begin, piece.size());
     }
-    sent_as(call_.transfers.send(to_, kDataTag, packed), chunk);
-  }
-
-  void sent_as(int number, int chunk) {
-    if (chunk_of_.size() <= size_t(number)) chunk_of_.resize(size_t(number) + 1, -1);
-    chunk_of_[size_t(number)] = chunk;
+    chunks_sent_.sent(call_.transfers.send(to_, kDataTag, packed), chunk);
   }
 
   const CollectiveCall& call_;
@@ -141,7 +135,7 @@ class Outgoing {
   Pieces pieces_;
   int to_ = 0;
   int in_flight_ = 0;
-  std::vector<int>& chunk_of_;
+  ChunksSent& chunks_sent_;
 };
 
 // What the peers send for this rank's page.

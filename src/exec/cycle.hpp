@@ -62,7 +62,7 @@ struct CycleLists {
   };
   std::vector<Source> sources;
   std::vector<Landing> landings;  // by message number
-  std::vector<int> chunk_of;      // by message number, of what is sent
+  ChunksSent chunks_sent;
 };
 
 struct ExchangePools {

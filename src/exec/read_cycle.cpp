@@ -22,7 +22,7 @@ StreamRange readable(StreamRange range, int64_t readable_end) {
 class Deliveries {
  public:
   Deliveries(const ReadCall& call, OutgoingPage* out, ReadScratch& scratch)
-      : call_(call), out_(out), chunk_of_(scratch.chunk_of) {}
+      : call_(call), out_(out), chunks_sent_(scratch.chunks_sent) {}
 
   void start_more() {
     while (in_flight_ < kInFlight && advance()) {
@@ -33,8 +33,7 @@ class Deliveries {
 
   void sent(int number) {
     --in_flight_;
-    const int chunk = std::exchange(chunk_of_[size_t(number)], -1);
-    if (chunk >= 0) call_.pools.out.give_back(chunk);
+    chunks_sent_.arrived(number, call_.pools.out);
   }
 
  private:
@@ -50,7 +49,7 @@ class Deliveries {
   }
 
   void send(StreamRange piece) {
-    int chunk = -1;
+    int chunk = ChunksSent::kInPlace;
     std::span<const std::byte> bytes;
     if (in_place_) {
       const Off at = current_->extent.begin + (piece.begin - current_->part.begin);
@@ -62,8 +61,7 @@ class Deliveries {
       bytes = packed;
     }
     const int number = call_.transfers.send(current_->taker->peer.rank, kReadTag, bytes);
-    if (chunk_of_.size() <= size_t(number)) chunk_of_.resize(size_t(number) + 1, -1);
-    chunk_of_[size_t(number)] = chunk;
+    chunks_sent_.sent(number, chunk);
     ++in_flight_;
     ++call_.spent.messages;
     call_.spent.message_bytes += piece.size();
@@ -89,7 +87,7 @@ class Deliveries {
   Pieces pieces_;
   bool in_place_ = false;
   int in_flight_ = 0;
-  std::vector<int>& chunk_of_;
+  ChunksSent& chunks_sent_;
 };
 
 // What this rank gets. Its own page is taken from without a message.

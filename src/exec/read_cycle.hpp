@@ -66,7 +66,7 @@ struct ReadScratch {
     int chunk = -1;  // -1: received in place
   };
   std::vector<Landing> landings;  // by message number
-  std::vector<int> chunk_of;      // by message number, of what is sent
+  ChunksSent chunks_sent;
 };
 
 // Sends the page, if there is one and after it was filled, and receives what others send of this

@@ -72,17 +72,11 @@ Off last_holding(const Below& below, int64_t bytes, Off from, Off end, int64_t s
   return low;
 }
 
-class DynamicSegmentationPlan final : public Plan {
+class DynamicSegmentationPlan final : public GroupPlan {
  public:
   DynamicSegmentationPlan(const Groups& groups, Crowd crowd, int64_t cycle_bytes, int64_t unit)
-      : groups_(groups), crowd_(std::move(crowd)), cycle_bytes_(cycle_bytes), unit_(unit) {
+      : GroupPlan(groups, std::move(crowd)), cycle_bytes_(cycle_bytes), unit_(unit) {
     for (int g = 0; g < groups_.count(); ++g) cycles_ = std::max(cycles_, cycles(g));
-  }
-
-  int writers() const noexcept override { return groups_.count(); }
-  int writer_rank(int writer) const noexcept override { return groups_.writers().rank_of(writer); }
-  std::optional<int> writer_of(int rank) const noexcept override {
-    return groups_.writers().writer_at(rank);
   }
 
   int cycles(int writer) const noexcept override {
@@ -96,7 +90,6 @@ class DynamicSegmentationPlan final : public Plan {
   // A cut on a unit boundary leaves less than a unit of the file to the next cycle.
   int64_t page_bytes() const noexcept override { return cycle_bytes_ + unit_; }
   bool owns_blocks() const noexcept override { return writers() == 1; }
-  bool exchanges() const noexcept override { return true; }
 
   IntRange cycles_of(const Summary& s, int rank) const override {
     if (s.empty()) return {};
@@ -105,13 +98,6 @@ class DynamicSegmentationPlan final : public Plan {
     if (known == nullptr) return {0, cycles(writer)};
     return {known->cycle_at(s.lo), known->cycle_at(s.hi - 1) + 1};
   }
-  IntRange writers_of(const Summary& s, int rank, int) const override { return reached(s, rank); }
-  IntRange reached(const Summary& s, int rank) const override {
-    if (s.empty()) return {};
-    const int writer = groups_.of(rank);
-    return {writer, writer + 1};
-  }
-  IntRange senders(int writer) const noexcept override { return groups_.members(writer); }
   StreamRange part(const layout::FileView& view, StreamRange own, int rank, int writer,
                    int cycle) const override {
     if (own.empty() || groups_.of(rank) != writer) return {own.begin, own.begin};
@@ -160,15 +146,12 @@ class DynamicSegmentationPlan final : public Plan {
     }
   };
 
-  GroupTotal total(int writer) const noexcept { return total_of(crowd_, groups_.members(writer)); }
   const Known* find(int writer) const noexcept {
     for (const Known& k : known_)
       if (k.writer == writer) return &k;
     return nullptr;
   }
 
-  Groups groups_;
-  Crowd crowd_;
   int64_t cycle_bytes_;
   int64_t unit_;
   int cycles_ = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/writers.hpp"
 
@@ -70,5 +71,30 @@ inline Result<Groups> groups_of(std::string_view algorithm, const Parameters& p,
   return Groups(team.ranks,
                 p.writers > 0 ? std::min(p.writers, team.ranks) : default_writers(team));
 }
+
+// A plan in which every rank gives its bytes to its group's writer, and to nobody else.
+class GroupPlan : public Plan {
+ public:
+  int writers() const noexcept final { return groups_.count(); }
+  int writer_rank(int writer) const noexcept final { return groups_.writers().rank_of(writer); }
+  std::optional<int> writer_of(int rank) const noexcept final {
+    return groups_.writers().writer_at(rank);
+  }
+  bool exchanges() const noexcept final { return true; }
+  IntRange writers_of(const Summary& s, int rank, int) const final { return reached(s, rank); }
+  IntRange reached(const Summary& s, int rank) const final {
+    if (s.empty()) return {};
+    const int writer = groups_.of(rank);
+    return {writer, writer + 1};
+  }
+  IntRange senders(int writer) const noexcept final { return groups_.members(writer); }
+
+ protected:
+  GroupPlan(const Groups& groups, Crowd crowd) : groups_(groups), crowd_(std::move(crowd)) {}
+  GroupTotal total(int writer) const noexcept { return total_of(crowd_, groups_.members(writer)); }
+
+  Groups groups_;
+  Crowd crowd_;
+};
 
 }  // namespace penstock::plan

@@ -11,18 +11,12 @@
 namespace penstock::plan {
 namespace {
 
-class StaticSegmentationPlan final : public Plan {
+class StaticSegmentationPlan final : public GroupPlan {
  public:
   StaticSegmentationPlan(const Groups& groups, Crowd crowd, int64_t segment_bytes)
-      : groups_(groups), crowd_(std::move(crowd)), segment_bytes_(segment_bytes) {
+      : GroupPlan(groups, std::move(crowd)), segment_bytes_(segment_bytes) {
     for (const RankClass& c : crowd_.classes())
       cycles_ = std::max(cycles_, segments_of(c.summary.bytes));
-  }
-
-  int writers() const noexcept override { return groups_.count(); }
-  int writer_rank(int writer) const noexcept override { return groups_.writers().rank_of(writer); }
-  std::optional<int> writer_of(int rank) const noexcept override {
-    return groups_.writers().writer_at(rank);
   }
 
   int cycles(int writer) const noexcept override { return segments_of(total(writer).most_of_rank); }
@@ -31,16 +25,8 @@ class StaticSegmentationPlan final : public Plan {
   Extent extent(int writer, int) const override { return total(writer).hull; }
   int64_t page_bytes() const noexcept override { return groups_.most_members() * segment_bytes_; }
   bool owns_blocks() const noexcept override { return false; }
-  bool exchanges() const noexcept override { return true; }
 
   IntRange cycles_of(const Summary& s, int) const override { return {0, segments_of(s.bytes)}; }
-  IntRange writers_of(const Summary& s, int rank, int) const override { return reached(s, rank); }
-  IntRange reached(const Summary& s, int rank) const override {
-    if (s.empty()) return {};
-    const int writer = groups_.of(rank);
-    return {writer, writer + 1};
-  }
-  IntRange senders(int writer) const noexcept override { return groups_.members(writer); }
   StreamRange part(const layout::FileView&, StreamRange own, int rank, int writer,
                    int cycle) const override {
     if (groups_.of(rank) != writer) return {own.begin, own.begin};
@@ -49,11 +35,8 @@ class StaticSegmentationPlan final : public Plan {
   }
 
  private:
-  GroupTotal total(int writer) const noexcept { return total_of(crowd_, groups_.members(writer)); }
   int segments_of(int64_t bytes) const noexcept { return int(divide_up(bytes, segment_bytes_)); }
 
-  Groups groups_;
-  Crowd crowd_;
   int64_t segment_bytes_;
   int cycles_ = 0;
 };

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from beside.report import CellReport, ConclusionReport, Report, Spread, Variant
+from beside.report import Report
+from beside.values import CellReport, ConclusionReport, Spread, Variant
 from penstock.bench.noise import Finding
 
 _HEAD = (
@@ -20,26 +21,6 @@ _HEAD = (
     "of the ring",
     "other files, MB/s",
 )
-_OPENING = """\
-# Beside what programs use otherwise
-
-Measured {date} with Penstock {penstock} at its default method: {place}; {samples} samples in
-random interleaved blocks (seed {seed}), each verified byte by byte after the clock had stopped.
-The cells, who takes part, the grids of settings, the conclusions and the predictions were committed
-before the first sample (`bench/peers/cells.toml`, `peers.toml`); why these:
-[decision 17](../decisions/0017-peers-cells.md).
-
-`make bench-peers` measures it on your machine; this page was made by `{command}`
-from [the raw samples]({raw}), which are without time series and single calls.
-
-- *best peer*: the fastest MPI-IO of all libraries that are fair in the cell, at its default or at
-  the best of its grid (`-best`), by the median. One that wrote a wrong byte is none.
-- *ratio*: Penstock's rate over the best peer's, paired by block, with the interval of the median of
-  the pairs. Above 1 Penstock is faster. (!): not as predicted.
-- *page ring*: a program that takes flattened lists and the absence of holes for granted: a ceiling,
-  not a peer.
-- *other files*: what users do instead; not the file that the program asked for.
-- A cell's number is its ranks. Unless its name says so it is collective, synced and warm."""
 _README = """\
 ## Beside what programs use otherwise
 
@@ -68,19 +49,22 @@ def text(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def markdown(report: Report, raw: str, command: str) -> str:
+def markdown(report: Report, opening: str, raw: str, command: str) -> str:
     """The page under docs/benchmarks.
 
     Parameters
     ----------
     report : Report
         Of a run.
+    opening : str
+        What the page begins with, the specification's opening.md; says {date}, {penstock}, {place},
+        {samples}, {seed}, {command} and {raw}.
     raw : str
         Where its samples are, relative to the page.
     command : str
         What made the page from them.
     """
-    parts = [_opening(report, raw, command), "## Conclusions", _conclusion_page(report)]
+    parts = [_opening(report, opening, raw, command), "## Conclusions", _conclusion_page(report)]
     for family in report.families:
         cells = [c for c in report.cells if c.family == family]
         parts += [f"## {family}", _as_markdown(_HEAD, [_row(c) for c in cells])]
@@ -114,8 +98,8 @@ def readme(report: Report, page: str) -> str:
 # ---- pieces -----------------------------------------------------------------------------------
 
 
-def _opening(report: Report, raw: str, command: str) -> str:
-    return _OPENING.format(
+def _opening(report: Report, opening: str, raw: str, command: str) -> str:
+    return opening.format(
         date=report.created[:10],
         penstock=report.penstock,
         place=_place(report),
@@ -123,7 +107,7 @@ def _opening(report: Report, raw: str, command: str) -> str:
         seed=report.seed,
         command=command,
         raw=raw,
-    )
+    ).rstrip()
 
 
 def _place(report: Report) -> str:
@@ -157,8 +141,10 @@ def _conclusion_page(report: Report) -> str:
 
 
 def _decided(conclusion: ConclusionReport) -> str:
-    """The cells that decided: those with the verdict, unless all have it."""
+    """The cells that decided: those with the verdict, unless all have it. Or the families."""
     total = len(conclusion.cells)
+    if total == 1 and conclusion.cells[0].cell == "families":
+        return conclusion.cells[0].why
     own = [c for c in conclusion.cells if c.verdict == conclusion.verdict]
     if conclusion.verdict == "holds" or not own:
         return f"{total} cells"

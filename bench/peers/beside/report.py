@@ -10,86 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from beside.spec import Cell, Conclusion, Setting, Verdict
+from beside import conclusions as decided
+from beside.spec import Cell, Conclusion
+from beside.values import CellReport, ConclusionReport, Spread, Value, Variant
 from penstock.bench import noise
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, Sample
-from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
+from penstock.bench.statistics import paired_ratio_interval, summarise
 from penstock.bench.store import Results
 
 SCHEMA = "penstock.peers/1"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
-
-
-class Spread(_Model):
-    """A median with its interval and the number of samples."""
-
-    median: float
-    low: float
-    high: float
-    confidence: float
-    n: int
-
-
-class Variant(_Model):
-    """One competitor of a cell. ``failed`` says why samples do not count, each reason once;
-    ``wrong`` whether one of them left wrong bytes in the file."""
-
-    name: str
-    title: str
-    kind: str
-    library: str
-    setting: Setting
-    is_best: bool
-    same_file: bool
-    mpi: str | None
-    bytes: int | None
-    rate: Spread | None
-    actual: Spread | None
-    failures: int
-    failed: list[str]
-    wrong: bool
-
-
-class CellReport(_Model):
-    """A cell. ``ratio`` is Penstock's rate over the best peer's, ``of_ceiling`` over the ring's."""
-
-    name: str
-    cell: Cell
-    family: str
-    variants: list[Variant]
-    best_peer: str | None
-    ratio: Spread | None
-    of_ceiling: Spread | None
-    instead: dict[str, Spread]
-    as_expected: bool | None
-
-
-class CellVerdict(_Model):
-    """What one cell says of a conclusion."""
-
-    cell: str
-    verdict: Verdict
-    why: str
-
-
-class ConclusionReport(_Model):
-    """What became of a conclusion."""
-
-    name: str
-    says: str
-    predicted: Verdict
-    verdict: Verdict
-    gate: bool
-    cells: list[CellVerdict]
-
-
-class Report(_Model):
+class Report(Value):
     """A run."""
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
@@ -144,7 +79,7 @@ def report(
         seed=header.seed,
         samples=len(own),
         cells=cells,
-        conclusions=[_conclusion(c, cells) for c in conclusions],
+        conclusions=[decided.conclude(c, cells) for c in conclusions],
         findings=noise.find(results.samples, "application"),
         provenances=list(results.provenances.values()),
         notices=[*results.notices, *_told(results), *notices],
@@ -183,6 +118,7 @@ def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -
         best_peer=best,
         ratio=ratio,
         of_ceiling=against("ceiling"),
+        of_own=against(own_path(variants)),
         instead={
             v.name: r
             for v in variants
@@ -201,6 +137,13 @@ def best_peer(variants: Sequence[Variant]) -> str | None:
 def is_peer(variant: Variant) -> bool:
     """Whether it does for a program what Penstock does: writes the file that it asked for."""
     return variant.kind in ("library", "instead") and variant.same_file
+
+
+def own_path(variants: Sequence[Variant]) -> str | None:
+    """The MPI library that Penstock runs on, at its default where that was measured."""
+    ours = next((v for v in variants if v.kind == "penstock"), None)
+    own = [v for v in variants if ours and v.kind == "library" and v.library == ours.library]
+    return min(own, key=lambda v: bool(v.setting)).name if own else None
 
 
 def _variant(planned: dict[str, Any], samples: Sequence[Sample]) -> Variant:
@@ -248,86 +191,3 @@ def _ratio(other: Sequence[Sample], ours: Sequence[Sample]) -> Spread | None:
         confidence=found.confidence,
         n=len(blocks),
     )
-
-
-# ---- conclusions ------------------------------------------------------------------------------
-
-
-def _conclusion(conclusion: Conclusion, cells: Sequence[CellReport]) -> ConclusionReport:
-    covered = [cell for cell in cells if conclusion.covers(cell.cell)]
-    if conclusion.ceiling:
-        covered = [cell for cell in covered if any(v.kind == "ceiling" for v in cell.variants)]
-    verdicts = [_verdict(conclusion, cell) for cell in covered]
-    return ConclusionReport(
-        name=conclusion.name,
-        says=conclusion.says,
-        predicted=conclusion.predicted,
-        verdict=_together([v.verdict for v in verdicts]),
-        gate=conclusion.gate,
-        cells=verdicts,
-    )
-
-
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """One failure is enough; to hold, every cell must."""
-    worst_first: tuple[Verdict, ...] = ("fails", "undecided", "not measured")
-    return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")
-
-
-def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
-    if conclusion.every_sample:
-        return _every_sample(cell)
-    if conclusion.ceiling:
-        return _below_ceiling(conclusion.at_least, cell)
-    ours = next((v for v in cell.variants if v.kind == "penstock"), None)
-    if ours is not None and ours.rate is None and ours.failed:
-        return CellVerdict(cell=cell.name, verdict="fails", why=f"Penstock: {ours.failed[0]}")
-    if cell.ratio is None:
-        return CellVerdict(cell=cell.name, verdict="not measured", why="no pair of samples")
-    verdict = decide(cell.ratio, conclusion.at_least)
-    return CellVerdict(cell=cell.name, verdict=verdict, why=_of(cell.ratio, str(cell.best_peer)))
-
-
-def decide(ratio: Spread, at_least: float) -> Verdict:
-    """By the whole interval; one that covers less than 95 % decides nothing."""
-    if ratio.confidence < CONFIDENCE:
-        return "undecided"
-    if ratio.low >= at_least:
-        return "holds"
-    return "fails" if ratio.high < at_least else "undecided"
-
-
-def _of(ratio: Spread, whom: str) -> str:
-    return f"{ratio.median:.2f} [{ratio.low:.2f}-{ratio.high:.2f}] n={ratio.n} of {whom}"
-
-
-def _every_sample(cell: CellReport) -> CellVerdict:
-    ours = [v for v in cell.variants if v.kind == "penstock"]
-    if not ours or (ours[0].rate is None and not ours[0].failures):
-        return CellVerdict(cell=cell.name, verdict="not measured", why="no sample")
-    if ours[0].failures:
-        why = f"{ours[0].failures} failed: {ours[0].failed[0]}"
-        return CellVerdict(cell=cell.name, verdict="fails", why=why)
-    n = ours[0].rate.n if ours[0].rate else 0
-    return CellVerdict(cell=cell.name, verdict="holds", why=f"{n} samples")
-
-
-def _below_ceiling(at_least: float, cell: CellReport) -> CellVerdict:
-    """Medians over the run: a ceiling is looked at from everywhere, not paired with one."""
-    ceiling = next((v.rate for v in cell.variants if v.kind == "ceiling"), None)
-    others = [
-        (v.rate, v.name)
-        for v in cell.variants
-        if v.kind != "ceiling" and v.same_file and v.rate is not None
-    ]
-    if ceiling is None or not others:
-        return CellVerdict(cell=cell.name, verdict="not measured", why="no ceiling here")
-    top, name = max(others, key=lambda one: one[0].median)
-    ratio = Spread(
-        median=ceiling.median / top.median,
-        low=ceiling.low / top.high,
-        high=ceiling.high / top.low,
-        confidence=min(ceiling.confidence, top.confidence),
-        n=min(ceiling.n, top.n),
-    )
-    return CellVerdict(cell=cell.name, verdict=decide(ratio, at_least), why=_of(ratio, name))

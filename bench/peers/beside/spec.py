@@ -1,4 +1,4 @@
-"""cells.toml, peers.toml and best.toml as values: what is measured, by whom, and what is decided.
+"""cells.toml, peers.toml and best.toml as values: what is measured, by whom, what is decided.
 
 Each key is checked; a message names the file, the key and its value.
 """
@@ -72,8 +72,8 @@ class Cell(_Model):
 class Conclusion(_Model):
     """What the cells are to decide; ``of`` chooses cells by their keys.
 
-    ``against`` says whose rate Penstock's is divided by; with ``families`` the geometric mean of the
-    families' median ratios decides, and not each cell.
+    ``against`` says whose rate Penstock's is divided by; with ``families`` the geometric mean of
+    the families' median ratios decides, and not each cell.
     """
 
     name: str
@@ -198,11 +198,12 @@ class Bests(_Model):
 
 @dataclass(frozen=True)
 class Specification:
-    """The three files."""
+    """The three files, and what the page of results begins with."""
 
     cells: Cells
     peers: Peers
     bests: Bests
+    opening: str
 
     def family(self, cell: Cell) -> str:
         """The family that a cell's work belongs to."""
@@ -237,12 +238,20 @@ def read(path: Path, model: type[M]) -> M:
         ) from error
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error}") from error
+
+
 def load(folder: Path = HERE) -> Specification:
-    """Read the three files of a folder, and see that what one names is in the other."""
+    """Read the files of a folder, and see that what one names is in the other."""
     spec = Specification(
         read(folder / "cells.toml", Cells),
         read(folder / "peers.toml", Peers),
         read(folder / "best.toml", Bests),
+        _text(folder / "opening.md"),
     )
     _check(spec)
     return spec

@@ -242,6 +242,7 @@ def _parameters(
     properties = {
         "pattern": work.pattern,
         "access": cell.access,
+        "ranks": cell.ranks,
         "iters": work.iters if site.size == "gate" else min(work.iters, 2),
         "bufsize": _bytes(work.bufsize[cell.ranks]) // SIZES[site.size],
         "len": work.len,

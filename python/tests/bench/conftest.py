@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from peers_bench import Bench
 from penstock.bench.session import Measurement, Observer, Session
 from penstock.bench.settle import Settle
 from penstock.bench.statistics import Stopping
@@ -63,3 +64,9 @@ def session(tmp_path: Path) -> Callable[..., Session]:
         return Session(measurements, store=store, **given)  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """bench/peers on stand-ins."""
+    return Bench(tmp_path)

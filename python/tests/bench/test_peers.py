@@ -1,224 +1,19 @@
-"""bench/peers: the committed cells, who takes part, the search, and what a run concludes."""
+"""bench/peers: the committed cells, who takes part, the search, and a run from begin to end."""
 
 from __future__ import annotations
 
-import importlib
-import json
 import shutil
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from peers_bench import PEERS, Bench, module
 from penstock.bench.store import load
 from penstock.errors import ArgumentError
 
-ROOT = Path(__file__).resolve().parents[3]
-PEERS = ROOT / "bench" / "peers"
-
 pytestmark = pytest.mark.skipif(not PEERS.is_dir(), reason="only in a checkout")
-
-# Prints the line of a measuring program. How fast it is, is read from the file "rates" beside it:
-# {"LIBRARY or penstock or ceiling": MB/s}, a setting's gain after a +.
-PROGRAM = """#!{python} -IS
-import json, os, sys
-from pathlib import Path
-here = Path(__file__).resolve().parent
-args = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-who = os.environ.get("FAKE_AS") or os.environ["FAKE_LIBRARY"]
-if "ring" in sys.argv[0]:
-    who = "ceiling"
-rates = json.loads((here / "rates").read_text())
-with open(here / "calls", "a") as calls:
-    calls.write(json.dumps([who, os.environ.get("FAKE_MCA", ""), *sys.argv[1:]]) + "\\n")
-rate = rates[who]
-for setting, factor in rates.get("gains", {{}}).items():
-    if setting in " ".join(sys.argv) + os.environ.get("FAKE_MCA", ""):
-        rate *= factor
-wrong = 5 if rates.get("wrong") == who else 0
-size = 1000000
-seconds = size / (rate * 1e6)
-print(json.dumps({{"schema": "penstock.measure/1", "program": "fake", "version": "fake 1.2",
-  "mpi": who, "parameters": {{"verify": "all"}}, "workers": 2, "ranks": 2, "bytes": size,
-  "application": {{"seconds": seconds, "bytes_per_s": rate * 1e6}},
-  "actual": {{"seconds": seconds, "bytes_per_s": rate * 1e6}},
-  "verified": {{"bytes": size, "wrong_bytes": wrong, "first_wrong": None}}, "error": None}}))
-sys.exit(1 if wrong or rates.get("dies") == who else 0)
-"""
-# A launcher: mpi NAME [--mca K V ..] -n N program ..
-LAUNCHER = """#!{python} -IS
-import os, sys
-words = sys.argv[1:]
-mca = ""
-while words[0] == "--mca":
-    mca += " " + "=".join(words[1:3])
-    words = words[3:]
-os.environ["FAKE_LIBRARY"], os.environ["FAKE_MCA"] = words[0], mca
-os.execv(words[3], words[3:])
-"""
-# penstock-exec: writes a job's log and runs the program.
-EXEC = """#!{python} -IS
-import json, os, sys
-from pathlib import Path
-here = Path(__file__).resolve().parent
-logs = Path(sys.argv[sys.argv.index("--log-dir") + 1])
-log = json.loads((here / "log").read_text())
-(logs / "log.json").write_text(json.dumps(log))
-os.environ["FAKE_AS"] = "penstock"
-program = sys.argv.index("--") + 1
-os.execv(sys.argv[program], sys.argv[program:])
-"""
-CELLS = """
-[design]
-rounds = 6
-seed = 1
-full_cells = 2
-[work.even]
-family = "even"
-program = "measure"
-pattern = "contiguous"
-bufsize = { 2 = "64KiB" }
-iters = 4
-file_per_process = true
-[[cell]]
-work = "even"
-ranks = 2
-expected = [0.9, 1.1]
-[[conclusion]]
-name = "keeps up"
-says = "at least 0.9"
-of = { end = "sync" }
-at_least = 0.9
-gate = true
-predicted = "holds"
-[[conclusion]]
-name = "every byte"
-says = "no sample failed"
-every_sample = true
-gate = true
-predicted = "holds"
-[[conclusion]]
-name = "ceiling"
-says = "the ring is one"
-ceiling = true
-at_least = 0.97
-gate = false
-predicted = "holds"
-"""
-SPEC_PEERS = """
-[library.a]
-title = "Library A"
-flavour = "x"
-start = ["LAUNCHER", "a", "-n", "{ranks}"]
-ranks = [2]
-full_ranks = [2]
-grid = "hints"
-[library.b]
-title = "Library B"
-flavour = "x"
-start = ["LAUNCHER", "b", "-n", "{ranks}"]
-ranks = [2]
-full_ranks = [2]
-grid = "mca"
-[library.c]
-title = "Library C"
-flavour = "x"
-start = ["no-such-launcher", "c", "-n", "{ranks}"]
-ranks = [2]
-full_ranks = [2]
-grid = "mca"
-[penstock]
-title = "Penstock"
-on = { 2 = "a" }
-[ceiling]
-title = "page ring"
-program = "ring"
-on = { 2 = "a" }
-[instead.file-per-process]
-title = "file per process"
-program = "measure"
-options = { files = "per_worker" }
-on = { 2 = "a" }
-same_file = false
-[program.measure]
-path = "native/measure-{flavour}"
-takes = ["pattern", "iters", "bufsize", "end"]
-options = { route = "mpi" }
-[program.ring]
-path = "native/ring-{flavour}"
-takes = ["pattern"]
-[grid.hints]
-how = "hint"
-axes = [[{}, { cb_nodes = "{ranks}" }], [{}, { cb_buffer_size = "4" }, { cb_buffer_size = "64" }]]
-[grid.mca]
-how = "mca"
-axes = [[{}, { fcoll = "fast" }, { fcoll = "slow" }]]
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def path_of_peers() -> Iterator[None]:
-    """run.py is a script beside its package."""
-    sys.path.insert(0, str(PEERS))
-    yield
-    sys.path.remove(str(PEERS))
-
-
-def module(name: str) -> Any:
-    return importlib.import_module(name if name == "run" else f"beside.{name}")
-
-
-class Bench:
-    """A folder with files of its own, programs that are stand-ins, and the command line."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.native = folder, folder / "build" / "native"
-        self.native.mkdir(parents=True)
-        launcher = self._script("launcher", LAUNCHER)
-        (folder / "cells.toml").write_text(CELLS)
-        (folder / "peers.toml").write_text(SPEC_PEERS.replace("LAUNCHER", str(launcher)))
-        (folder / "best.toml").touch()
-        for name in ("measure-x", "ring-x"):
-            self._script(name, PROGRAM)
-        self._script("penstock-exec", EXEC)
-        log = json.loads((ROOT / "python/tests/data/job-log.json").read_text())
-        log["totals"].update(engine_bytes=1000000, passthrough_bytes=0)
-        self.log(log)
-        self.rates(a=100, b=80, penstock=100, ceiling=200)
-        self.out = folder / "out"
-
-    def _script(self, name: str, text: str) -> Path:
-        path = self.native / name
-        path.write_text(text.format(python=sys.executable))
-        path.chmod(0o755)
-        return path
-
-    def log(self, values: dict[str, Any]) -> None:
-        (self.native / "log").write_text(json.dumps(values))
-
-    def rates(self, **rates: Any) -> None:
-        (self.native / "rates").write_text(json.dumps(rates))
-
-    def calls(self) -> list[list[str]]:
-        return [json.loads(x) for x in (self.native / "calls").read_text().splitlines()]
-
-    def run(self, *words: str) -> int:
-        given = ["--spec", str(self.folder), "--build", str(self.folder / "build")]
-        code: int = module("run").main([*given, "--out", str(self.out), *words])
-        return code
-
-    def report(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.out / "peers.json").read_text())
-        return found
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
 
 # ---- the committed files ----------------------------------------------------------------------
 
@@ -255,7 +50,7 @@ def all_searched(spec: Any) -> Any:
         for cell in spec.cells.cell
         for key in spec.peers.library
     ]  # fmt: skip
-    return module("spec").Specification(spec.cells, spec.peers, module("spec").Bests(best=found))
+    return replace(spec, bests=module("spec").Bests(best=found))
 
 
 def test_arithmetic_of_the_gate_set_is_as_written_down() -> None:
@@ -324,6 +119,13 @@ def test_wrong_files_are_refused_by_file_key_and_value(
 
 
 # ---- the full design --------------------------------------------------------------------------
+
+
+def test_the_limit_is_another_specification_of_the_same_program() -> None:
+    limit = module("spec").load(PEERS.parent / "limit")
+    for cell in limit.cells.cell:
+        kinds = Counter(c.kind for c in module("variants").of_cell(limit, cell))
+        assert kinds == {"penstock": 1, "ceiling": 1, "instead": 9}, cell.name
 
 
 def test_full_design_is_the_same_for_a_seed_and_grows_by_appending() -> None:
@@ -432,59 +234,7 @@ def test_a_program_that_is_too_old_is_missing_not_measured(bench: Bench) -> None
     assert any("needs 1.14, and here is fake 1.2" in n for n in bench.report()["notices"])
 
 
-# ---- what follows -----------------------------------------------------------------------------
-
-
-def test_conclusion_holds_when_the_whole_interval_is_above(bench: Bench) -> None:
-    assert bench.run() == 0
-    verdicts = {c["name"]: c["verdict"] for c in bench.report()["conclusions"]}
-    assert verdicts == {"keeps up": "holds", "every byte": "holds", "ceiling": "holds"}
-    ratio = bench.report()["cells"][0]["ratio"]
-    assert (ratio["median"], ratio["n"]) == (pytest.approx(1.0), 6)
-    assert bench.report()["cells"][0]["as_expected"] is True
-
-
-def test_a_failing_conclusion_that_gates_is_exit_code_1(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench.rates(a=100, b=80, penstock=50, ceiling=200)
-    assert bench.run() == 1
-    assert "failed: keeps up" in capsys.readouterr().err
-
-
-def test_a_conclusion_that_does_not_gate_is_only_shown(bench: Bench) -> None:
-    bench.rates(a=100, b=80, penstock=300, ceiling=200)
-    assert bench.run() == 0
-    verdicts = {c["name"]: c["verdict"] for c in bench.report()["conclusions"]}
-    assert verdicts["ceiling"] == "fails"
-
-
-def test_few_blocks_decide_nothing(bench: Bench) -> None:
-    bench.rates(a=100, b=80, penstock=50, ceiling=200)
-    assert bench.run("--rounds", "2") == 0
-    verdicts = {c["name"]: c["verdict"] for c in bench.report()["conclusions"]}
-    assert verdicts["keeps up"] == "undecided"
-
-
-def test_a_peer_that_writes_wrong_bytes_is_shown_and_is_not_the_best(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench.rates(a=100, b=80, penstock=100, ceiling=200, wrong="a")
-    bench.run()
-    cell = bench.report()["cells"][0]
-    assert cell["best_peer"] == "b"
-    assert next(v for v in cell["variants"] if v["name"] == "a")["wrong"]
-    assert "bytes of the file are wrong" in capsys.readouterr().out
-
-
-def test_a_sample_that_the_engine_did_not_write_whole_fails_every_byte(bench: Bench) -> None:
-    log = json.loads((bench.native / "log").read_text())
-    log["totals"]["passthrough_bytes"] = 7
-    bench.log(log)
-    assert bench.run() == 1
-    conclusion = next(c for c in bench.report()["conclusions"] if c["name"] == "every byte")
-    assert conclusion["verdict"] == "fails"
-    assert "7 bytes passed Penstock by" in conclusion["cells"][0]["why"]
+# ---- a run ------------------------------------------------------------------------------------
 
 
 def test_a_stopped_run_goes_on_with_the_same_command(bench: Bench) -> None:

@@ -1,0 +1,149 @@
+"""What becomes of the conclusions that cells.toml asks for, from the cells of a report."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from beside.spec import Conclusion, Verdict
+from beside.values import CellReport, CellVerdict, ConclusionReport, Spread
+from penstock.bench.statistics import CONFIDENCE
+
+
+def conclude(conclusion: Conclusion, cells: Sequence[CellReport]) -> ConclusionReport:
+    """What becomes of a conclusion: of each of its cells, or of its families, and together."""
+    covered = [cell for cell in cells if conclusion.covers(cell.cell)]
+    if conclusion.ceiling or conclusion.against == "ceiling":
+        covered = [cell for cell in covered if any(v.kind == "ceiling" for v in cell.variants)]
+    if conclusion.families:
+        verdicts = _families(conclusion, covered)
+    else:
+        verdicts = [_verdict(conclusion, cell) for cell in covered]
+    return ConclusionReport(
+        name=conclusion.name,
+        says=conclusion.says,
+        predicted=conclusion.predicted,
+        verdict=_together([v.verdict for v in verdicts]),
+        gate=conclusion.gate,
+        cells=verdicts,
+    )
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One failure is enough; to hold, every cell must."""
+    worst_first: tuple[Verdict, ...] = ("fails", "undecided", "not measured")
+    return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")
+
+
+def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
+    if conclusion.every_sample:
+        return _every_sample(cell)
+    if conclusion.ceiling:
+        return _below_ceiling(conclusion.at_least, cell)
+    ours = next((v for v in cell.variants if v.kind == "penstock"), None)
+    if ours is not None and ours.rate is None and ours.failed:
+        return CellVerdict(cell=cell.name, verdict="fails", why=f"Penstock: {ours.failed[0]}")
+    ratio, whom = _compared(conclusion, cell)
+    if ratio is None:
+        return CellVerdict(cell=cell.name, verdict="not measured", why="no pair of samples")
+    verdict = decide(ratio, conclusion.at_least)
+    if conclusion.against == "own library" and verdict == "undecided":
+        verdict = "holds"  # it asks that no interval lies wholly below
+    return CellVerdict(cell=cell.name, verdict=verdict, why=_of(ratio, whom))
+
+
+def _compared(conclusion: Conclusion, cell: CellReport) -> tuple[Spread | None, str]:
+    """The ratio that a conclusion asks for, and to whom."""
+    if conclusion.against == "ceiling":
+        return cell.of_ceiling, "the page ring"
+    if conclusion.against == "own library":
+        return cell.of_own, "its own library"
+    return cell.ratio, str(cell.best_peer)
+
+
+# ---- by families ------------------------------------------------------------------------------
+
+
+def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellVerdict]:
+    """One verdict, of the geometric mean of the families' medians, and what each brought to it."""
+    names = dict.fromkeys(cell.family for cell in cells)
+    of_family = {
+        name: [r for c in cells if c.family == name and (r := _compared(conclusion, c)[0])]
+        for name in names
+    }
+    known = {name: _middle(ratios) for name, ratios in of_family.items() if ratios}
+    if not known:
+        return [CellVerdict(cell="families", verdict="not measured", why="no pair of samples")]
+    mean = _mean(list(known.values()))
+    each = ", ".join(f"{name} {ratio.median:.2f}" for name, ratio in known.items())
+    why = f"{mean.median:.2f} [{mean.low:.2f}-{mean.high:.2f}] of {len(known)} families: {each}"
+    verdict = decide(mean, conclusion.at_least)
+    return [CellVerdict(cell="families", verdict=verdict, why=why)]
+
+
+def _middle(ratios: Sequence[Spread]) -> Spread:
+    """The median of a family's cells, and of their intervals' ends."""
+    return _combined(ratios, statistics.median)
+
+
+def _mean(ratios: Sequence[Spread]) -> Spread:
+    """Geometric, and of the intervals' ends: wider than an interval of the mean need be."""
+    return _combined(ratios, statistics.geometric_mean)
+
+
+def _combined(ratios: Sequence[Spread], by: Callable[[list[float]], float]) -> Spread:
+    return Spread(
+        median=by([r.median for r in ratios]),
+        low=by([r.low for r in ratios]),
+        high=by([r.high for r in ratios]),
+        confidence=min(r.confidence for r in ratios),
+        n=min(r.n for r in ratios),
+    )
+
+
+# ---- the rules --------------------------------------------------------------------------------
+
+
+def decide(ratio: Spread, at_least: float) -> Verdict:
+    """By the whole interval; one that covers less than 95 % decides nothing."""
+    if ratio.confidence < CONFIDENCE:
+        return "undecided"
+    if ratio.low >= at_least:
+        return "holds"
+    return "fails" if ratio.high < at_least else "undecided"
+
+
+def _of(ratio: Spread, whom: str) -> str:
+    return f"{ratio.median:.2f} [{ratio.low:.2f}-{ratio.high:.2f}] n={ratio.n} of {whom}"
+
+
+def _every_sample(cell: CellReport) -> CellVerdict:
+    ours = [v for v in cell.variants if v.kind == "penstock"]
+    if not ours or (ours[0].rate is None and not ours[0].failures):
+        return CellVerdict(cell=cell.name, verdict="not measured", why="no sample")
+    if ours[0].failures:
+        why = f"{ours[0].failures} failed: {ours[0].failed[0]}"
+        return CellVerdict(cell=cell.name, verdict="fails", why=why)
+    n = ours[0].rate.n if ours[0].rate else 0
+    return CellVerdict(cell=cell.name, verdict="holds", why=f"{n} samples")
+
+
+def _below_ceiling(at_least: float, cell: CellReport) -> CellVerdict:
+    """Medians over the run: a ceiling is looked at from everywhere, not paired with one."""
+    ceiling = next((v.rate for v in cell.variants if v.kind == "ceiling"), None)
+    others = [
+        (v.rate, v.name)
+        for v in cell.variants
+        if v.kind != "ceiling" and v.same_file and v.rate is not None
+    ]
+    if ceiling is None or not others:
+        return CellVerdict(cell=cell.name, verdict="not measured", why="no ceiling here")
+    top, name = max(others, key=lambda one: one[0].median)
+    ratio = Spread(
+        median=ceiling.median / top.median,
+        low=ceiling.low / top.high,
+        high=ceiling.high / top.low,
+        confidence=min(ceiling.confidence, top.confidence),
+        n=min(ceiling.n, top.n),
+    )
+    return CellVerdict(cell=cell.name, verdict=decide(ratio, at_least), why=_of(ratio, name))

@@ -1,0 +1,82 @@
+"""What a report holds: a cell, who took part in it, and what it says of a conclusion.
+
+Rates in bytes per second, of the application's clock unless ``actual`` is said.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from beside.spec import Cell, Setting, Verdict
+
+
+class Value(BaseModel):
+    """Read again from a report of a newer version, too."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class Spread(Value):
+    """A median with its interval and the number of samples."""
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+
+
+class Variant(Value):
+    """One competitor of a cell. ``failed`` says why samples do not count, each reason once;
+    ``wrong`` whether one of them left wrong bytes in the file."""
+
+    name: str
+    title: str
+    kind: str
+    library: str
+    setting: Setting
+    is_best: bool
+    same_file: bool
+    mpi: str | None
+    bytes: int | None
+    rate: Spread | None
+    actual: Spread | None
+    failures: int
+    failed: list[str]
+    wrong: bool
+
+
+class CellReport(Value):
+    """A cell. ``ratio`` is Penstock's rate over the best peer's, ``of_ceiling`` over the ring's,
+    ``of_own`` over that of the MPI library it runs on, at its default where that was measured.
+    """
+
+    name: str
+    cell: Cell
+    family: str
+    variants: list[Variant]
+    best_peer: str | None
+    ratio: Spread | None
+    of_ceiling: Spread | None
+    of_own: Spread | None = None
+    instead: dict[str, Spread]
+    as_expected: bool | None
+
+
+class CellVerdict(Value):
+    """What one cell, or one family (``cell`` is its name), says of a conclusion."""
+
+    cell: str
+    verdict: Verdict
+    why: str
+
+
+class ConclusionReport(Value):
+    """What became of a conclusion."""
+
+    name: str
+    says: str
+    predicted: Verdict
+    verdict: Verdict
+    gate: bool
+    cells: list[CellVerdict]

@@ -1,0 +1,116 @@
+"""bench/peers: what follows from the samples of a run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from peers_bench import PEERS, Bench, module
+
+pytestmark = pytest.mark.skipif(not PEERS.is_dir(), reason="only in a checkout")
+
+# ---- what follows -----------------------------------------------------------------------------
+
+
+def test_conclusion_holds_when_the_whole_interval_is_above(bench: Bench) -> None:
+    assert bench.run() == 0
+    verdicts = {c["name"]: c["verdict"] for c in bench.report()["conclusions"]}
+    assert verdicts == {"keeps up": "holds", "every byte": "holds", "ceiling": "holds"}
+    ratio = bench.report()["cells"][0]["ratio"]
+    assert (ratio["median"], ratio["n"]) == (pytest.approx(1.0), 6)
+    assert bench.report()["cells"][0]["as_expected"] is True
+
+
+def test_a_failing_conclusion_that_gates_is_exit_code_1(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.rates(a=100, b=80, penstock=50, ceiling=200)
+    assert bench.run() == 1
+    assert "failed: keeps up" in capsys.readouterr().err
+
+
+def test_a_conclusion_that_does_not_gate_is_only_shown(bench: Bench) -> None:
+    bench.rates(a=100, b=80, penstock=300, ceiling=200)
+    assert bench.run() == 0
+    verdicts = {c["name"]: c["verdict"] for c in bench.report()["conclusions"]}
+    assert verdicts["ceiling"] == "fails"
+
+
+def test_few_blocks_decide_nothing(bench: Bench) -> None:
+    bench.rates(a=100, b=80, penstock=50, ceiling=200)
+    assert bench.run("--rounds", "2") == 0
+    verdicts = {c["name"]: c["verdict"] for c in bench.report()["conclusions"]}
+    assert verdicts["keeps up"] == "undecided"
+
+
+def test_a_peer_that_writes_wrong_bytes_is_shown_and_is_not_the_best(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.rates(a=100, b=80, penstock=100, ceiling=200, wrong="a")
+    bench.run()
+    cell = bench.report()["cells"][0]
+    assert cell["best_peer"] == "b"
+    assert next(v for v in cell["variants"] if v["name"] == "a")["wrong"]
+    assert "bytes of the file are wrong" in capsys.readouterr().out
+
+
+def test_a_sample_that_the_engine_did_not_write_whole_fails_every_byte(bench: Bench) -> None:
+    log = json.loads((bench.native / "log").read_text())
+    log["totals"]["passthrough_bytes"] = 7
+    bench.log(log)
+    assert bench.run() == 1
+    conclusion = next(c for c in bench.report()["conclusions"] if c["name"] == "every byte")
+    assert conclusion["verdict"] == "fails"
+    assert "7 bytes passed Penstock by" in conclusion["cells"][0]["why"]
+
+
+def conclusion(bench: Bench, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(c for c in bench.report()["conclusions"] if c["name"] == name)
+    return found
+
+
+def test_of_the_ceiling_is_decided_by_the_ratio_to_the_ring(bench: Bench) -> None:
+    bench.conclude(against="ceiling", at_least=0.85)
+    bench.rates(a=100, b=80, penstock=160, ceiling=200)
+    bench.run()
+    assert conclusion(bench, "asked")["verdict"] == "fails"
+    assert "0.80 [0.80-0.80] n=6 of the page ring" in conclusion(bench, "asked")["cells"][0]["why"]
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(96, "fails"), (97, "holds")])
+def test_its_own_library_is_the_one_it_runs_on(bench: Bench, rate: int, verdict: str) -> None:
+    bench.conclude(against="own library", at_least=0.97)
+    bench.rates(a=100, b=800, penstock=rate, ceiling=900)
+    bench.run()
+    assert conclusion(bench, "asked")["verdict"] == verdict
+
+
+def test_families_have_one_vote_each(bench: Bench) -> None:
+    bench.conclude(families=True, at_least=2.0)
+    bench.another_cell("other family")
+    bench.rates(a=100, b=80, penstock=210, ceiling=900)
+    bench.run()
+    asked = conclusion(bench, "asked")
+    assert asked["verdict"] == "holds"
+    assert asked["cells"][0]["why"].startswith("2.10 [2.10-2.10] of 2 families: even 2.10, other")
+
+
+def test_the_mean_of_families_is_geometric_of_their_medians() -> None:
+    values, spec = module("values"), module("spec")
+
+    def cell(family: str, ratio: float) -> Any:
+        spread = values.Spread(median=ratio, low=ratio / 2, high=ratio * 2, confidence=0.97, n=6)
+        return values.CellReport(
+            name=family, cell=spec.Cell(work="w", ranks=2), family=family, variants=[],
+            best_peer="p", ratio=spread, of_ceiling=None, instead={}, as_expected=None,
+        )  # fmt: skip
+
+    asked = spec.Conclusion(
+        name="x", says="x", predicted="holds", gate=False, families=True, at_least=2.0
+    )
+    cells = [cell("one", 1.0), cell("one", 3.0), cell("one", 4.0), cell("two", 12.0)]
+    found = module("conclusions").conclude(asked, cells)
+    assert found.cells[0].why == "6.00 [3.00-12.00] of 2 families: one 3.00, two 12.00"
+    assert found.verdict == "holds"
