@@ -7,9 +7,10 @@ are pushed to it (`sync every`), so that the page cache does not hide it. b is w
 without any computing reaches.
 
     bench/overlap/run.py --build build/release --mpi mpich [--bound 1.15]
+    bench/overlap/run.py --build build/release --nodes 2     a rank each, with a network between
 
 Prints one line of JSON for each way. Exit: 0, 1 a median is above the bound, 77 no disk of known
-speed here.
+speed here, or no nodes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,7 +33,16 @@ from mpis import MPIS  # noqa: E402
 
 SKIPPED = 77
 SLOWDISK = ROOT / "tests" / "fs" / "slowdisk.sh"
+NODES = ROOT / "tests" / "fs" / "nodes.sh"
 MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it runs: the slow disk, and the words that start the ranks."""
+
+    disk: Path
+    launch: list[str]
 
 
 def parse() -> argparse.Namespace:
@@ -39,12 +52,16 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi"])
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--nodes", type=int, default=1, help="by tests/fs/nodes.sh; MPICH")
     parser.add_argument("--rate", type=int, default=40 * MIB, help="of the disk, bytes per second")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--step-bytes", type=int, default=20 * MIB, help="of all ranks together")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--bound", type=float, default=1.15, help="times max(c, v/b)")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.nodes > 1 and args.mpi != "mpich":
+        parser.error(f"--nodes {args.nodes} needs --mpi mpich, got --mpi {args.mpi}")
+    return args
 
 
 def build_program(args: argparse.Namespace, directory: Path) -> Path:
@@ -55,18 +72,18 @@ def build_program(args: argparse.Namespace, directory: Path) -> Path:
 
 
 def one_run(
-    args: argparse.Namespace, disk: Path, program: Path, how: str, limit: str, compute_s: float
+    args: argparse.Namespace, place: Place, program: Path, how: str, limit: str, compute_s: float
 ) -> dict[str, float]:
     method = f"two_phase(cycle=4MiB) + messages + pwrite + every=4MiB + staged(limit={limit})"
-    target = disk / "mnt" / "file.dat"
+    target = place.disk / "mnt" / "file.dat"
     target.unlink(missing_ok=True)
     words = [target, how, args.steps, args.step_bytes // args.ranks, compute_s]
-    command = [*MPIS[args.mpi].mpiexec(args.ranks), str(find_exec(args.build)), "--all-ranks"]
+    command = [*place.launch, str(find_exec(args.build)), "--all-ranks"]
     command += ["--quiet", "--require", "--no-log", "--method", method, "--", str(program)]
     environment = os.environ | MPIS[args.mpi].environment()
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
-        [str(SLOWDISK), "run", str(disk), "--", *command, *map(str, words)],
+        [str(SLOWDISK), "run", str(place.disk), "--", *command, *map(str, words)],
         env=environment,
         capture_output=True,
         text=True,
@@ -86,10 +103,10 @@ def find_exec(build: Path) -> Path:
     return found[0]
 
 
-def measure(args: argparse.Namespace, disk: Path, program: Path) -> bool:
+def measure(args: argparse.Namespace, place: Place, program: Path) -> bool:
     volume = args.steps * args.step_bytes
     alone = [
-        one_run(args, disk, program, "write_all", "0", 0)["total_s"] for _ in range(args.repeat)
+        one_run(args, place, program, "write_all", "0", 0)["total_s"] for _ in range(args.repeat)
     ]
     write_s = statistics.median(alone)  # v/b
     print(json.dumps({"way": "write_all, no computing", "v": volume, "seconds": alone}), flush=True)
@@ -98,7 +115,7 @@ def measure(args: argparse.Namespace, disk: Path, program: Path) -> bool:
         compute_s = share * write_s
         for how, limit in (("write_all", "0"), ("iwrite_all", "256MiB"), ("split", "256MiB")):
             runs = [
-                one_run(args, disk, program, how, limit, compute_s / args.steps)
+                one_run(args, place, program, how, limit, compute_s / args.steps)
                 for _ in range(args.repeat)
             ]
             seconds = [run["total_s"] for run in runs]
@@ -110,28 +127,49 @@ def measure(args: argparse.Namespace, disk: Path, program: Path) -> bool:
     return kept
 
 
+class NotHereError(Exception):
+    """What is needed cannot be had here: a script's words, and its exit code."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        super().__init__(done.stderr.strip())
+        self.code = done.returncode
+
+
+@contextmanager
+def started(script: Path, at: Path, *words: str) -> Iterator[Path]:
+    """What a script of tests/fs makes in a new directory."""
+    at.mkdir()
+    done = subprocess.run(
+        [str(script), "start", str(at), *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise NotHereError(done)
+    try:
+        yield at
+    finally:
+        subprocess.run([str(script), "stop", str(at)], check=False)
+
+
+@contextmanager
+def place_of(args: argparse.Namespace, folder: Path) -> Iterator[Place]:
+    size = ["--rate", str(args.rate), "--size", str(512 * MIB)]
+    with started(SLOWDISK, folder / "disk", *size) as disk:
+        if args.nodes == 1:
+            yield Place(disk, MPIS[args.mpi].mpiexec(args.ranks))
+            return
+        with started(NODES, folder / "nodes", str(args.nodes)) as nodes:
+            yield Place(disk, [str(NODES), "run", str(nodes), str(args.ranks)])
+
+
 def main() -> int:
     args = parse()
     with tempfile.TemporaryDirectory() as name:
-        disk = Path(name) / "disk"
-        disk.mkdir()
-        start = [
-            str(SLOWDISK),
-            "start",
-            str(disk),
-            "--rate",
-            str(args.rate),
-            "--size",
-            str(512 * MIB),
-        ]
-        started = subprocess.run(start, capture_output=True, text=True, check=False)
-        if started.returncode != 0:
-            sys.stderr.write(started.stderr)
-            return started.returncode
         try:
-            kept = measure(args, disk, build_program(args, Path(name)))
-        finally:
-            subprocess.run([str(SLOWDISK), "stop", str(disk)], check=False)
+            with place_of(args, Path(name)) as place:
+                kept = measure(args, place, build_program(args, Path(name)))
+        except NotHereError as missing:
+            print(missing, file=sys.stderr)
+            return missing.code
     return 0 if kept else 1
 
 
