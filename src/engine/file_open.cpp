@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "engine/expected_syncs.hpp"
 #include "engine/file_state.hpp"
 #include "exec/write_behind.hpp"
 #include "io/probe.hpp"
@@ -184,6 +185,7 @@ std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInf
   state->comm = std::move(comm);
   state->info = info;
   state->notes.opened_s = now_s();
+  expect_syncs_by_symbols();
   const std::string unserved = state->open_here(), unread = state->open_for_reads_here();
   state->agree_on_service(unserved, unread);
   state->start_pipeline();

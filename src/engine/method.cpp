@@ -16,8 +16,7 @@ namespace {
 
 constexpr size_t kLongestText = 1024;
 constexpr int64_t kCycleStep = 4096;
-// As much as a call of the policy hands to the kernel at once (io/stream_sync.cpp).
-constexpr int64_t kStreamBytes = int64_t{8} << 20;
+constexpr int64_t kAnticipatedBytes = int64_t{8} << 20;
 constexpr int64_t kLeastStaged = 4096, kMostStaged = int64_t{1} << 40;
 
 tl::unexpected<Error> refuse(std::string detail) {
@@ -117,7 +116,7 @@ Family mechanism_family() {
 Family sync_family() {
   return {"sync",
           names_of(io::sync_policies()),
-          {"every", "stream", "coordinated", "background", "pulse"}};
+          {"every", "stream", "anticipate", "coordinated", "background", "pulse"}};
 }
 
 Family return_family() { return {"return", {"written", "staged"}, {}}; }
@@ -375,8 +374,8 @@ Method default_method() {
           .mechanism = io::find_mechanism("pwrite"),
           .direct = false,
           .depth = 0,
-          .sync = io::find_sync_policy("stream"),
-          .sync_bytes = kStreamBytes,
+          .sync = io::find_sync_policy("anticipate"),
+          .sync_bytes = kAnticipatedBytes,
           .staged_bytes = std::nullopt};
 }
 

@@ -1,28 +1,20 @@
 #include "io/stream_sync.hpp"
 
 #include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <utility>
 
 #include "base/units.hpp"
+#include "io/sync_habit.hpp"
 
 namespace penstock::io {
 namespace {
 
 // What one call hands to the kernel: long enough for large requests, short enough that close does
 // not wait long for the one under way.
-constexpr int64_t kPieceBytes = int64_t{8} << 20;
-
-// 3.5 % of a processor that others want: enough to give back soon what it may hold in the kernel.
-constexpr int kPoliteNice = 15;
-
-// Whether the program has synced any file in this process.
-std::atomic<bool> program_syncs = false;
+constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
 int start_write_back(int fd, Extent e) {
   int rc;
@@ -44,8 +36,9 @@ bool is_refusal(int sys_errno) {
 
 Result<bool> StreamSync::wrote(Extent where, int64_t bytes) {
   if (file_.fd() < 0) return false;  // of a mechanism without a file
+  wrote_ = true;
   collect(where);
-  if (due_.add(bytes) && !nudge()) stream();
+  if (due_.add(bytes) && wanted() && !thread_.nudge()) stream();
   if (std::optional<Error> failed = take_untold()) return tl::unexpected(*std::move(failed));
   return false;
 }
@@ -59,30 +52,30 @@ void StreamSync::collect(Extent where) {
                  : Extent{std::min(pending_.begin, where.begin), std::max(pending_.end, where.end)};
 }
 
+void StreamSync::drop_pending() {
+  const std::lock_guard lock(mutex_);
+  pending_ = {};
+}
+
 std::optional<Error> StreamSync::take_untold() {
   const std::lock_guard lock(mutex_);
   return std::exchange(untold_, std::nullopt);
 }
 
-// --- The threads; a writer where there is none ---
+bool StreamSync::wanted() const noexcept {
+  return streams_ == Streams::always || sync_habit() == SyncHabit::syncs;
+}
 
-bool StreamSync::nudge() { return program_syncs ? eager_.nudge() : polite_.nudge(); }
+// --- The thread; a writer where there is none ---
 
 void StreamSync::stream() {
   while (!closing_ && start_piece()) {
   }
 }
 
-// On Linux a thread has a niceness of its own. Refused, it is as eager as the other.
-void StreamSync::stream_politely() {
-  static_cast<void>(::setpriority(PRIO_PROCESS, id_t(::gettid()), kPoliteNice));
-  stream();
-}
-
 void StreamSync::stop() {
   closing_ = true;
-  polite_.stop();
-  eager_.stop();
+  thread_.stop();
 }
 
 // Empty when nothing is left, or the kernel wants none.
@@ -124,7 +117,9 @@ void StreamSync::note_lost(Extent piece, int sys_errno) {
 // --- The program ---
 
 Result<void> StreamSync::sync(SyncKind kind) {
-  program_syncs = true;
+  synced_ = true;
+  note_synced();
+  drop_pending();
   Result<void> all = failure_.all_of_them(file_.sync(kind));
   take_untold();  // told now
   return all;
@@ -133,12 +128,12 @@ Result<void> StreamSync::sync(SyncKind kind) {
 Result<void> StreamSync::at_close() {
   stop();
   take_untold();
+  if (wrote_ && !synced_) note_closed_unsynced();
   return failure_.all_of_them({});
 }
 
 SyncNotes StreamSync::notes() const {
-  std::optional<Error> why_none = polite_.why_none();
-  if (!why_none) why_none = eager_.why_none();
+  const std::optional<Error> why_none = thread_.why_none();
   const std::lock_guard lock(mutex_);
   if (!refused_.empty()) return {0, refused_};
   if (!why_none) return {};

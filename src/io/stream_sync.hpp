@@ -15,18 +15,20 @@ namespace penstock::io {
 
 // sync_file_range(2) does not wait for the bytes, but where the device's queue is full it waits for
 // room in it; hence the thread: a writer never goes at the device's pace. The thread starts at the
-// first write that is due and ends at close, which waits for one piece at most. Until the program
-// has synced a file it is polite and uses what the processors have left, since nobody may ever wait
-// for the device; after that early write-back is known to pay. What could not be written back is
-// told by the next wrote(), once, and by every sync() and at_close() after it.
+// first write that is due and ends at close, which waits for one piece at most. What could not be
+// written back is told by the next wrote(), once, and by every sync() and at_close() after it.
 class StreamSync final : public FileSync {
  public:
+  // if_it_syncs: as sync_habit() says at each write.
+  enum class Streams : uint8_t { always, if_it_syncs };
+
   // REQUIRES every_bytes > 0. `start`: for tests.
-  StreamSync(MechanismFile& file, int64_t every_bytes, StartThread start = &start_io_thread)
+  StreamSync(MechanismFile& file, int64_t every_bytes, Streams streams,
+             StartThread start = &start_io_thread)
       : FileSync(file),
         due_(every_bytes),
-        polite_([this] { stream_politely(); }, start),
-        eager_([this] { stream(); }, start) {}
+        streams_(streams),
+        thread_([this] { stream(); }, start) {}
   ~StreamSync() override { stop(); }  // before what they use goes
 
   Result<bool> wrote(Extent where, int64_t bytes) override;  // never true
@@ -36,18 +38,20 @@ class StreamSync final : public FileSync {
 
  private:
   void collect(Extent where);
+  void drop_pending();  // all of it is pushed
   Extent take_piece();
   bool start_piece();
-  bool nudge();
+  bool wanted() const noexcept;
   void stream();
-  void stream_politely();
   void stop();
   void give_up(int sys_errno);
   void note_lost(Extent piece, int sys_errno);
   std::optional<Error> take_untold();
 
   DueBytes due_;
+  const Streams streams_;
   FirstFailure failure_;
+  std::atomic<bool> wrote_ = false, synced_ = false;  // since it was opened
 
   mutable std::mutex mutex_;  // of what follows; not held in system calls
   Extent pending_;            // written, and its write-back not started
@@ -55,7 +59,7 @@ class StreamSync final : public FileSync {
   std::string refused_;
 
   std::atomic<bool> closing_ = false;
-  NudgedThread polite_, eager_;
+  NudgedThread thread_;
 };
 
 }  // namespace penstock::io

@@ -15,6 +15,7 @@
 
 #include "io/eventually.hpp"
 #include "io/recording_file.hpp"
+#include "io/sync_habit.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
@@ -59,7 +60,11 @@ class StreamSyncs : public ::testing::Test {
   }
   // Without a thread the writer itself starts write-back, at once: what happens is certain.
   static std::unique_ptr<FileSync> stream(MechanismFile& file, int64_t bytes) {
-    return std::make_unique<StreamSync>(file, bytes, [](void* (*)(void*), void*) {
+    return policy(file, bytes, StreamSync::Streams::always);
+  }
+  static std::unique_ptr<FileSync> policy(MechanismFile& file, int64_t bytes,
+                                          StreamSync::Streams streams) {
+    return std::make_unique<StreamSync>(file, bytes, streams, [](void* (*)(void*), void*) {
       return Result<pthread_t>(fail(ErrorClass::no_memory, "pthread_create", "none for tests"));
     });
   }
@@ -143,9 +148,9 @@ TEST_F(StreamSyncs, NoThreadIsInTheLog) {
 
 TEST_F(StreamSyncs, LongRangesGoInPieces) {
   const auto sync = stream(file_, 100);
-  EXPECT_TRUE(sync->wrote({0, 20 << 20}, 20 << 20));
+  EXPECT_TRUE(sync->wrote({0, 10 << 20}, 10 << 20));
   EXPECT_EQ(write_back.started,
-            (std::vector<Extent>{{0, 8 << 20}, {8 << 20, 16 << 20}, {16 << 20, 20 << 20}}));
+            (std::vector<Extent>{{0, 4 << 20}, {4 << 20, 8 << 20}, {8 << 20, 10 << 20}}));
 }
 
 TEST_F(StreamSyncs, AWriterDoesNotWaitForASlowDeviceAndCloseForOnePieceAtMost) {
@@ -190,6 +195,67 @@ TEST_F(StreamSyncs, AFailureOfTheThreadIsToldByTheNextWriteOnce) {
   EXPECT_TRUE(eventually([&] { return !sync->wrote({100, 101}, 1); }));
   EXPECT_TRUE(sync->wrote({101, 102}, 1));
   EXPECT_FALSE(sync->at_close());
+}
+
+// --- anticipate ---
+
+class Anticipates : public StreamSyncs {
+ protected:
+  void SetUp() override {
+    StreamSyncs::SetUp();
+    forget_sync_habit();
+  }
+  void TearDown() override {
+    forget_sync_habit();
+    StreamSyncs::TearDown();
+  }
+  std::unique_ptr<FileSync> open() { return policy(file_, 100, StreamSync::Streams::if_it_syncs); }
+  // Whether a write of a new file has its write-back started.
+  bool starts() {
+    write_back.started.clear();
+    const auto sync = open();
+    EXPECT_TRUE(sync->wrote({0, 100}, 100));
+    const bool started = !write_back.started.empty();
+    EXPECT_TRUE(sync->sync(SyncKind::full));
+    EXPECT_TRUE(sync->at_close());
+    return started;
+  }
+};
+
+TEST_F(Anticipates, NothingWhereNothingIsKnown) { EXPECT_FALSE(starts()); }
+
+TEST_F(Anticipates, AsTheProgramIsLinked) {
+  expect_syncs(true);
+  EXPECT_TRUE(starts());
+  forget_sync_habit();
+  expect_syncs(false);
+  EXPECT_FALSE(starts());
+}
+
+TEST_F(Anticipates, WhatItDoesCountsForMoreThanWhatItIsLinkedTo) {
+  expect_syncs(true);
+  {
+    const auto sync = open();
+    EXPECT_TRUE(sync->wrote({0, 100}, 100));
+    EXPECT_TRUE(sync->at_close());
+  }
+  EXPECT_FALSE(starts()) << "the last file was closed without a sync";
+  EXPECT_TRUE(starts()) << "the one before was synced";
+}
+
+TEST_F(Anticipates, AFileThatNobodyWroteSaysNothing) {
+  expect_syncs(true);
+  EXPECT_TRUE(open()->at_close());
+  EXPECT_TRUE(starts());
+}
+
+TEST_F(Anticipates, TheFirstSyncOfAFileStartsIt) {
+  const auto sync = open();
+  EXPECT_TRUE(sync->wrote({0, 100}, 100));
+  EXPECT_TRUE(write_back.started.empty());
+  EXPECT_TRUE(sync->sync(SyncKind::full));
+  EXPECT_TRUE(sync->wrote({100, 200}, 100));
+  EXPECT_EQ(write_back.started, (std::vector<Extent>{{100, 200}})) << "the rest was pushed";
 }
 
 TEST_F(StreamSyncs, AMechanismWithoutAFileIsLeftAlone) {

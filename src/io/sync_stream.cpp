@@ -9,7 +9,7 @@ const SyncPolicy& stream_sync_policy() {
       .summary = "starts write-back behind the writers, whenever one has written so many bytes",
       .takes_bytes = true,
       .open = [](MechanismFile& file, const SyncRequest& r) -> std::unique_ptr<FileSync> {
-        return std::make_unique<StreamSync>(file, r.bytes);
+        return std::make_unique<StreamSync>(file, r.bytes, StreamSync::Streams::always);
       }};
   return p;
 }
