@@ -136,9 +136,13 @@ class Beside(_Model):
 
 
 class ProgramSpec(_Model):
-    """Where a program is in a build directory, and which of a cell's properties it takes."""
+    """Where a program is in a build directory, and which of a cell's properties it takes.
+
+    ``unsynced`` is a build that cannot sync, for the cells that do not.
+    """
 
     path: str
+    unsynced: str | None = None
     takes: list[str]
     options: dict[str, Any] = {}
 

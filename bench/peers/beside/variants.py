@@ -127,7 +127,7 @@ def measurement(spec: Specification, site: Site, cell: Cell, competitor: Competi
     command = [
         *_start(site, library, cell.ranks, _mca(spec, competitor)),
         *(_preload(site) if ours else []),
-        str(_program(spec, site, competitor, library)),
+        str(_program(spec, site, cell, competitor, library)),
         *options(_parameters(spec, site, cell, competitor)),
     ]
     extra: dict[str, Any] = {"expect": _wrote_it_all(site.scratch)} if ours else {}
@@ -198,8 +198,12 @@ def _preload(site: Site) -> list[str]:
     return [str(executable), *fixed, "--"]
 
 
-def _program(spec: Specification, site: Site, competitor: Competitor, library: Library) -> Path:
-    path = spec.peers.program[competitor.program].path.format(flavour=library.flavour)
+def _program(
+    spec: Specification, site: Site, cell: Cell, competitor: Competitor, library: Library
+) -> Path:
+    program = spec.peers.program[competitor.program]
+    template = program.unsynced if cell.end == "close" and program.unsynced else program.path
+    path = template.format(flavour=library.flavour)
     found = site.program(path)
     if found is None:
         raise MissingError(f"{competitor.title}: {Path(path).name} is not built (make build)")
