@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLongestText = 1024;
 constexpr int64_t kCycleStep = 4096;
-constexpr int64_t kAnticipatedBytes = int64_t{8} << 20;
+constexpr int64_t kAnticipatedBytes = int64_t{2} << 20;
 constexpr int64_t kLeastStaged = 4096, kMostStaged = int64_t{1} << 40;
 
 tl::unexpected<Error> refuse(std::string detail) {

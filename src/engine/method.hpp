@@ -38,7 +38,7 @@ struct Method {
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
 // valid one and the reason. A choice that Penstock knows and this version lacks is `unsupported`.
 Result<Method> parse_method(std::string_view text);
-Method default_method();  // "auto + shm + pwrite + anticipate=8MiB + written"
+Method default_method();  // "auto + shm + pwrite + anticipate=2MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
 

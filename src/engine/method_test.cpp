@@ -19,17 +19,17 @@ std::string message(std::string_view text) {
 }
 
 TEST(Method, TheDefaultIsSpelledOut) {
-  EXPECT_EQ(to_string(default_method()), "auto + shm + pwrite + anticipate=8MiB + written");
+  EXPECT_EQ(to_string(default_method()), "auto + shm + pwrite + anticipate=2MiB + written");
 }
 
 TEST(Method, TrailingChoicesMayBeLeftOut) {
   EXPECT_EQ(canonical("auto"), to_string(default_method()));
-  EXPECT_EQ(canonical("two_phase"), "two_phase + shm + pwrite + anticipate=8MiB + written");
+  EXPECT_EQ(canonical("two_phase"), "two_phase + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(canonical("two_phase + messages + null"),
-            "two_phase + messages + null + anticipate=8MiB + written");
+            "two_phase + messages + null + anticipate=2MiB + written");
   EXPECT_EQ(canonical("auto + node_leaders"),
-            "auto + node_leaders + pwrite + anticipate=8MiB + written");
-  EXPECT_EQ(canonical("individual"), "individual + none + pwrite + anticipate=8MiB + written");
+            "auto + node_leaders + pwrite + anticipate=2MiB + written");
+  EXPECT_EQ(canonical("individual"), "individual + none + pwrite + anticipate=2MiB + written");
 }
 
 TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
@@ -37,7 +37,7 @@ TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
   EXPECT_EQ(canonical("two_phase(writers=4,cycle=16MiB)+messages+pwrite+end+written"), expected);
   EXPECT_EQ(canonical("  two_phase ( cycle = 16777216 , writers = 4 )+messages + pwrite + end"),
             expected);
-  EXPECT_EQ(canonical("two_phase()"), "two_phase + shm + pwrite + anticipate=8MiB + written");
+  EXPECT_EQ(canonical("two_phase()"), "two_phase + shm + pwrite + anticipate=2MiB + written");
 }
 
 TEST(Method, ValuesArriveInTheParameters) {
@@ -50,9 +50,9 @@ TEST(Method, ValuesArriveInTheParameters) {
 
 TEST(Method, AnAlgorithmHasItsOwnOptions) {
   EXPECT_EQ(canonical("cyclic(cycle=1MiB, stripe=4MiB, writers=3)"),
-            "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite + anticipate=8MiB + written");
+            "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(canonical("designated_writer(writer=5)"),
-            "designated_writer(writer=5) + shm + pwrite + anticipate=8MiB + written");
+            "designated_writer(writer=5) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(parse_method("cyclic(stripe=64KiB)")->parameters.stripe_bytes, 65536);
   EXPECT_EQ(parse_method("designated_writer(writer=5)")->parameters.writer, 5);
   EXPECT_EQ(canonical("designated_writer(writer=0)"), canonical("designated_writer"));
@@ -60,7 +60,7 @@ TEST(Method, AnAlgorithmHasItsOwnOptions) {
 
 TEST(Method, RanksThatWriteForThemselvesMayTakeTurns) {
   EXPECT_EQ(canonical("individual(cycle=1MiB, at_once=3)"),
-            "individual(at_once=3, cycle=1MiB) + none + pwrite + anticipate=8MiB + written");
+            "individual(at_once=3, cycle=1MiB) + none + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(parse_method("individual(at_once=3)")->parameters.at_once, 3);
   EXPECT_EQ(canonical("individual(at_once=0)"), canonical("individual"));
   EXPECT_EQ(message("individual(at_once=-1)"),
@@ -73,14 +73,14 @@ TEST(Method, RanksThatWriteForThemselvesMayTakeTurns) {
 
 TEST(Method, ADedicatedWriterTakesWhatADesignatedOneDoes) {
   EXPECT_EQ(canonical("dedicated_writer(writer=2, cycle=1MiB) + shm"),
-            "dedicated_writer(writer=2, cycle=1MiB) + shm + pwrite + anticipate=8MiB + written");
+            "dedicated_writer(writer=2, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_NE(message("dedicated_writer(writers=2)").find("did you mean \"writer\"?"),
             std::string::npos);
 }
 
 TEST(Method, MessagesAreMadeOfCopiesOrOfDatatypes) {
   EXPECT_EQ(canonical("two_phase + messages(pack=datatype)"),
-            "two_phase + messages(pack=datatype) + pwrite + anticipate=8MiB + written");
+            "two_phase + messages(pack=datatype) + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(canonical("two_phase + messages(pack=copy)"), canonical("two_phase + messages"));
   EXPECT_EQ(parse_method("auto + messages(pack=datatype)")->pack, exec::Pack::datatype);
   EXPECT_NE(message("two_phase + messages(pack=datatypes)").find("did you mean \"datatype\"?"),
@@ -183,9 +183,9 @@ TEST(Method, AMisspeltWordIsNamedWithItsNeighbour) {
 
 TEST(Method, SegmentationTakesWritersAndCycle) {
   EXPECT_EQ(canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),
-            "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite + anticipate=8MiB + written");
+            "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(canonical("static_segmentation + shm"),
-            "static_segmentation + shm + pwrite + anticipate=8MiB + written");
+            "static_segmentation + shm + pwrite + anticipate=2MiB + written");
   EXPECT_NE(message("static_segmentation(stripe=1MiB)").find("option of static_segmentation"),
             std::string::npos);
   EXPECT_NE(message("dynamic_segmentation(writers=1) + messages + mmap").find("owns whole blocks"),
@@ -224,7 +224,7 @@ TEST(Method, IllegalCombinationsSayWhy) {
   EXPECT_NE(message("individual(writers=2)").find("option of individual"), std::string::npos);
   EXPECT_NE(message("auto+messages+mmap").find("owns whole blocks"), std::string::npos);
   EXPECT_EQ(canonical("two_phase+messages+mmap"),
-            "two_phase + messages + mmap + anticipate=8MiB + written");
+            "two_phase + messages + mmap + anticipate=2MiB + written");
 }
 
 TEST(Method, LimitsAreNamedWithTheValue) {
@@ -268,11 +268,11 @@ TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
   EXPECT_EQ(canonical("two_phase + messages + linux_aio(direct, depth=16) + none"), expected);
   EXPECT_EQ(canonical("two_phase+messages+linux_aio( depth = 16,direct )+none"), expected);
   EXPECT_EQ(canonical("two_phase + messages + pwrite(direct)"),
-            "two_phase + messages + pwrite(direct) + anticipate=8MiB + written");
+            "two_phase + messages + pwrite(direct) + anticipate=2MiB + written");
   EXPECT_EQ(canonical("individual + none + posix_aio(depth=2)"),
-            "individual + none + posix_aio(depth=2) + anticipate=8MiB + written");
+            "individual + none + posix_aio(depth=2) + anticipate=2MiB + written");
   EXPECT_EQ(canonical("auto + messages + posix_aio()"),
-            "auto + messages + posix_aio + anticipate=8MiB + written");
+            "auto + messages + posix_aio + anticipate=2MiB + written");
   const auto m = parse_method(expected);
   ASSERT_TRUE(m);
   EXPECT_TRUE(m->direct);
