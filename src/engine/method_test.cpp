@@ -141,7 +141,7 @@ TEST(Method, ASyncThatTakesBytesIsReadInBothSpellings) {
             "individual + none + pwrite + background=4MiB + written");
   EXPECT_EQ(canonical("two_phase+messages+pwrite+pulse(bytes=3MiB)"),
             "two_phase + messages + pwrite + pulse=3MiB + written");
-  EXPECT_EQ(default_method().sync_bytes, 8 << 20);
+  EXPECT_EQ(default_method().sync_bytes, 2 << 20);
   EXPECT_EQ(parse_method("auto + shm + pwrite + none")->sync_bytes, 0);
 }
 
