@@ -127,12 +127,6 @@ int64_t cycle_for(const Method& x, std::string_view algorithm, const plan::Team&
   return exec::cycle_for(x.parameters.cycle_bytes, *a, x.exchange, team);
 }
 
-std::vector<std::pair<std::string, std::string>> planned_words() {
-  std::vector<std::pair<std::string, std::string>> words;
-  for (const engine::PlannedWord& w : engine::planned_words()) words.emplace_back(w.family, w.name);
-  return words;
-}
-
 void bind_parameters(nb::class_<Method>& method) {
   method
       .def_prop_ro(
@@ -170,8 +164,6 @@ void bind_method(nb::module_& m) {
       "text"_a,
       "Reads \"two_phase(writers=4, cycle=16MiB) + messages + pwrite + none + written\".");
   m.def("default_method", &engine::default_method);
-  m.def("planned_words", &planned_words,
-        "(family, name) of the variants that the design names and this version lacks.");
   m.def(
       "decide",
       [](const plan::Crowd& crowd, const plan::Team& team, const layout::Geometry& geometry) {

@@ -472,11 +472,6 @@ def parse_method(text: str) -> Method:
 
 def default_method() -> Method: ...
 
-def planned_words() -> list[tuple[str, str]]:
-    """
-    (family, name) of the variants that the design names and this version lacks.
-    """
-
 def decide(crowd: Crowd, team: Team, geometry: Geometry) -> str:
     """The algorithm that "auto" chooses for one call."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock import _core
@@ -43,21 +43,25 @@ _RETURNS = {
     "written": "blocking calls when the bytes are in the file, other calls when copied",
     "staged": "as written, within `limit=BYTES`; 0: all calls when the bytes are in the file",
 }
-# What the design names and the parser says this version lacks has no descriptor either.
-_PLANNED = {
-    "write_behind": "short for cyclic + staged, fed by independent calls",
-}
-NOT_YET = "not in this version"
+# A name for choices of several families has none either.
+_SHORT = Entry(
+    "write_behind",
+    "short for cyclic + staged, fed by independent calls",
+    properties={
+        "options": "stages: 2, or 1 to gather nothing before it is sent to another node; "
+        "page: of file pages; limit: of a rank's pages; seconds: that a byte may stay there"
+    },
+)
 
 
 def families() -> list[Family]:
     """Algorithms, exchanges, mechanisms, sync policies and returns, in a method's order."""
     return [
-        _family("algorithm", "who writes which bytes, in which cycle", _algorithms()),
-        _family("exchange", "how bytes reach the writer", _exchanges()),
-        _family("mechanism", "how bytes enter the file", _mechanisms()),
-        _family("sync", "what is pushed to the device beyond what the program asks", _syncs()),
-        _family("return", "when the call comes back", _words(_RETURNS)),
+        Family("algorithm", "who writes which bytes, in which cycle", (*_algorithms(), _SHORT)),
+        Family("exchange", "how bytes reach the writer", _exchanges()),
+        Family("mechanism", "how bytes enter the file", _mechanisms()),
+        Family("sync", "what is pushed to the device beyond what the program asks", _syncs()),
+        Family("return", "when the call comes back", _words(_RETURNS)),
     ]
 
 
@@ -131,11 +135,3 @@ def _syncs() -> tuple[Entry, ...]:
 
 def _words(words: dict[str, str]) -> tuple[Entry, ...]:
     return tuple(Entry(word, summary) for word, summary in words.items())
-
-
-def _family(name: str, decides: str, entries: tuple[Entry, ...]) -> Family:
-    """With what the parser knows of, and this version lacks."""
-    planned = [word for family, word in _core.planned_words() if family == name]
-    here = [replace(e, unavailable=NOT_YET) if e.name in planned else e for e in entries]
-    missing = [Entry(w, _PLANNED[w], NOT_YET) for w in planned if w not in {e.name for e in here}]
-    return Family(name, decides, (*here, *missing))

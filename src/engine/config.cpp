@@ -18,6 +18,14 @@ Result<void> set_flag(bool& flag, std::string_view key, std::string_view value) 
   return parse_flag(key, value).map([&](bool yes) { flag = yes; });
 }
 
+// A method named write_behind says what it has to say of these; later words win.
+void set_write_behind(const WriteBehindOptions& w, Config& c) {
+  c.write_behind = WriteBehind::automatic;
+  if (w.page_bytes != 0) c.write_behind_page_bytes = w.page_bytes;
+  if (w.limit_bytes != 0) c.write_behind_limit_bytes = w.limit_bytes;
+  if (w.seconds != 0) c.write_behind_seconds = w.seconds;
+}
+
 Result<void> set_method(std::string_view value, Config& c) {
   if (value == "off" || value == "observe") {
     c.mode = value == "off" ? Mode::off : Mode::observe;
@@ -27,6 +35,7 @@ Result<void> set_method(std::string_view value, Config& c) {
     c.mode = Mode::serve;
     c.method = m;
     c.left_alone.clear();
+    if (m.write_behind) set_write_behind(*m.write_behind, c);
   });
 }
 
@@ -68,14 +77,11 @@ Result<void> set_write_behind(std::string_view value, Config& c) {
 }
 
 Result<void> set_write_behind_seconds(std::string_view value, Config& c) {
-  constexpr int kMost = 86'400;
-  int seconds = 0;
-  const auto [stop, code] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-  if (code != std::errc() || stop != value.data() + value.size() || seconds < 0 || seconds > kMost)
-    return refuse_config("write_behind_seconds must be an integer from 0 to " +
-                         std::to_string(kMost) + ", got " + quote(value));
-  c.write_behind_seconds = seconds;
-  return {};
+  int64_t n = 0;
+  const auto [stop, code] = std::from_chars(value.data(), value.data() + value.size(), n);
+  if (code != std::errc() || stop != value.data() + value.size())
+    return refuse_config("write_behind_seconds must be an integer, got " + quote(value));
+  return check_behind_seconds(n).map([&](int seconds) { c.write_behind_seconds = seconds; });
 }
 
 Result<void> set_visibility(std::string_view value, Config& c) {
@@ -85,25 +91,16 @@ Result<void> set_visibility(std::string_view value, Config& c) {
   return {};
 }
 
-// 0 leaves it to the engine.
-Result<void> set_size(std::string_view key, std::string_view value, int64_t least, int64_t most,
-                      int64_t& to) {
-  return parse_size(value, std::string(key)).and_then([&](int64_t bytes) -> Result<void> {
-    if (bytes != 0 && (bytes < least || bytes > most))
-      return refuse_config(std::string(key) + " must be 0 or " + format_size(least) + " to " +
-                           format_size(most) + ", got " + quote(value));
-    to = bytes;
-    return {};
+Result<void> set_write_behind_page(std::string_view value, Config& c) {
+  return parse_size(value, "write_behind_page").and_then(check_behind_page).map([&](int64_t n) {
+    c.write_behind_page_bytes = n;
   });
 }
 
-Result<void> set_write_behind_page(std::string_view value, Config& c) {
-  return set_size("write_behind_page", value, 4096, int64_t{64} << 20, c.write_behind_page_bytes);
-}
-
 Result<void> set_write_behind_limit(std::string_view value, Config& c) {
-  return set_size("write_behind_limit", value, int64_t{1} << 20, int64_t{1} << 40,
-                  c.write_behind_limit_bytes);
+  return parse_size(value, "write_behind_limit").and_then(check_behind_limit).map([&](int64_t n) {
+    c.write_behind_limit_bytes = n;
+  });
 }
 
 Result<void> set_log_dir(std::string_view value, Config& c) {
@@ -188,11 +185,20 @@ void forget(std::string_view key, Config& config) {
   std::erase_if(config.given, [&](const Assignment& a) { return a.key == key; });
 }
 
+void forget_what_it_says(const WriteBehindOptions& w, Config& config) {
+  forget("write_behind", config);
+  if (w.page_bytes != 0) forget("write_behind_page", config);
+  if (w.limit_bytes != 0) forget("write_behind_limit", config);
+  if (w.seconds != 0) forget("write_behind_seconds", config);
+}
+
 // The last word only; a method takes its options' earlier words with it.
 void remember(const Assignment& assignment, Config& config) {
   forget(assignment.key, config);
   if (assignment.key == "method")
     for (const char* option : {"writers", "cycle", "observe"}) forget(option, config);
+  if (assignment.key == "method" && config.method.write_behind)
+    forget_what_it_says(*config.method.write_behind, config);
   config.given.push_back(assignment);
 }
 

@@ -136,6 +136,10 @@ TEST(Config, WriteBehindHasItsOwnSizesAndVisibility) {
   EXPECT_TRUE(apply_setting("write_behind_limit", "0", c));
   EXPECT_TRUE(apply_setting("write_behind_seconds", "60", c));
   EXPECT_EQ(c.write_behind_seconds, 60);
+  EXPECT_TRUE(apply_setting("method", "write_behind(page=1MiB)", c));
+  EXPECT_EQ(c.write_behind, WriteBehind::automatic);
+  EXPECT_EQ(c.write_behind_page_bytes, 1 << 20);
+  EXPECT_EQ(c.write_behind_seconds, 60) << "of which it says nothing";
   EXPECT_TRUE(says(apply_setting("write_behind_seconds", "-1", c).error().message(), "86400"));
   EXPECT_TRUE(apply_setting("visibility", "relaxed", c));
   EXPECT_EQ(c.visibility, Visibility::relaxed);

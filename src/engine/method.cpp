@@ -2,6 +2,7 @@
 // check() has the last word on combinations.
 #include "engine/method.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -15,9 +16,14 @@ namespace penstock::engine {
 namespace {
 
 constexpr size_t kLongestText = 1024;
+constexpr std::string_view kWriteBehind = "write_behind";
+constexpr std::array<std::string_view, 4> kBehindOptions = {"stages", "page", "limit", "seconds"};
 constexpr int64_t kCycleStep = 4096;
 constexpr int64_t kAnticipatedBytes = int64_t{2} << 20;
 constexpr int64_t kLeastStaged = 4096, kMostStaged = int64_t{1} << 40;
+constexpr int64_t kLeastPage = 4096, kMostPage = int64_t{64} << 20;
+constexpr int64_t kLeastLimit = int64_t{1} << 20, kMostLimit = int64_t{1} << 40;
+constexpr int kMostSeconds = 86'400;
 
 tl::unexpected<Error> refuse(std::string detail) {
   return fail(ErrorClass::argument, "method", std::move(detail));
@@ -83,7 +89,6 @@ Result<Part> read_part(std::string_view text) {
 struct Family {
   std::string_view name;
   std::vector<std::string_view> valid;
-  std::vector<std::string_view> planned;  // in the design, not in this version
 };
 
 template <class List>
@@ -94,32 +99,21 @@ std::vector<std::string_view> names_of(const List& list) {
 }
 
 Family algorithm_family() {
-  Family f{"algorithm",
-           names_of(plan::algorithms()),
-           {"cyclic", "designated_writer", "dedicated_writer", "write_behind"}};
+  Family f{"algorithm", names_of(plan::algorithms())};
   f.valid.insert(f.valid.begin(), "auto");
+  f.valid.push_back(kWriteBehind);
   return f;
 }
 
 Family exchange_family() {
-  Family f{"exchange", names_of(exec::exchanges()), {}};
+  Family f{"exchange", names_of(exec::exchanges())};
   f.valid.insert(f.valid.begin(), "none");
   return f;
 }
 
-Family mechanism_family() {
-  return {"mechanism",
-          names_of(io::mechanisms()),
-          {"pwritev", "mmap", "uring", "linux_aio", "posix_aio"}};
-}
-
-Family sync_family() {
-  return {"sync",
-          names_of(io::sync_policies()),
-          {"every", "stream", "anticipate", "coordinated", "background", "pulse"}};
-}
-
-Family return_family() { return {"return", {"written", "staged"}, {}}; }
+Family mechanism_family() { return {"mechanism", names_of(io::mechanisms())}; }
+Family sync_family() { return {"sync", names_of(io::sync_policies())}; }
+Family return_family() { return {"return", {"written", "staged"}}; }
 
 bool contains(const std::vector<std::string_view>& words, std::string_view word) {
   for (const std::string_view w : words)
@@ -129,10 +123,6 @@ bool contains(const std::vector<std::string_view>& words, std::string_view word)
 
 Result<void> require_valid(const Family& family, std::string_view word) {
   if (contains(family.valid, word)) return {};
-  if (contains(family.planned, word))
-    return fail(ErrorClass::unsupported, "method",
-                std::string(family.name) + " \"" + std::string(word) +
-                    "\" is not available in this version");
   return refuse(std::string(family.name) + " " + not_known(word, family.valid));
 }
 
@@ -183,6 +173,31 @@ Result<void> set_option(const Option& option, plan::Parameters& parameters) {
   });
 }
 
+// ---- and of its short name write_behind
+
+Result<void> set_stages(std::string_view value, WriteBehindOptions& options) {
+  if (value != "1" && value != "2") return refuse("stages must be 1 or 2, got " + quote(value));
+  options.stages = value == "1" ? 1 : 2;
+  return {};
+}
+
+Result<void> set_option(const Option& option, WriteBehindOptions& to) {
+  if (option.key == "stages") return set_stages(option.value, to);
+  if (option.key == "page")
+    return parse_size(option.value, "page").and_then(check_behind_page).map([&](int64_t n) {
+      to.page_bytes = n;
+    });
+  if (option.key == "limit")
+    return parse_size(option.value, "limit").and_then(check_behind_limit).map([&](int64_t n) {
+      to.limit_bytes = n;
+    });
+  return read_integer("seconds", option.value).and_then(check_behind_seconds).map([&](int n) {
+    to.seconds = n;
+  });
+}
+
+// ---- all of them
+
 // The options that an algorithm's descriptor names; of `auto`, those of what it chooses from.
 std::vector<std::string_view> options_of(const plan::Algorithm* algorithm) {
   if (algorithm == nullptr) return {"writers", "cycle"};
@@ -192,30 +207,66 @@ std::vector<std::string_view> options_of(const plan::Algorithm* algorithm) {
 }
 
 Result<void> set_options(const Part& part, Method& method) {
-  const std::vector<std::string_view> valid = options_of(method.algorithm);
+  std::vector<std::string_view> valid = options_of(method.algorithm);
+  if (method.write_behind)
+    valid.insert(valid.begin(), kBehindOptions.begin(), kBehindOptions.end());
   std::vector<std::string_view> seen;
   for (const Option& option : part.options) {
     if (!contains(valid, option.key))
       return refuse("option of " + std::string(part.word) + ": " + not_known(option.key, valid));
     if (contains(seen, option.key)) return refuse(std::string(option.key) + " is given twice");
     seen.push_back(option.key);
-    if (auto set = set_option(option, method.parameters); !set) return set;
+    const bool own = std::ranges::find(kBehindOptions, option.key) != kBehindOptions.end();
+    const Result<void> set =
+        own ? set_option(option, *method.write_behind) : set_option(option, method.parameters);
+    if (!set) return set;
   }
   return {};
 }
 
-// "writers=4, cycle=16MiB": what is not left to the algorithm.
-std::string spell(const plan::Parameters& p) {
-  std::string text;
-  const auto add = [&](const char* key, const std::string& value) {
-    text += (text.empty() ? "" : ", ") + std::string(key) + "=" + value;
-  };
-  if (p.writers != 0) add("writers", std::to_string(p.writers));
-  if (p.writer != 0) add("writer", std::to_string(p.writer));
-  if (p.at_once != 0) add("at_once", std::to_string(p.at_once));
-  if (p.stripe_bytes != 0) add("stripe", format_size(p.stripe_bytes));
-  if (p.cycle_bytes != 0) add("cycle", format_size(p.cycle_bytes));
-  return text;
+Result<void> choose_write_behind(const Part& part, Method& method) {
+  method.algorithm = plan::find_algorithm("cyclic");
+  method.staged_bytes = exec::kStagedLimitBytes;
+  method.write_behind.emplace();
+  return set_options(part, method);
+}
+
+// "a=1, b=2": what is not left to the engine.
+class Options {
+ public:
+  void add(const char* key, const std::string& value) {
+    text_ += (text_.empty() ? "" : ", ") + std::string(key) + "=" + value;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void spell(const WriteBehindOptions& w, Options& options) {
+  options.add("stages", std::to_string(w.stages));
+  if (w.page_bytes != 0) options.add("page", format_size(w.page_bytes));
+  if (w.limit_bytes != 0) options.add("limit", format_size(w.limit_bytes));
+  if (w.seconds != 0) options.add("seconds", std::to_string(w.seconds));
+}
+
+void spell(const plan::Parameters& p, Options& options) {
+  if (p.writers != 0) options.add("writers", std::to_string(p.writers));
+  if (p.writer != 0) options.add("writer", std::to_string(p.writer));
+  if (p.at_once != 0) options.add("at_once", std::to_string(p.at_once));
+  if (p.stripe_bytes != 0) options.add("stripe", format_size(p.stripe_bytes));
+  if (p.cycle_bytes != 0) options.add("cycle", format_size(p.cycle_bytes));
+}
+
+// "cyclic(writers=4)", or the short name.
+std::string spell_algorithm(const Method& m) {
+  Options options;
+  if (m.write_behind) spell(*m.write_behind, options);
+  spell(m.parameters, options);
+  const std::string_view name = m.write_behind           ? kWriteBehind
+                                : m.algorithm == nullptr ? std::string_view("auto")
+                                                         : m.algorithm->name;
+  return std::string(name) + (options.text().empty() ? "" : "(" + options.text() + ")");
 }
 
 Result<int64_t> check_pages(const char* what, int64_t bytes) {
@@ -224,6 +275,13 @@ Result<int64_t> check_pages(const char* what, int64_t bytes) {
                   format_size(kCycleStep) + " and " + format_size(plan::kMaxCycleBytes) + ", got " +
                   std::to_string(bytes));
   return bytes;
+}
+
+// 0 leaves it to the engine.
+Result<int64_t> check_range(const char* what, int64_t bytes, int64_t least, int64_t most) {
+  if (bytes == 0 || (bytes >= least && bytes <= most)) return bytes;
+  return refuse(std::string(what) + " must be 0 or " + format_size(least) + " to " +
+                format_size(most) + ", got " + std::to_string(bytes));
 }
 
 // ---- the option of an exchange: messages(pack=datatype)
@@ -272,6 +330,7 @@ struct Choices {
 Result<void> choose_algorithm(const Part& part, Choices& c) {
   if (auto ok = require_valid(algorithm_family(), part.word); !ok) return ok;
   if (auto ok = require_no_value(algorithm_family(), part); !ok) return ok;
+  if (part.word == kWriteBehind) return choose_write_behind(part, c.method);
   c.method.algorithm = plan::find_algorithm(part.word);  // nullptr for "auto"
   return set_options(part, c.method);
 }
@@ -306,7 +365,10 @@ Result<void> choose_sync(const Part& part, Choices& c) {
 // staged(limit=256MiB): of what may be staged at all; the others return as with `written`.
 Result<void> choose_return(const Part& part, Choices& c) {
   if (auto ok = require_valid(return_family(), part.word); !ok) return ok;
-  if (part.word == "written") return require_no_options(return_family(), part);
+  if (part.word == "written") {
+    c.method.staged_bytes.reset();
+    return require_no_options(return_family(), part);
+  }
   if (auto ok = require_no_value(return_family(), part); !ok) return ok;
   c.method.staged_bytes = exec::kStagedLimitBytes;
   bool seen = false;
@@ -357,15 +419,6 @@ Result<Method> parse_method(std::string_view text) {
   return choices.method;
 }
 
-std::vector<PlannedWord> planned_words() {
-  std::vector<PlannedWord> words;
-  for (const Family& family :
-       {algorithm_family(), exchange_family(), mechanism_family(), sync_family(), return_family()})
-    for (const std::string_view word : family.planned)
-      if (!contains(family.valid, word)) words.push_back({family.name, word});
-  return words;
-}
-
 Method default_method() {
   return {.algorithm = nullptr,
           .parameters = {},
@@ -380,9 +433,7 @@ Method default_method() {
 }
 
 std::string to_string(const Method& m) {
-  const std::string options = spell(m.parameters);
-  std::string text(m.algorithm == nullptr ? "auto" : m.algorithm->name);
-  if (!options.empty()) text += "(" + options + ")";
+  std::string text = spell_algorithm(m);
   text += " + " + spell_exchange(m);
   text += " + " + spell_mechanism(m) + " + " + std::string(m.sync->name);
   if (m.sync->takes_bytes) text += "=" + format_size(m.sync_bytes);
@@ -402,6 +453,8 @@ Result<void> check(const Method& m) {
   if (m.pack != exec::Pack::copy && !m.exchange->takes_pack)
     return refuse("exchange " + std::string(m.exchange->name) +
                   " has no option pack; leave it out");
+  if (m.write_behind && m.staged_bytes.value_or(0) == 0)
+    return refuse("write_behind is short for cyclic + staged, and goes with no other return");
   if (auto legal = check_mechanism_options(m); !legal) return legal;
   if (m.sync->takes_bytes != (m.sync_bytes > 0))
     return refuse("sync " + std::string(m.sync->name) +
@@ -439,6 +492,21 @@ Result<int64_t> check_staged(int64_t limit_bytes) {
     return limit_bytes;
   return refuse("limit of staged must be 0 or between " + format_size(kLeastStaged) + " and " +
                 format_size(kMostStaged) + ", got " + std::to_string(limit_bytes));
+}
+
+Result<int64_t> check_behind_page(int64_t page_bytes) {
+  return check_range("write_behind_page", page_bytes, kLeastPage, kMostPage);
+}
+
+Result<int64_t> check_behind_limit(int64_t limit_bytes) {
+  return check_range("write_behind_limit", limit_bytes, kLeastLimit, kMostLimit);
+}
+
+Result<int> check_behind_seconds(int64_t seconds) {
+  if (seconds < 0 || seconds > kMostSeconds)
+    return refuse("write_behind_seconds must be an integer from 0 to " +
+                  std::to_string(kMostSeconds) + ", got " + std::to_string(seconds));
+  return int(seconds);
 }
 
 Result<int> check_at_once(int64_t ranks) {

@@ -18,6 +18,16 @@
 
 namespace penstock::engine {
 
+// write_behind(stages=2, page=1MiB, limit=64MiB, seconds=5): the short name of cyclic + staged, fed
+// by independent calls. What is 0 is left to the settings write_behind_*.
+struct WriteBehindOptions {
+  int stages = 2;  // 1: bytes are not gathered before they are sent to another node
+  int64_t page_bytes = 0, limit_bytes = 0;
+  int seconds = 0;
+
+  friend bool operator==(const WriteBehindOptions&, const WriteBehindOptions&) = default;
+};
+
 struct Method {
   const plan::Algorithm* algorithm = nullptr;  // nullptr: auto, a rule per call (select.hpp)
   plan::Parameters parameters;
@@ -33,20 +43,16 @@ struct Method {
   // their bytes in the file. nullopt: `written`, which leaves the bound to the engine. Blocking
   // writes return with their bytes in the file, whatever this is.
   std::optional<int64_t> staged_bytes = std::nullopt;
+  // Where the method was named so; the algorithm is cyclic then.
+  std::optional<WriteBehindOptions> write_behind = std::nullopt;
 };
 
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
-// valid one and the reason. A choice that Penstock knows and this version lacks is `unsupported`.
+// valid one and the reason. An option that some other choice of the family takes is `unsupported`.
 Result<Method> parse_method(std::string_view text);
 Method default_method();  // "auto + shm + pwrite + anticipate=2MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
-
-// A word of the design that this version lacks: "algorithm", "write_behind".
-struct PlannedWord {
-  std::string_view family, name;
-};
-std::vector<PlannedWord> planned_words();
 
 // The rules between choices: what parse_method checks last, and whoever changes a method
 // afterwards.
@@ -62,5 +68,9 @@ Result<int64_t> check_stripe(int64_t stripe_bytes);
 Result<int64_t> check_sync_bytes(int64_t sync_bytes);
 Result<int> check_depth(int64_t depth);
 Result<int64_t> check_staged(int64_t limit_bytes);
+// Of writing behind; 0 leaves it to the engine.
+Result<int64_t> check_behind_page(int64_t page_bytes);
+Result<int64_t> check_behind_limit(int64_t limit_bytes);
+Result<int> check_behind_seconds(int64_t seconds);
 
 }  // namespace penstock::engine

@@ -195,12 +195,30 @@ TEST(Method, SegmentationTakesWritersAndCycle) {
 TEST(Method, WordsAreCaseSensitive) { EXPECT_NE(message("Two_Phase"), "accepted"); }
 
 TEST(Method, WhatTheDesignHasAndThisVersionLacksIsUnsupportedNotUnknown) {
-  for (const char* text : {"write_behind", "auto+shm(pack=copy)"}) {
-    const auto m = parse_method(text);
-    ASSERT_FALSE(m) << text;
-    EXPECT_EQ(m.error().error_class, ErrorClass::unsupported) << text;
-    EXPECT_NE(m.error().message().find("in this version"), std::string::npos) << text;
-  }
+  const auto m = parse_method("auto+shm(pack=copy)");
+  ASSERT_FALSE(m);
+  EXPECT_EQ(m.error().error_class, ErrorClass::unsupported);
+  EXPECT_NE(m.error().message().find("in this version"), std::string::npos);
+}
+
+TEST(Method, WriteBehindIsShortForCyclicAndStaged) {
+  const auto m = parse_method("write_behind");
+  ASSERT_TRUE(m) << m.error().message();
+  EXPECT_EQ(m->algorithm, plan::find_algorithm("cyclic"));
+  EXPECT_GT(m->staged_bytes.value_or(0), 0);
+  EXPECT_EQ(m->write_behind, WriteBehindOptions());
+  const std::string rest = " + shm + pwrite + stream=8MiB + staged(limit=256MiB)";
+  EXPECT_EQ(canonical("write_behind"), "write_behind(stages=2)" + rest);
+  const std::string all =
+      "write_behind(stages=1, page=64KiB, limit=2MiB, seconds=3, writers=2, cycle=1MiB)" + rest;
+  EXPECT_EQ(canonical(all), all);
+  EXPECT_EQ(parse_method(all)->write_behind, (WriteBehindOptions{1, 65536, 2 << 20, 3}));
+  EXPECT_NE(message("write_behind(stages=3)").find("stages must be 1 or 2"), std::string::npos);
+  EXPECT_NE(message("write_behind(page=1)").find("4KiB"), std::string::npos);
+  EXPECT_NE(message("write_behind(pages=1)").find("did you mean \"page\""), std::string::npos);
+  EXPECT_NE(message("write_behind(page=4KiB, page=8KiB)").find("given twice"), std::string::npos);
+  EXPECT_NE(message("cyclic(page=4KiB)").find("option of cyclic"), std::string::npos);
+  EXPECT_NE(message("write_behind+shm+pwrite+none+written").find("staged"), std::string::npos);
 }
 
 TEST(Method, StagedTakesALimitAndWrittenLeavesItOpen) {

@@ -48,9 +48,7 @@ def _print_table() -> None:
         for i, entry in enumerate(family.entries):
             name = f"[{'dim' if entry.unavailable else 'green'}]{escape(entry.spelling)}[/]"
             what = escape(entry.summary)
-            if entry.unavailable == catalogue.NOT_YET:
-                what += f" [dim]({entry.unavailable})[/]"
-            elif entry.unavailable:
+            if entry.unavailable:
                 what += f"\n[yellow]not here:[/] {escape(entry.unavailable)}"
             table.add_row(f"[bold]{family.name}[/]" if i == 0 else "", name, what)
     out = console()

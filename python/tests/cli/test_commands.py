@@ -182,9 +182,8 @@ def test_list_names_every_family_in_all_forms(cli: Cli) -> None:
 def test_what_is_not_available_is_listed_with_its_reason(cli: Cli) -> None:
     told = json.loads(cli("list", "--json").stdout)
     entries = {e["name"]: e for f in told["families"] for e in f["entries"]}
-    for name in ("messages", "shm", "node_leaders"):
+    for name in ("messages", "shm", "node_leaders", "write_behind"):
         assert entries[name]["unavailable"] == ""
-    assert entries["write_behind"]["unavailable"] == "not in this version"
 
 
 def test_what_is_listed_as_available_is_what_the_parser_takes(cli: Cli) -> None:
