@@ -76,6 +76,7 @@ inline constexpr int64_t kWholeStream = INT64_MAX;
 enum class Company : uint8_t { alone, together };
 // Who waits for staged bytes, and hears of those that were lost.
 enum class Drain : uint8_t {
+  lane,   // local: this rank's, but not what lies in pages that go behind
   mine,   // local: this rank's
   joint,  // collective: all ranks' where a collective non-blocking write staged any, else as `mine`
   all,    // collective: all ranks'
@@ -133,6 +134,9 @@ class File {
   // Before anything else is done with the file: what was accepted is in the file when it returns,
   // or the class of what was lost and not told yet.
   ErrorClass flush(Drain drain);
+  // Local. Where the last byte ends that this node's ranks have accepted and that may not be in the
+  // file yet. To be asked before the file's size is, which is at least that then.
+  Off accepted_end() const;
   // After the MPI library did it: counts.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       bool failed = false);

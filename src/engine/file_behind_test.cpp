@@ -81,6 +81,16 @@ TEST_F(FileBehind, AWriteIsAcceptedAndInTheFileAfterAFlush) {
                        [](File& f) { EXPECT_EQ(f.flush(Drain::mine), ErrorClass::none); });
 }
 
+TEST_F(FileBehind, TheEndIsKnownWithoutAFlush) {
+  expect_in_file_after(write_only(path_.path()), 0, [&](File& f) {
+    EXPECT_EQ(f.flush(Drain::lane), ErrorClass::none);
+    EXPECT_EQ(f.accepted_end(), kBytes);
+    EXPECT_EQ(path_.contents().size(), 0);
+    EXPECT_EQ(f.flush(Drain::mine), ErrorClass::none);
+    EXPECT_EQ(f.accepted_end(), 0);
+  });
+}
+
 TEST_F(FileBehind, NothingStaysBehindForLong) {
   OpenInfo info = write_only(path_.path());
   info.config.write_behind_seconds = 1;

@@ -139,7 +139,6 @@ void File::State::start_pipeline() {
   if (info.stager == nullptr) info.stager = std::make_shared<exec::Stager>();
   pipeline->set_stager(info.stager, staged_limit());
   if (info.config.method.sync->takes_bytes) pipeline->set_sync(sync.get());
-  if (may_defer) start_write_behind();
   const int writers = info.config.method.parameters.writers;
   if (writers > comm->size())
     notes.degraded["writers=" + std::to_string(writers) + " is more than the file's " +
@@ -149,7 +148,11 @@ void File::State::start_pipeline() {
     notes.degraded["writer=" + std::to_string(writer) + " is not among the file's " +
                    std::to_string(comm->size()) + " ranks: the last of them writes"] = 1;
   for (const std::string& why : info.config.ignored_hints) ++notes.degraded[why];
-  if (!info.config.verify) return;
+  if (info.config.verify) start_verifier();
+  if (may_defer) start_write_behind();  // last: a thread uses the pipeline then
+}
+
+void File::State::start_verifier() {
   if (info.config.method.mechanism->writes_file) {
     verifier.emplace();
     pipeline->set_observer(&*verifier);
@@ -170,7 +173,7 @@ bool File::State::wants_to_defer() const noexcept {
 void File::State::start_write_behind() {
   auto made = exec::WriteBehind::make(
       *comm, {info.config.write_behind_page_bytes, info.config.write_behind_limit_bytes},
-      file_system.geometry);
+      file_system.geometry, info.stager->bell());
   if (!made) {
     notes.degraded["write-behind: " + made.error().message()] = 1;
     return;

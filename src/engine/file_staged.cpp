@@ -155,16 +155,23 @@ ErrorClass File::flush(Drain drain) {
   if (s.pipeline == nullptr) return ErrorClass::none;
   const bool all = drain == Drain::all || (drain == Drain::joint && s.staged_by_all);
   std::unique_lock one_at_a_time(s.together, std::defer_lock);
-  if (drain != Drain::mine) {
+  if (drain == Drain::joint || drain == Drain::all) {
     one_at_a_time.lock();
     s.settle_split();
   }
-  s.drain();
+  if (drain == Drain::lane)
+    s.pipeline->drain_lane();
+  else
+    s.drain();
   const std::optional<Error> mine = s.untold();
   if (!all) return mine ? mine->error_class : ErrorClass::none;
   const Result<void> agreed = comm::agree(*s.comm, mine ? tl::unexpected(*mine) : Result<void>());
   s.staged_by_all = false;
   return agreed ? ErrorClass::none : agreed.error().error_class;
+}
+
+Off File::accepted_end() const {
+  return state_->pipeline != nullptr ? state_->pipeline->pages_end() : 0;
 }
 
 void File::State::take_staged_notes(FileNotes& into) const {
@@ -174,6 +181,10 @@ void File::State::take_staged_notes(FileNotes& into) const {
   into.counters.engine_bytes += staged.written_bytes;
   if (staged.failure)
     into.degraded["rank " + std::to_string(comm->rank()) + ": " + lost_error(staged).message()] = 1;
+  if (staged.taken_over > 0)
+    into.degraded
+        ["write-behind: file pages were written by ranks that do not own them, since their "
+         "owner's I/O thread could not be reached"] += staged.taken_over;
   if (const std::string why = info.stager->degraded(); !why.empty()) into.degraded[why] = 1;
 }
 

@@ -82,6 +82,7 @@ struct File::State {
   void start_sync();
   void start_pipeline();
   bool wants_to_defer() const noexcept;
+  void start_verifier();
   void start_write_behind();
   WriteResult accept(const Write& write);
 

@@ -93,6 +93,13 @@ Off DirtyMap::find(Off from, bool dirty) const {
   return end;
 }
 
+Off DirtyMap::end() const noexcept {
+  for (auto w = Off(words_.size()); w-- > 0;)
+    if (const uint64_t word = words_[size_t(w)].load(std::memory_order_relaxed); word != 0)
+      return page_.begin + w * kBits + std::bit_width(word);
+  return page_.begin;
+}
+
 void DirtyMap::clear() {
   for (Word& word : words_) word.store(0, std::memory_order_relaxed);
 }

@@ -36,6 +36,8 @@ class DirtyMap {
     }
   }
   void clear();  // REQUIRES that nobody marks
+  // Where the last dirty byte of the page ends; the page's beginning when there is none.
+  Off end() const noexcept;
 
  private:
   class Marker;

@@ -37,6 +37,7 @@ TEST(DirtyMap, CountsWhatIsNewOnly) {
   EXPECT_EQ(m.extents(), (std::vector{kPage}));
   m.map.clear();
   EXPECT_TRUE(m.extents().empty());
+  EXPECT_EQ(m.map.end(), kPage.begin);
 }
 
 TEST(DirtyMap, FollowsACursor) {
@@ -66,6 +67,7 @@ TEST(DirtyMap, IsTheSetOfTheBytesThatWereMarked) {
     for (const Extent e : m.extents())
       for (Off at = e.begin; at < e.end; ++at) marked.insert(at);
     ASSERT_EQ(marked, bytes);
+    ASSERT_EQ(m.map.end(), *bytes.rbegin() + 1);
   }
 }
 

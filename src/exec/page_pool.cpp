@@ -46,27 +46,34 @@ class Holding {
   SharedLock& lock_;
 };
 
+// false: not done after a long sleep.
 template <class Done>
-void wait(const FutexWord& word, Done&& done) {
+bool wait(const FutexWord& word, Done&& done) {
+  const double begin_s = now_s();
   for (int looks = 0;; ++looks) {
     const uint32_t seen = word.load(std::memory_order_acquire);
-    if (done(seen)) return;
+    if (done(seen)) return true;
     if (looks < kLooks)
       ::sched_yield();
-    else
+    else if (now_s() - begin_s < double(kSleep_ns) * 1e-9)
       futex_wait(word, seen, kSleep_ns);
+    else
+      return false;
   }
 }
 
-// A slot's state, its stay's number and its pins in one word.
+// A slot's state, its stay's number, whether it is wanted, and its pins in one word.
 enum class State : uint64_t { free = 0, filling = 1, leaving = 2 };
-constexpr uint64_t kPins = 0xffffffff;
+constexpr uint64_t kPins = 0x7fffffff, kWanted = 0x80000000;
 
 uint64_t word_of(State state, uint32_t number, uint64_t pins) {
   return (uint64_t{number} << 34) | (uint64_t(state) << 32) | pins;
 }
 State state_of(uint64_t word) { return State((word >> 32) & 3); }
 uint32_t number_of(uint64_t word) { return uint32_t(word >> 34); }
+bool is_filling(uint64_t word, const PagePool::Stay& stay) {
+  return state_of(word) == State::filling && number_of(word) == stay.number;
+}
 uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 30) - 1); }
 
 }  // namespace
@@ -74,7 +81,7 @@ uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 3
 struct PagePool::Header {
   mutable SharedLock lock;    // of what follows up to the losses' end, and of the table
   uint32_t first_free;        // a slot's index + 1; 0: none
-  uint32_t used;              // slots that had a stay already
+  std::atomic<int> used;      // slots that had a stay already
   std::atomic<int> unusable;  // of these, without memory
   // Losses.
   int64_t lost_bytes;
@@ -96,6 +103,7 @@ struct alignas(64) PagePool::Slot {
   std::atomic<int64_t> dirty_bytes;
   std::atomic<uint64_t> last_use;
   std::atomic<double> came_s;  // by the machine's clock
+  std::atomic<int> writer;     // who closed it; -1: nobody yet
   FutexWord left;              // stays that are over
   FutexWord unpinned;          // how often the last pin was given back of a page that is leaving
   uint32_t next;               // in the chain of its bucket, or of free slots; an index + 1
@@ -156,7 +164,7 @@ DirtyMap PagePool::dirty(const Stay& stay) const noexcept {
 bool PagePool::pin(const Stay& stay) noexcept {
   Slot& slot = slots()[stay.slot];
   uint64_t word = slot.word.load(std::memory_order_relaxed);
-  while (state_of(word) == State::filling && number_of(word) == stay.number)
+  while (is_filling(word, stay))
     if (slot.word.compare_exchange_weak(word, word + 1, std::memory_order_acquire)) {
       slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
                           std::memory_order_relaxed);
@@ -165,17 +173,12 @@ bool PagePool::pin(const Stay& stay) noexcept {
   return false;
 }
 
-std::optional<PagePool::Stay> PagePool::pin(int64_t page) {
-  for (;;) {
-    std::optional<Stay> stay;
-    {
-      const Holding lock(header_->lock);
-      stay = find_locked(page);
-      if (!stay) return settle_locked(page);
-    }
-    if (pin(*stay)) return stay;
-    wait_until_left(*stay);
-  }
+std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin(int64_t page) {
+  const Holding lock(header_->lock);
+  if (const auto stay = find_locked(page))
+    return {pin(*stay) ? Pinning::pinned : Pinning::leaving, *stay};
+  if (const auto stay = settle_locked(page)) return {Pinning::pinned, *stay};
+  return {Pinning::no_room, Stay{}};
 }
 
 std::optional<PagePool::Stay> PagePool::find_locked(int64_t page) const noexcept {
@@ -201,6 +204,7 @@ std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
   const uint32_t number = number_of(slot.word.load(std::memory_order_relaxed));
   slot.page.store(page, std::memory_order_relaxed);
   slot.dirty_bytes.store(0, std::memory_order_relaxed);
+  slot.writer.store(-1, std::memory_order_relaxed);
   slot.came_s.store(now_s(), std::memory_order_relaxed);
   slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
                       std::memory_order_relaxed);
@@ -217,8 +221,8 @@ std::optional<int> PagePool::free_slot_locked() noexcept {
     header_->first_free = slots()[slot].next;
     return slot;
   }
-  while (header_->used < uint32_t(shape_.slots)) {
-    const int slot = int(header_->used++);
+  while (used() < shape_.slots) {
+    const int slot = header_->used.fetch_add(1, std::memory_order_relaxed);
     const size_t bytes = map_bytes(shape_) + size_t(shape_.page_bytes);
     if (segment_->populate(area_at(slot), bytes)) return slot;
     header_->unusable.fetch_add(1, std::memory_order_relaxed);
@@ -240,22 +244,40 @@ bool PagePool::unpin(const Stay& stay, int64_t newly_dirty) noexcept {
 
 // --- Leaving ---
 
-bool PagePool::close(const Stay& stay) noexcept {
+bool PagePool::want(const Stay& stay) noexcept {
+  Slot& slot = slots()[stay.slot];
+  uint64_t word = slot.word.load(std::memory_order_relaxed);
+  while (is_filling(word, stay) && (word & kWanted) == 0)
+    if (slot.word.compare_exchange_weak(word, word | kWanted, std::memory_order_acq_rel))
+      return true;
+  return false;
+}
+
+bool PagePool::close(const Stay& stay, int writer) noexcept {
   Slot& slot = slots()[stay.slot];
   uint64_t word = slot.word.load(std::memory_order_relaxed);
   for (;;) {
-    if (state_of(word) != State::filling || number_of(word) != stay.number) return false;
+    if (!is_filling(word, stay)) return false;
     const uint64_t leaving = word_of(State::leaving, stay.number, word & kPins);
     if (slot.word.compare_exchange_weak(word, leaving, std::memory_order_acq_rel)) break;
   }
-  wait(slot.unpinned,
-       [&](uint32_t) { return (slot.word.load(std::memory_order_acquire) & kPins) == 0; });
+  slot.writer.store(writer, std::memory_order_release);
+  const auto nobody_fills = [&](uint32_t) {
+    return (slot.word.load(std::memory_order_acquire) & kPins) == 0;
+  };
+  while (!wait(slot.unpinned, nobody_fills)) continue;
   return true;
 }
 
+// A writer that is gone closes nothing any more, so what it closed is this stay still.
+bool PagePool::take_over(const Stay& stay, int from, int to) noexcept {
+  return slots()[stay.slot].writer.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+}
+
 void PagePool::release(const Stay& stay) noexcept {
-  dirty(stay).clear();
   Slot& slot = slots()[stay.slot];
+  if (slot.word.load(std::memory_order_acquire) != word_of(State::leaving, stay.number, 0)) return;
+  dirty(stay).clear();
   {
     const Holding lock(header_->lock);
     uint32_t* at = &bucket(stay.page);
@@ -271,20 +293,19 @@ void PagePool::release(const Stay& stay) noexcept {
   futex_wake_all(header_->departures);
 }
 
-void PagePool::wait_until_left(const Stay& stay) const noexcept {
-  wait(slots()[stay.slot].left, [&](uint32_t left) { return left != stay.number; });
+bool PagePool::wait_until_left(const Stay& stay) const noexcept {
+  return wait(slots()[stay.slot].left, [&](uint32_t left) { return left != stay.number; });
 }
 
 std::optional<PagePool::Stay> PagePool::least_recently_used() const noexcept {
   std::optional<Stay> oldest;
   uint64_t oldest_use = 0;
-  for (int i = 0; i < shape_.slots; ++i) {
-    const Slot& slot = slots()[i];
-    const uint64_t word = slot.word.load(std::memory_order_acquire);
-    if (state_of(word) != State::filling) continue;
-    const uint64_t use = slot.last_use.load(std::memory_order_relaxed);
+  for (int i = 0; i < used(); ++i) {
+    const std::optional<Seen> seen = look(i);
+    if (!seen || seen->wanted || seen->leaving) continue;
+    const uint64_t use = slots()[i].last_use.load(std::memory_order_relaxed);
     if (oldest && oldest_use <= use) continue;
-    oldest = Stay{i, number_of(word), slot.page.load(std::memory_order_relaxed)};
+    oldest = seen->stay;
     oldest_use = use;
   }
   return oldest;
@@ -294,23 +315,23 @@ uint32_t PagePool::departures() const noexcept {
   return header_->departures.load(std::memory_order_acquire);
 }
 
-void PagePool::wait_for_departure(uint32_t seen) const noexcept {
-  futex_wait(header_->departures, seen, kSleep_ns);
+bool PagePool::wait_for_departure(uint32_t seen) const noexcept {
+  return wait(header_->departures, [&](uint32_t now) { return now != seen; });
 }
 
 bool PagePool::empty() const noexcept { return header_->held.load(std::memory_order_acquire) == 0; }
 
-std::vector<PagePool::Stay> PagePool::stays(double came_before_s) const {
-  std::vector<Stay> found;
-  for (int i = 0; i < shape_.slots; ++i) {
-    const Slot& slot = slots()[i];
-    const uint64_t word = slot.word.load(std::memory_order_acquire);
-    if (state_of(word) == State::free) continue;
-    if (slot.came_s.load(std::memory_order_relaxed) >= came_before_s) continue;
-    found.push_back({i, number_of(word), slot.page.load(std::memory_order_relaxed)});
-  }
-  std::ranges::sort(found, {}, &Stay::page);
-  return found;
+int PagePool::used() const noexcept { return header_->used.load(std::memory_order_acquire); }
+
+std::optional<PagePool::Seen> PagePool::look(int i) const noexcept {
+  const Slot& slot = slots()[i];
+  const uint64_t word = slot.word.load(std::memory_order_acquire);
+  if (state_of(word) == State::free) return std::nullopt;
+  return Seen{{i, number_of(word), slot.page.load(std::memory_order_relaxed)},
+              (word & kWanted) != 0,
+              state_of(word) == State::leaving,
+              slot.writer.load(std::memory_order_acquire),
+              slot.came_s.load(std::memory_order_relaxed)};
 }
 
 bool PagePool::usable() const noexcept {

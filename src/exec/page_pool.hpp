@@ -4,6 +4,7 @@
 //
 // Whoever fills a page pins it, and never waits while it does. Whoever writes it closes it first:
 // then nobody pins it any more, and those who come wait until it has left. So there is no circle.
+// Who writes which page, the pool does not decide (exec/page_owners.hpp).
 //
 // Memory that is all zero is an empty pool, so nobody has to prepare it. Thread-safe, for all
 // processes that share the segment.
@@ -14,7 +15,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/extent.hpp"
@@ -52,8 +53,13 @@ class PagePool {
   }
 
   // --- Filling ---
-  // The page, pinned: where it is already, or in a free slot. nullopt: there is none.
-  std::optional<Stay> pin(int64_t page);
+  enum class Pinning : uint8_t {
+    pinned,
+    leaving,  // the page is here, on its way into the file: wait until it has left
+    no_room,  // no slot is free
+  };
+  // The page: where it is already, or in a free slot.
+  std::pair<Pinning, Stay> pin(int64_t page);
   // Once more, cheaply. false: it is on its way into the file.
   bool pin(const Stay& stay) noexcept;
   std::byte* memory(const Stay& stay) const noexcept;
@@ -62,21 +68,37 @@ class PagePool {
   bool unpin(const Stay& stay, int64_t newly_dirty) noexcept;
 
   // --- Leaving ---
-  // true: nobody fills it any more, and the caller writes it and then releases it. false: somebody
-  // else does, or it has left.
-  bool close(const Stay& stay) noexcept;
+  // Marks a page that is to be written soon; it may be filled until then. false: it was marked, or
+  // is on its way.
+  bool want(const Stay& stay) noexcept;
+  // true: nobody fills it any more, and the caller, `writer`, writes it and then releases it.
+  // false: somebody else does, or it has left.
+  bool close(const Stay& stay, int writer) noexcept;
+  // Of a page that `from` closed and will never release: true: `to` writes it, as if closed by it.
+  bool take_over(const Stay& stay, int from, int to) noexcept;
+  // Harmless when it has left.
   void release(const Stay& stay) noexcept;
-  void wait_until_left(const Stay& stay) const noexcept;
+  // false: a while has passed, and it is still here.
+  bool wait_until_left(const Stay& stay) const noexcept;
 
-  std::optional<Stay> find(int64_t page) const noexcept;     // in the pool, perhaps on its way out
-  std::optional<Stay> least_recently_used() const noexcept;  // of those that are not on their way
-  // Until some page has left since `seen`, or a while has passed.
+  std::optional<Stay> find(int64_t page) const noexcept;  // in the pool, perhaps on its way out
+  // Of those that are neither wanted nor on their way.
+  std::optional<Stay> least_recently_used() const noexcept;
+  // Until some page has left since `seen`. false: a while has passed, and none has.
   uint32_t departures() const noexcept;
-  void wait_for_departure(uint32_t seen) const noexcept;
+  bool wait_for_departure(uint32_t seen) const noexcept;
 
+  struct Seen {
+    Stay stay;
+    bool wanted = false;
+    bool leaving = false;
+    int writer = -1;    // of one that is leaving; -1: not known
+    double came_s = 0;  // by the machine's clock
+  };
+  // Slots that ever held a page, and what is in one now.
+  int used() const noexcept;
+  std::optional<Seen> look(int slot) const noexcept;
   bool empty() const noexcept;
-  // Pages that are in the pool now, in file order: all, or those that came before then.
-  std::vector<Stay> stays(double came_before_s = std::numeric_limits<double>::max()) const;
   bool usable() const noexcept;  // the machine had memory for some slot, or was not asked
 
   // --- What could not be written, told to all who share the pool ---

@@ -42,6 +42,7 @@ StagedNotes joined(StagedNotes a, StagedNotes b) {
   a.lost.insert(a.lost.end(), b.lost.begin(), b.lost.end());
   a.lost_told_in_part = a.lost_told_in_part || b.lost_told_in_part;
   a.spent = a.spent + b.spent;
+  a.taken_over += b.taken_over;
   return a;
 }
 
@@ -136,17 +137,20 @@ struct Pipeline::State {
   Retired<StagedPiece> retired_pieces;
   const std::shared_ptr<StreamAccount> staged_alone = std::make_shared<StreamAccount>();
   std::unique_ptr<WriteBehind> write_behind;  // nullptr: the lane takes what is staged alone
-  // Sees to it that nothing stays there for long; from the first byte on.
-  struct Ageing final : Chore {
-    explicit Ageing(State& s) : state(s) {}
-    void run() noexcept override {
-      state.write_behind->flush_older({state.file, state.observer, state.sync}, seconds);
+  // Writes this rank's pages that are full or wanted, and sees to it that nothing stays there for
+  // long.
+  struct Service final : Chore {
+    explicit Service(State& s) : state(s) {}
+    void run(Why why) noexcept override {
+      const WriteBehind::Target target{state.file, state.observer, state.sync};
+      state.write_behind->serve_asked(target);
+      if (why == Why::due) state.write_behind->serve_older(target, seconds);
     }
     State& state;
     double seconds = 0;
   };
-  Ageing ageing{*this};
-  bool ages = false;
+  Service service{*this};
+  bool serves = false;
 
   // Of the call in progress.
   Begun begun;
@@ -456,9 +460,8 @@ WriteOutcome Pipeline::State::stage(const WriteRequest& request,
 // Into the pages that the node shares; where the machine has no memory for any, or no thread that
 // bounds their stay, into the file.
 WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
-  if (!ages) ages = stager->add(ageing);
   WriteOutcome outcome;
-  if (ages) outcome = write_behind->write({file, observer, sync}, request);
+  if (serves) outcome = write_behind->write({file, observer, sync}, request);
   StreamRange rest = request.range;
   rest.begin += outcome.prefix_bytes;
   if (rest.empty() || outcome.mine) return outcome;
@@ -488,7 +491,7 @@ Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geom
     : state_(std::make_unique<State>(comm, file, geometry)) {}
 Pipeline::~Pipeline() {
   drain();
-  if (state_->ages) state_->stager->remove(state_->ageing);
+  if (state_->serves) state_->stager->remove(state_->service);
 }
 
 WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& policy) {
@@ -523,8 +526,14 @@ WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
   return state_->stage_alone(request);
 }
 void Pipeline::drain() {
-  if (state_->stager != nullptr) state_->stager->drain(state_->lane);
+  drain_lane();
   state_->flush_pages();
+}
+void Pipeline::drain_lane() {
+  if (state_->stager != nullptr) state_->stager->drain(state_->lane);
+}
+Off Pipeline::pages_end() const {
+  return state_->write_behind != nullptr ? state_->write_behind->end() : 0;
 }
 void Pipeline::flush_pages() { state_->flush_pages(); }
 StagedNotes Pipeline::staged_notes() const {
@@ -533,9 +542,10 @@ StagedNotes Pipeline::staged_notes() const {
     notes = joined(std::move(notes), state_->write_behind->notes());
   return notes;
 }
-void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds) noexcept {
+void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds) {
   state_->write_behind = std::move(behind);
-  state_->ageing.seconds = seconds;
+  state_->service.seconds = seconds;
+  state_->serves = state_->stager->add(state_->service);
 }
 void Pipeline::set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes) {
   state_->stager = std::move(stager);

@@ -99,6 +99,7 @@ struct StagedNotes {
   std::vector<Extent> lost;        // where they belong, in the order of the failures
   bool lost_told_in_part = false;  // more than kMostLostTold places
   Spent spent;                     // by the I/O thread
+  int64_t taken_over = 0;          // pages that another rank should have written
 };
 
 // Told of all bytes that this rank writes, by two threads at once perhaps: for --verify.
@@ -145,16 +146,21 @@ class Pipeline {
   WriteOutcome end_all();
   // Local: all that this rank has staged has been written, or is known to be lost.
   void drain();
-  // The same of the pages that the node shares alone.
+  // The same of the pages that the node shares alone, and of all but them.
   void flush_pages();
+  void drain_lane();
+  // Local. Where the last byte ends that is in such a page and was accepted before this was called;
+  // 0: what was is in the file by now.
+  Off pages_end() const;
   StagedNotes staged_notes() const;
 
   // Both, where not nullptr, must outlive the pipeline's writes.
   void set_observer(WriteObserver* observer) noexcept;
   void set_sync(io::FileSync* sync) noexcept;
   void set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes);
-  // `seconds`: how long what is accepted may stay out of the file. REQUIRES set_stager() before.
-  void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds) noexcept;
+  // `seconds`: how long what is accepted may stay out of the file. From now on the stager's thread
+  // writes too. REQUIRES set_stager() before, and nothing to be set any more.
+  void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds);
   // Why the last write_all did not exchange as the policy asked, on this rank; empty when it did.
   const std::string& degraded() const noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it

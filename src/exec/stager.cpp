@@ -1,7 +1,9 @@
-// One lock, two conditions: work for the thread, and progress for who waits for room or for an end.
+// One lock; a bell for the thread, which other processes ring too, and a condition for who waits
+// for room or for an end.
 #include "exec/stager.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/extent.hpp"
@@ -12,6 +14,7 @@ namespace {
 // More would be searched for longer than a page takes to be made.
 constexpr size_t kMostIdle = 64;
 constexpr std::chrono::milliseconds kBetweenChores{500};
+constexpr std::chrono::hours kNothingDue{1};
 
 }  // namespace
 
@@ -72,7 +75,7 @@ int64_t Stager::stage(Lane& lane, std::unique_ptr<Staged> staged) {
   if (ensure_thread()) {
     staged->lane_ = &lane;
     queue_.push(std::move(staged));
-    work_.notify_one();
+    bell_->ring();
     return number;
   }
   lock.unlock();
@@ -110,8 +113,7 @@ std::string Stager::degraded() const {
 // REQUIRES mutex_.
 bool Stager::ensure_thread() {
   if (thread_ || !degraded_.empty()) return thread_.has_value();
-  const Result<pthread_t> started = start_(&run_thread, this);
-  if (started)
+  if (const Result<pthread_t> started = start(); started)
     thread_ = *started;
   else
     degraded_ =
@@ -119,6 +121,18 @@ bool Stager::ensure_thread() {
         "bytes in the file: " +
         started.error().message();
   return thread_.has_value();
+}
+
+Result<pthread_t> Stager::start() {
+  bell_ = Bell::make();
+  if (bell_ == nullptr) return os_error("mmap", "the I/O thread's bell", ENOMEM);
+  return start_(&run_thread, this);
+}
+
+std::optional<Bell::Address> Stager::bell() {
+  const std::lock_guard lock(mutex_);
+  if (!ensure_thread()) return std::nullopt;
+  return bell_->address();
 }
 
 void* Stager::run_thread(void* self) {
@@ -139,7 +153,7 @@ bool Stager::add(Chore& chore) {
   if (!ensure_thread()) return false;
   if (chores_.empty()) chores_due_ = Clock::now() + kBetweenChores;
   chores_.push_back(&chore);
-  work_.notify_one();
+  bell_->ring();
   return true;
 }
 
@@ -149,47 +163,56 @@ void Stager::remove(Chore& chore) {
   std::erase(chores_, &chore);
 }
 
-void Stager::wait_for_work(std::unique_lock<std::mutex>& lock) {
-  const auto wanted = [this] { return !queue_.empty() || stop_; };
-  if (chores_.empty())
-    work_.wait(lock, [&] { return wanted() || !chores_.empty(); });
-  else
-    work_.wait_until(lock, chores_due_, wanted);
-  if (!chores_.empty() && Clock::now() >= chores_due_) do_chores(lock);
-}
-
 void Stager::do_chores(std::unique_lock<std::mutex>& lock) {
+  if (chores_.empty()) return;
+  const auto why = Clock::now() >= chores_due_ ? Chore::Why::due : Chore::Why::called;
   for (size_t i = 0; i < chores_.size(); ++i) {  // some may be removed meanwhile
     Chore* const chore = chores_[i];
     doing_ = chore;
     lock.unlock();
-    chore->run();
+    chore->run(why);
     lock.lock();
     doing_ = nullptr;
     progress_.notify_all();
   }
-  chores_due_ = Clock::now() + kBetweenChores;
+  if (why == Chore::Why::due) chores_due_ = Clock::now() + kBetweenChores;
 }
 
+// REQUIRES !queue_.empty().
+void Stager::write_next(std::unique_lock<std::mutex>& lock) {
+  std::unique_ptr<Staged> next = queue_.pop();
+  Lane& lane = *next->lane_;
+  writing_ = true;
+  lock.unlock();
+  AlignedBuffer memory = write_and_retire(std::move(next));
+  lock.lock();
+  writing_ = false;
+  take_back(std::move(memory));
+  ++lane.written_;
+  progress_.notify_all();
+}
+
+// The bell is asked first: what comes after the look at what there is to do rings again.
 void Stager::write_until_stopped() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wait_for_work(lock);
-    if (queue_.empty()) {
-      if (stop_) return;
-      continue;
-    }
-    std::unique_ptr<Staged> next = queue_.pop();
-    Lane& lane = *next->lane_;
-    writing_ = true;
-    lock.unlock();
-    AlignedBuffer memory = write_and_retire(std::move(next));
-    lock.lock();
-    writing_ = false;
-    take_back(std::move(memory));
-    ++lane.written_;
-    progress_.notify_all();
+    const uint32_t heard = bell_->rings();
+    do_chores(lock);
+    if (!queue_.empty())
+      write_next(lock);
+    else if (stop_)
+      return;
+    else
+      sleep(lock, heard);
   }
+}
+
+void Stager::sleep(std::unique_lock<std::mutex>& lock, uint32_t heard) {
+  const std::chrono::nanoseconds at_most =
+      chores_.empty() ? kNothingDue : std::max(chores_due_ - Clock::now(), Clock::duration(0));
+  lock.unlock();
+  bell_->sleep(heard, at_most);
+  lock.lock();
 }
 
 // What is still staged is written first.
@@ -197,7 +220,7 @@ Stager::~Stager() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    work_.notify_one();
+    if (bell_ != nullptr) bell_->ring();
   }
   if (thread_) ::pthread_join(*thread_, nullptr);
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "base/bell.hpp"
 #include "base/error.hpp"
 #include "io/io_thread.hpp"
 
@@ -99,11 +100,15 @@ class Retired {
   std::vector<std::unique_ptr<T>> idle_;
 };
 
-// What the I/O thread does about twice a second beside its writes.
+// What the I/O thread does beside its writes.
 class Chore {
  public:
+  enum class Why : uint8_t {
+    called,  // the bell was rung, for this or for something else
+    due,     // about twice a second
+  };
   virtual ~Chore() = default;
-  virtual void run() noexcept = 0;  // no MPI call
+  virtual void run(Why why) noexcept = 0;  // no MPI call
 };
 
 // Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices only.
@@ -127,7 +132,9 @@ class Stager {
   void wait(const Lane& lane, int64_t number);
   void drain(const Lane& lane);
 
-  // Starts the thread. false: there is none, and the chore will not be done.
+  // Starts the thread, and says where others ring for it. nullopt: there is none.
+  std::optional<Bell::Address> bell();
+  // Likewise. false: there is none, and the chore will not be done.
   bool add(Chore& chore);
   // Returns when it is not being done, and never will be again. Harmless when it was not added.
   void remove(Chore& chore);
@@ -139,18 +146,21 @@ class Stager {
   using Clock = std::chrono::steady_clock;
 
   static void* run_thread(void* self);
-  void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void sleep(std::unique_lock<std::mutex>& lock, uint32_t heard);
+  void write_next(std::unique_lock<std::mutex>& lock);
   void do_chores(std::unique_lock<std::mutex>& lock);
   void write_until_stopped();
   static AlignedBuffer write_and_retire(std::unique_ptr<Staged> staged);
   bool ensure_thread();
+  Result<pthread_t> start();
   AlignedBuffer take_idle(size_t bytes);
   void make_room(int64_t bytes, int64_t limit_bytes);
   void take_back(AlignedBuffer memory);
 
   const io::StartThread start_;
   mutable std::mutex mutex_;  // of all that follows; held for no longer than it takes to look
-  std::condition_variable work_, progress_;
+  std::condition_variable progress_;
+  std::unique_ptr<Bell> bell_;  // the thread's, as long as there is one
   StagedQueue queue_;
   bool writing_ = false;  // what was at the head of the queue
   std::vector<Chore*> chores_;

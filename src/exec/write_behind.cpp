@@ -77,19 +77,26 @@ class WriteBehind::Filling {
 };
 
 Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBehindShape asked,
-                                                       const layout::Geometry& geometry) {
+                                                       const layout::Geometry& geometry,
+                                                       const std::optional<Bell::Address>& bell) {
   const PoolShape shape = pool_shape(comm, asked, geometry);
-  auto segment = comm.shared_segment(PagePool::bytes_for(shape), comm::Room::when_used);
+  const size_t pool_bytes = PagePool::bytes_for(shape);
+  const size_t owners_bytes = PageOwners::bytes_for(comm.size());
+  auto segment = comm.shared_segment(pool_bytes + owners_bytes, comm::Room::when_used);
   if (!segment) return tl::unexpected(std::move(segment).error());
-  auto pool = PagePool::make(*std::move(segment), shape);
+  const Result<void> room = (*segment)->populate(pool_bytes, owners_bytes);
+  auto pool = room ? PagePool::make(*segment, shape) : tl::unexpected(room.error());
+  std::unique_ptr<PageOwners> owners;
+  if (pool)
+    owners = std::make_unique<PageOwners>(*segment, pool_bytes, comm.size(), comm.rank(), bell);
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
   if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
-  return std::unique_ptr<WriteBehind>(
-      new WriteBehind(*std::move(pool), double(comm.rank()) / comm.size()));
+  owners->all_have_joined();
+  return std::unique_ptr<WriteBehind>(new WriteBehind(*std::move(pool), std::move(owners)));
 }
 
-WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, double share)
-    : pool_(std::move(pool)), share_(share) {}
+WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners)
+    : pool_(std::move(pool)), owners_(std::move(owners)) {}
 
 // --- Accepting ---
 
@@ -131,16 +138,22 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
     full = pool_->unpin(*stay, newly);
   }
   filling.spent.traffic.shared_bytes += part.size();
-  if (full) leave(target, *stay);
+  if (full) ask_for(target, *stay);
   return true;
 }
 
 std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page) {
   if (last_ && last_->page == page && pool_->pin(*last_)) return last_;
+  last_.reset();
   for (;;) {
-    last_ = pool_->pin(page);
-    if (last_ || !pool_->usable()) return last_;
-    make_room(target);
+    const auto [pinning, stay] = pool_->pin(page);
+    if (pinning == PagePool::Pinning::pinned) return last_ = stay;
+    if (pinning == PagePool::Pinning::leaving)
+      wait_until_left(target, stay);
+    else if (pool_->usable())
+      make_room(target);
+    else
+      return std::nullopt;
   }
 }
 
@@ -149,21 +162,23 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
 void WriteBehind::make_room(const Target& target) {
   const uint32_t seen = pool_->departures();
   if (const auto oldest = pool_->least_recently_used())
-    leave(target, *oldest);
-  else if (!pool_->empty())
-    pool_->wait_for_departure(seen);
+    send_off(target, *oldest);
+  else if (pool_->empty())
+    return;
+  if (!pool_->wait_for_departure(seen)) relieve(target);
 }
 
 // Whole pages that lie in one piece in the file and in memory: how many bytes of them were written,
-// 0 where the stream goes on otherwise.
+// 0 where the stream goes on otherwise. Nobody else has bytes in them, so that they have one writer
+// too, unless the program writes a byte twice.
 int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, Off offset,
                                        int64_t at) {
   const int64_t page = pool_->page_bytes();
   if (offset % page != 0 || filling.own.end - at < page || !filling.data.contiguous()) return 0;
-  const int64_t whole = align_down(filling.contiguous_at(at), page);
+  const int64_t whole =
+      page * pages_elsewhere(offset / page, align_down(filling.contiguous_at(at), page) / page);
   if (whole == 0) return 0;
   const Extent where{offset, offset + whole};
-  evict(target, where);
   Spent& spent = filling.spent;
   const auto fault = write_extent(target, where, filling.data.in_place(at, whole), spent);
   const int64_t written =
@@ -177,36 +192,110 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   return written;
 }
 
-// What was accepted for these pages is in the file.
-void WriteBehind::evict(const Target& target, Extent where) {
-  if (pool_->empty()) return;
-  for (Off at = where.begin; at < where.end; at += pool_->page_bytes()) {
-    const auto stay = pool_->find(at / pool_->page_bytes());
-    if (!stay) continue;
-    leave(target, *stay);
-    pool_->wait_until_left(*stay);
-  }
+// How many of these pages, from the first on, are not in the pool.
+int64_t WriteBehind::pages_elsewhere(int64_t first, int64_t count) const {
+  if (pool_->empty()) return count;
+  for (int64_t i = 0; i < count; ++i)
+    if (pool_->find(first + i)) return i;
+  return count;
 }
 
 // --- Leaving ---
 
-void WriteBehind::flush(const Target& target) {
-  if (pool_->empty()) return;
-  const std::vector<PagePool::Stay> stays = pool_->stays();
-  // Each rank begins elsewhere, so that those who flush together share the work.
-  const auto first = size_t(share_ * double(stays.size()));
-  for (size_t i = 0; i < stays.size(); ++i) leave(target, stays[(first + i) % stays.size()]);
-  for (const PagePool::Stay& stay : stays) pool_->wait_until_left(stay);
+// In file order.
+template <class Wanted>
+std::vector<PagePool::Stay> WriteBehind::stays(Wanted&& wanted) const {
+  std::vector<PagePool::Stay> found;
+  for (int slot = 0; slot < pool_->used(); ++slot)
+    if (const auto seen = pool_->look(slot); seen && wanted(*seen)) found.push_back(seen->stay);
+  std::ranges::sort(found, {}, &PagePool::Stay::page);
+  return found;
 }
 
-void WriteBehind::flush_older(const Target& target, double seconds) {
+// Those of others first: their owners write while this rank writes its own.
+void WriteBehind::flush(const Target& target) {
   if (pool_->empty()) return;
-  for (const PagePool::Stay& stay : pool_->stays(now_s() - seconds)) leave(target, stay);
+  const auto all = stays([](const PagePool::Seen&) { return true; });
+  for (const PagePool::Stay& stay : all)
+    if (!is_mine(stay.page)) send_off(target, stay);
+  for (const PagePool::Stay& stay : all)
+    if (is_mine(stay.page)) send_off(target, stay);
+  for (const PagePool::Stay& stay : all) wait_until_left(target, stay);
+}
+
+// What has left while this looks, is in the file by then.
+Off WriteBehind::end() const {
+  std::optional<PagePool::Stay> last;
+  for (int slot = 0; slot < pool_->used(); ++slot)
+    if (const auto seen = pool_->look(slot); seen && (!last || seen->stay.page > last->page))
+      last = seen->stay;
+  if (!last) return 0;
+  const Off end = pool_->dirty(*last).end();
+  const auto still = pool_->look(last->slot);
+  return still && still->stay == *last ? end : 0;
+}
+
+void WriteBehind::serve_asked(const Target& target) {
+  if (!owners_->was_asked()) return;
+  const auto wanted = [&](const PagePool::Seen& s) { return s.wanted && is_mine(s.stay.page); };
+  for (const PagePool::Stay& stay : stays(wanted)) leave(target, stay);
+}
+
+void WriteBehind::serve_older(const Target& target, double seconds) {
+  if (pool_->empty()) return;
+  const double then_s = now_s() - seconds;
+  for (const PagePool::Stay& stay :
+       stays([&](const PagePool::Seen& s) { return s.came_s < then_s || s.wanted; }))
+    if (is_mine(stay.page))
+      leave(target, stay);
+    else if (!owners_->answers(owners_->owner_of(stay.page)))
+      pool_->want(stay);
+  relieve(target);
+}
+
+// Somebody waits for its room or its end: who waits for a page of its own, writes it.
+void WriteBehind::send_off(const Target& target, const PagePool::Stay& stay) {
+  if (is_mine(stay.page))
+    leave(target, stay);
+  else
+    ask_for(target, stay);
+}
+
+// Its owner's thread is told; where nobody hears, the caller writes it.
+void WriteBehind::ask_for(const Target& target, const PagePool::Stay& stay) {
+  if (seeded_fault("page_of_another")) return leave(target, stay);
+  if (pool_->want(stay) && !owners_->ask(owners_->owner_of(stay.page))) leave(target, stay);
+}
+
+void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& stay) {
+  while (!pool_->wait_until_left(stay)) relieve(target);
+}
+
+// Pages that wait for somebody who will never write them.
+void WriteBehind::relieve(const Target& target) {
+  for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); }))
+    write_and_release(target, stay);
+}
+
+// true: it did, and is this rank's to write now.
+bool WriteBehind::take(const PagePool::Seen& seen) {
+  const int me = owners_->mine();
+  if (seen.leaving)
+    return owners_->is_gone(seen.writer) && pool_->take_over(seen.stay, seen.writer, me);
+  return seen.wanted && !owners_->answers(owners_->owner_of(seen.stay.page)) &&
+         pool_->close(seen.stay, me);
 }
 
 void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
-  if (!pool_->close(stay)) return;
+  if (pool_->close(stay, owners_->mine())) write_and_release(target, stay);
+}
+
+void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& stay) {
   write_page(target, stay);
+  if (!is_mine(stay.page)) {
+    const std::lock_guard lock(mutex_);
+    ++notes_.taken_over;
+  }
   pool_->release(stay);
 }
 

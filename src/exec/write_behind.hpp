@@ -4,16 +4,24 @@
 // and no rank waits for another to bring them. (liao-2007, stage 2; inside a node it needs no first
 // stage, since every rank reaches every page.)
 //
+// Each page has one rank that writes it, its owner (docs/decisions/0029): by its I/O thread, while
+// the program computes, or by who waits for its own page anyway. Where an owner has no thread, or
+// its process has ended, others write its pages, and the notes say how many.
+//
 // A rank's own writes enter the file in the order of its calls. Whole pages that are contiguous in
-// memory are not copied: they are in the file when write() returns.
+// memory, and of which nothing is in the pool, are not copied: they are in the file when write()
+// returns.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "base/bell.hpp"
 #include "comm/comm.hpp"
+#include "exec/page_owners.hpp"
 #include "exec/page_pool.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/user_data.hpp"
@@ -43,17 +51,25 @@ class WriteBehind {
     io::FileSync* sync;       // or nullptr
   };
 
-  // Collective. Takes memory only as pages are filled.
+  // Collective. Takes memory only as pages are filled. `bell`: of a thread that will call serve()
+  // whenever it is rung, and about twice a second; nullopt: there is none.
   static Result<std::unique_ptr<WriteBehind>> make(comm::Comm& comm, WriteBehindShape shape,
-                                                   const layout::Geometry& geometry);
+                                                   const layout::Geometry& geometry,
+                                                   const std::optional<Bell::Address>& bell);
 
   // Local. Returns when all bytes are accepted or in the file; prefix_bytes says how many. By one
   // thread at a time; another may flush meanwhile.
   WriteOutcome write(const Target& target, const WriteRequest& request);
   // Local. What any rank of the node had accepted is in the file, or is known to be lost.
   void flush(const Target& target);
-  // Likewise what came so long ago or longer. By any thread.
-  void flush_older(const Target& target, double seconds);
+  // By the thread: writes pages of this rank that somebody wants.
+  void serve_asked(const Target& target);
+  // Likewise those that came `seconds` ago or longer, and what nobody else will write.
+  void serve_older(const Target& target, double seconds);
+
+  // Where the last byte ends that the node's ranks had accepted and that is not in the file yet, or
+  // a little before this returns; 0: all is in the file.
+  Off end() const;
 
   // What the caller wrote itself, because no page could be had.
   void note_written(int64_t bytes);
@@ -65,20 +81,30 @@ class WriteBehind {
  private:
   class Filling;
 
-  WriteBehind(std::unique_ptr<PagePool> pool, double share);
+  WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners);
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page);
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
-  void evict(const Target& target, Extent where);
+  int64_t pages_elsewhere(int64_t first, int64_t count) const;
+
+  template <class Wanted>
+  std::vector<PagePool::Stay> stays(Wanted&& wanted) const;
+  bool is_mine(int64_t page) const noexcept { return owners_->owner_of(page) == owners_->mine(); }
+  void send_off(const Target& target, const PagePool::Stay& stay);
+  void ask_for(const Target& target, const PagePool::Stay& stay);
+  void wait_until_left(const Target& target, const PagePool::Stay& stay);
+  void relieve(const Target& target);
+  bool take(const PagePool::Seen& seen);
   void leave(const Target& target, const PagePool::Stay& stay);
+  void write_and_release(const Target& target, const PagePool::Stay& stay);
   void write_page(const Target& target, const PagePool::Stay& stay);
   static std::optional<io::Fault> write_extent(const Target& target, Extent where,
                                                std::span<const std::byte> bytes, Spent& spent);
   static Result<void> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
 
   const std::unique_ptr<PagePool> pool_;
-  const double share_;                  // where this rank begins a flush: 0 .. 1 of the pages
+  const std::unique_ptr<PageOwners> owners_;
   std::optional<PagePool::Stay> last_;  // that was filled
 
   mutable std::mutex mutex_;  // of the notes

@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "comm/thread_comm.hpp"
-#include "exec/random_case.hpp"
+#include "exec/behind_for_tests.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
@@ -22,36 +22,21 @@ namespace {
 constexpr int64_t kSmallPage = 4096;
 constexpr int64_t kFourPages = 4 * kSmallPage;
 
-// One rank's own: its descriptor, and pages that it shares.
-struct Rank {
+std::unique_ptr<io::MechanismFile> open(const std::string& path, const io::FaultPlan& faults = {}) {
+  return std::make_unique<io::FaultyFile>(
+      io::find_mechanism("pwrite")->open({.path = path}).value(), faults);
+}
+
+// Without a thread, so that what a call does is done when it returns.
+class Rank final : public BehindRank {
+ public:
   Rank(comm::Comm& comm, const std::string& path, WriteBehindShape shape,
        const io::FaultPlan& faults = {})
-      : file(std::make_unique<io::FaultyFile>(
-            io::find_mechanism("pwrite")->open({.path = path}).value(), faults)),
-        behind(WriteBehind::make(comm, shape, {}).value()),
-        target{*file, nullptr, nullptr} {}
-  ~Rank() { EXPECT_TRUE(file->close()); }
-
-  WriteOutcome write(const layout::FileView& view, StreamRange range, const std::byte* memory) {
-    return behind->write(target, {&view, range, memory, layout::LoopTree::bytes(1), range.size()});
-  }
-  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
-    return write({}, {offset, offset + Off(bytes.size())}, bytes.data());
-  }
-
-  std::unique_ptr<io::MechanismFile> file;
-  std::unique_ptr<WriteBehind> behind;
-  WriteBehind::Target target;
+      : BehindRank(comm, open(path, faults), shape, Thread::none) {}
 };
 
 WriteRequest request_of(const RankCase& c) {
   return {&c.view, c.range, c.memory.data(), c.memory_type, c.memory_count};
-}
-
-std::vector<std::byte> bytes_at(Off offset, int64_t n) {
-  std::vector<std::byte> bytes;
-  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
-  return bytes;
 }
 
 int seeds() {
@@ -61,12 +46,12 @@ int seeds() {
 
 // --- The bytes ---
 
-using Team = std::tuple<int, int, int64_t>;  // ranks, nodes, limit per rank
+using Team = std::tuple<int, int, int64_t, Thread>;  // ranks, nodes, limit per rank
 class TeamsBehind : public testing::TestWithParam<Team> {};
 
 // Several calls a rank, one after the other, each on views and memory of its own.
 TEST_P(TeamsBehind, WritesWhatEachRankAccepted) {
-  const auto [ranks, nodes, limit] = GetParam();
+  const auto [ranks, nodes, limit, thread] = GetParam();
   for (int seed = 0; seed < seeds(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const io::TemporaryFile path;
@@ -75,17 +60,17 @@ TEST_P(TeamsBehind, WritesWhatEachRankAccepted) {
     std::vector<std::vector<RankCase>> calls;
     for (int call = 0; call < 4; ++call)
       calls.push_back(draw_team(random, ranks, draw(random, 0, 1) == 0));
-    const auto body = [&, limit = limit](comm::Comm& comm) {
-      Rank rank(comm, path.path(), {kSmallPage, limit});
+    const auto body = [&, limit = limit, thread = thread](comm::Comm& comm) {
+      BehindRank rank(comm, open(path.path()), {kSmallPage, limit}, thread);
       for (const auto& call : calls) {
         const RankCase& mine = call[size_t(comm.rank())];
-        const WriteOutcome outcome = rank.behind->write(rank.target, request_of(mine));
+        const WriteOutcome outcome = rank.write(request_of(mine));
         EXPECT_EQ(outcome.prefix_bytes, mine.range.size());
-        if (mine.range.size() % 3 == 0) rank.behind->flush(rank.target);
+        if (mine.range.size() % 3 == 0) rank.flush();
       }
-      rank.behind->flush(rank.target);
+      rank.flush();
       EXPECT_TRUE(comm.barrier());
-      EXPECT_FALSE(rank.behind->notes().failure);
+      EXPECT_FALSE(rank.notes().failure);
     };
     comm::run_thread_team(ranks, body, {.nodes = nodes});
     std::vector<RankCase> all;
@@ -94,10 +79,14 @@ TEST_P(TeamsBehind, WritesWhatEachRankAccepted) {
   }
 }
 
+constexpr Thread kRuns = Thread::runs, kNone = Thread::none;
 INSTANTIATE_TEST_SUITE_P(Many, TeamsBehind,
-                         testing::Values(Team{1, 1, 0}, Team{1, 1, 1}, Team{2, 1, 1}, Team{3, 1, 1},
-                                         Team{4, 1, 0}, Team{4, 2, 1}, Team{7, 3, 1},
-                                         Team{16, 1, 1}));
+                         testing::Values(Team{1, 1, 0, kNone}, Team{1, 1, 1, kNone},
+                                         Team{1, 1, 1, kRuns}, Team{2, 1, 1, kRuns},
+                                         Team{3, 1, 1, kNone}, Team{3, 1, 1, kRuns},
+                                         Team{4, 1, 0, kRuns}, Team{4, 2, 1, kRuns},
+                                         Team{7, 3, 1, kNone}, Team{7, 3, 1, kRuns},
+                                         Team{16, 1, 1, kNone}, Team{16, 1, 1, kRuns}));
 
 // A rank's later bytes win over its earlier ones, also where whole pages go past the pool.
 TEST(WriteBehind, ARanksLaterWriteWins) {
@@ -113,7 +102,7 @@ TEST(WriteBehind, ARanksLaterWriteWins) {
       EXPECT_EQ(rank.write(bytes, begin).prefix_bytes, int64_t(bytes.size()));
       for (size_t i = 0; i < bytes.size(); ++i) last[begin + Off(i)] = bytes[i];
     }
-    rank.behind->flush(rank.target);
+    rank.flush();
   });
   const std::vector<std::byte> file = path.contents();
   for (const auto& [at, value] : last) ASSERT_EQ(file[size_t(at)], value) << at;
@@ -126,8 +115,8 @@ TEST(WriteBehind, TheLastOffsetsHaveAPageToo) {
     Rank rank(comm, path.path(), {kSmallPage, 0});
     const Off last = std::numeric_limits<Off>::max() - 10;
     EXPECT_EQ(rank.write(bytes_at(0, 10), last).prefix_bytes, 10);
-    rank.behind->flush(rank.target);
-    const StagedNotes notes = rank.behind->notes();
+    rank.flush();
+    const StagedNotes notes = rank.notes();
     EXPECT_EQ(notes.lost_bytes, 10);
     EXPECT_EQ(notes.lost, (std::vector{Extent{last, last + 10}}));
   });
@@ -152,10 +141,10 @@ Spent write_in_turns(const Turns& t, WriteBehindShape shape, const std::string& 
       if (together) EXPECT_TRUE(comm.barrier());
     }
     EXPECT_TRUE(comm.barrier());
-    rank.behind->flush(rank.target);
+    rank.flush();
     EXPECT_TRUE(comm.barrier());
     const std::lock_guard lock(mutex);
-    sum = sum + rank.behind->notes().spent;
+    sum = sum + rank.notes().spent;
   });
   return sum;
 }
@@ -187,10 +176,10 @@ TEST(WriteBehind, WholePagesAreNotCopied) {
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     Rank rank(comm, path.path(), {kSmallPage, 0});
     EXPECT_FALSE(rank.write(bytes_at(100, 10 * kSmallPage), 100).mine);
-    const Spent spent = rank.behind->notes().spent;
+    const Spent spent = rank.notes().spent;
     EXPECT_EQ(spent.traffic.writes, 1) << "the nine whole pages";
     EXPECT_EQ(spent.traffic.shared_bytes, kSmallPage) << "what is before and behind them";
-    rank.behind->flush(rank.target);
+    rank.flush();
   });
   std::vector<std::byte> file = path.contents();
   file.erase(file.begin(), file.begin() + 100);
@@ -205,7 +194,7 @@ TEST(WriteBehind, ThePageThatWasNotUsedForLongestMakesRoom) {
       EXPECT_FALSE(rank.write(bytes_at(page * kSmallPage + 9, 10), page * kSmallPage + 9).mine);
     EXPECT_EQ(path.contents().size(), size_t(kSmallPage + 19));
     EXPECT_EQ(path.contents()[9], std::byte{0});
-    rank.behind->flush(rank.target);
+    rank.flush();
     EXPECT_EQ(path.contents()[9], value_at(9));
   });
 }
@@ -218,9 +207,9 @@ TEST(WriteBehind, WhatIsLostIsToldToEveryRankOfTheNodeWithItsPlace) {
     Rank rank(comm, path.path(), {kSmallPage, 0}, {.nth_write = 1, .write_errno = ENOSPC});
     if (comm.rank() == 1) EXPECT_FALSE(rank.write(bytes_at(5000, 100), 5000).mine);
     EXPECT_TRUE(comm.barrier());
-    rank.behind->flush(rank.target);
+    rank.flush();
     EXPECT_TRUE(comm.barrier());
-    const StagedNotes notes = rank.behind->notes();
+    const StagedNotes notes = rank.notes();
     ASSERT_TRUE(notes.failure);
     EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
     EXPECT_EQ(notes.lost_bytes, 100);
@@ -235,7 +224,7 @@ TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
     const WriteOutcome failed = rank.write(bytes_at(0, 3 * kSmallPage), 0);
     EXPECT_EQ(failed.agreed, ErrorClass::io);
     EXPECT_EQ(failed.prefix_bytes, 0);
-    EXPECT_FALSE(rank.behind->notes().failure) << "told already";
+    EXPECT_FALSE(rank.notes().failure) << "told already";
   });
 }
 
@@ -258,7 +247,7 @@ TEST(PagePool, WithoutMemoryForAPageNoneIsGivenOut) {
   auto pool = PagePool::make(
       std::make_shared<Bare>(*comm::make_thread_segment(PagePool::bytes_for(shape))), shape);
   ASSERT_TRUE(pool);
-  EXPECT_FALSE((*pool)->pin(3));
+  EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_room);
   EXPECT_FALSE((*pool)->usable());
   EXPECT_TRUE((*pool)->empty());
 }

@@ -2,6 +2,7 @@
 // of these too, so that what it is asked later (reads, positions, views) it answers rightly.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -111,13 +112,17 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
   });
 }
 
-// Of this rank's own bytes: HDF5 asks on rank 0 alone, so that nobody may be waited for.
+// HDF5 asks on rank 0 alone, so that nobody may be waited for. What lies in pages counts though it
+// stays there; the file is asked after them, since what leaves meanwhile is in it.
 int take_get_size(MPI_File handle, MPI_Offset* size) {
   return protect("get_size", [&] {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_size)(handle, size);
-    const ErrorClass flushed = file->file->flush(engine::Drain::mine);
-    return told(handle, PENSTOCK_REAL(get_size)(handle, size), flushed);
+    const ErrorClass flushed = file->file->flush(engine::Drain::lane);
+    const Off accepted = file->file->accepted_end();
+    const int rc = PENSTOCK_REAL(get_size)(handle, size);
+    if (rc == MPI_SUCCESS) *size = std::max<MPI_Offset>(*size, accepted);
+    return told(handle, rc, flushed);
   });
 }
 

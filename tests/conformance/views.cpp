@@ -141,11 +141,13 @@ class Runner {
   }
 
   // A blocking write returns when its bytes are in the file, and a split one ends so: a plain pread
-  // finds them at once. One that is non-blocking or deferred has only been accepted; the rank's own
-  // get_size waits for its bytes.
+  // finds them at once. One that is non-blocking has only been accepted; the rank's own get_size
+  // waits for its bytes. One that is deferred counts in the size already: a seek to the end waits.
   void read_back(const Phase& phase, Form form, const std::vector<int64_t>& where) {
     MPI_Offset size = 0;
-    if (form == Form::nonblocking || settings_.deferred)
+    if (settings_.deferred)
+      seek_to_the_end_and_back();
+    else if (form == Form::nonblocking)
       report_.expect_success(MPI_File_get_size(file_, &size), "get_size before reading back");
     bool found = false;
     const std::vector<uint8_t> bytes = read_whole(path_, &found);
@@ -155,6 +157,13 @@ class Runner {
     }
     report_.expect(wrong == 0, "written bytes are in the file (" + std::to_string(wrong) + " of " +
                                    std::to_string(where.size()) + " are not)");
+  }
+
+  void seek_to_the_end_and_back() {
+    MPI_Offset at = 0;
+    report_.expect_success(MPI_File_get_position(file_, &at), "get_position");
+    report_.expect_success(MPI_File_seek(file_, 0, MPI_SEEK_END), "seek to the end");
+    report_.expect_success(MPI_File_seek(file_, at, MPI_SEEK_SET), "seek back");
   }
 
   // The same share by a collective read, at an explicit offset or the pointer: each rank wrote all

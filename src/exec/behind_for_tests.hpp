@@ -1,0 +1,69 @@
+// For tests: one rank of a file whose independent writes go behind, with its I/O thread or without.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "exec/random_case.hpp"
+#include "exec/stager.hpp"
+#include "exec/write_behind.hpp"
+
+namespace penstock::exec {
+
+enum class Thread : uint8_t { runs, none };
+
+inline std::vector<std::byte> bytes_at(Off offset, int64_t n) {
+  std::vector<std::byte> bytes;
+  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
+  return bytes;
+}
+
+class BehindRank : public Chore {
+ public:
+  BehindRank(comm::Comm& comm, std::unique_ptr<io::MechanismFile> file, WriteBehindShape shape,
+             Thread thread, WriteObserver* observer = nullptr)
+      : file_(std::move(file)),
+        observer_(observer),
+        behind_(WriteBehind::make(
+                    comm, shape, {},
+                    thread == Thread::runs ? stager_.bell() : std::optional<Bell::Address>())
+                    .value()) {
+    if (thread == Thread::runs) EXPECT_TRUE(stager_.add(*this));
+  }
+  ~BehindRank() override {
+    stager_.remove(*this);
+    EXPECT_TRUE(file_->close());
+  }
+
+  void run(Why why) noexcept override {
+    behind_->serve_asked(target());
+    if (why == Why::due) behind_->serve_older(target(), 60);
+  }
+
+  WriteOutcome write(const WriteRequest& request) { return behind_->write(target(), request); }
+  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
+    const auto n = int64_t(bytes.size());
+    const layout::FileView view;
+    return write({&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n});
+  }
+  // What belongs there.
+  void write_at(Off offset, int64_t n) {
+    EXPECT_EQ(write(bytes_at(offset, n), offset).prefix_bytes, n);
+  }
+  void flush() { behind_->flush(target()); }
+  StagedNotes notes() const { return behind_->notes(); }
+
+ private:
+  WriteBehind::Target target() { return {*file_, observer_, nullptr}; }
+
+  const std::unique_ptr<io::MechanismFile> file_;
+  WriteObserver* const observer_;
+  Stager stager_;
+  const std::unique_ptr<WriteBehind> behind_;
+};
+
+}  // namespace penstock::exec

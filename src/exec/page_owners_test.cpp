@@ -1,0 +1,315 @@
+// Who writes a file page that many ranks fill: its owner, whatever the pattern and however little
+// room there is; and somebody, where the owner has no thread or its process has died.
+#include "exec/page_owners.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "comm/borrow.hpp"
+#include "comm/thread_comm.hpp"
+#include "exec/behind_for_tests.hpp"
+#include "io/eventually.hpp"
+#include "io/held_file.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kPage = 4096;
+
+// Which ranks wrote to each page of the file, seen at the file.
+class PageWriters {
+ public:
+  void wrote(int rank, Extent where) {
+    const std::lock_guard lock(mutex_);
+    for (int64_t page = where.begin / kPage; page * kPage < where.end; ++page)
+      writers_[page].insert(rank);
+  }
+  int64_t with_several() const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::count_if(writers_, [](const auto& w) { return w.second.size() > 1; });
+  }
+  int64_t not_by_owner(int ranks) const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::count_if(
+        writers_, [&](const auto& w) { return w.second != std::set{int(w.first % ranks)}; });
+  }
+  size_t pages() const {
+    const std::lock_guard lock(mutex_);
+    return writers_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<int64_t, std::set<int>> writers_;
+};
+
+class Witness final : public WriteObserver {
+ public:
+  Witness(int rank, PageWriters& writers) : rank_(rank), writers_(writers) {}
+  void writing(Off offset, std::span<const std::byte> bytes) override {
+    writers_.wrote(rank_, {offset, offset + Off(bytes.size())});
+  }
+  void missed(Extent) override {}
+
+ private:
+  const int rank_;
+  PageWriters& writers_;
+};
+
+// Its writes are noted down.
+class Rank {
+ public:
+  Rank(comm::Comm& comm, std::unique_ptr<io::MechanismFile> file, WriteBehindShape shape,
+       PageWriters& writers, Thread thread = Thread::runs)
+      : witness_(comm.rank(), writers), rank_(comm, std::move(file), shape, thread, &witness_) {}
+  BehindRank* operator->() { return &rank_; }
+
+ private:
+  Witness witness_;
+  BehindRank rank_;
+};
+
+std::unique_ptr<io::MechanismFile> open(const io::TemporaryFile& path) {
+  return io::find_mechanism("pwrite")->open({path.path()}).value();
+}
+
+// --- Every page has one writer ---
+
+// Calls `write(offset, n)` for all that `rank` brings; all ranks together fill [0, bytes).
+struct Pattern {
+  const char* name;
+  int64_t (*bytes)(int ranks);
+  void (*each)(int rank, int ranks, Rank& to);
+};
+
+// BT-IO: an array of n^3 cells of 40 bytes, written again and again, one behind the other. Of a
+// square number of ranks, each has a block on every diagonal, and writes it row by row.
+constexpr int64_t kGrid = 12, kCell = 40, kArrays = 3, kArray = kGrid * kGrid * kGrid * kCell;
+
+void write_diagonals(int rank, int ranks, Rank& to) {
+  const int q = int(std::lround(std::sqrt(ranks)));
+  const int64_t side = kGrid / q;
+  for (int64_t array = 0; array < kArrays; ++array)
+    for (int c = 0; c < q; ++c) {
+      const int64_t x = (rank / q + c) % q * side, y = (rank % q + c) % q * side, z = c * side;
+      for (int64_t k = z; k < z + side; ++k)
+        for (int64_t j = y; j < y + side; ++j)
+          to->write_at(array * kArray + ((k * kGrid + j) * kGrid + x) * kCell, side * kCell);
+    }
+}
+
+void write_turns(int rank, int ranks, Rank& to) {
+  for (int64_t i = 0; i < 512; ++i) to->write_at((i * ranks + rank) * 64, 64);
+}
+
+// Contiguous shares that begin and end inside pages, with whole pages in between.
+void write_shares(int rank, int, Rank& to) {
+  to->write_at(rank * (5 * kPage + 100), 5 * kPage + 100);
+}
+
+constexpr Pattern kPatterns[] = {
+    {"BtIo", [](int) { return kArrays * kArray; }, &write_diagonals},
+    {"Turns", [](int ranks) { return ranks * int64_t{512} * 64; }, &write_turns},
+    {"Shares", [](int ranks) { return ranks * (5 * kPage + 100); }, &write_shares}};
+
+using Case = std::tuple<int, int64_t, const Pattern*>;  // ranks, limit per rank
+class OnePage : public testing::TestWithParam<Case> {};
+
+TEST_P(OnePage, HasOneWriter) {
+  const auto [ranks, limit, pattern] = GetParam();
+  const io::TemporaryFile path;
+  PageWriters writers;
+  comm::run_thread_team(ranks, [&, ranks = ranks, limit = limit, pattern = pattern](auto& comm) {
+    Rank rank(comm, open(path), {kPage, limit}, writers);
+    pattern->each(comm.rank(), ranks, rank);
+    if (comm.rank() == 0) rank->flush();  // alone, while others still write
+    EXPECT_TRUE(comm.barrier());
+    rank->flush();
+    EXPECT_EQ(rank->notes().taken_over, 0);
+    EXPECT_TRUE(comm.barrier());
+  });
+  const int64_t bytes = pattern->bytes(ranks);
+  EXPECT_EQ(writers.with_several(), 0);
+  if (pattern->each != &write_shares) EXPECT_EQ(writers.not_by_owner(ranks), 0);
+  EXPECT_EQ(writers.pages(), size_t((bytes + kPage - 1) / kPage));
+  EXPECT_TRUE(path.contents() == bytes_at(0, bytes));
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  const auto [ranks, limit, pattern] = info.param;
+  return pattern->name + std::to_string(ranks) + (limit == 0 ? "" : "InFourPages");
+}
+// What is full or wanted leaves, and what is not is wanted soon where there are four pages for all.
+constexpr int64_t kRoom[] = {0, 1};
+INSTANTIATE_TEST_SUITE_P(Squares, OnePage,
+                         testing::Combine(testing::Values(1, 4, 9, 16), testing::ValuesIn(kRoom),
+                                          testing::Values(&kPatterns[0])),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Many, OnePage,
+                         testing::Combine(testing::Values(1, 2, 4, 9, 16), testing::ValuesIn(kRoom),
+                                          testing::Values(&kPatterns[1], &kPatterns[2])),
+                         name_of);
+
+// --- The thread ---
+
+TEST(PageOwners, AFullPageLeavesThoughNobodyCalls) {
+  const io::TemporaryFile path;
+  PageWriters writers;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, open(path), {kPage, 0}, writers);
+    if (comm.rank() == 0)
+      for (Off at = 0; at < 2 * kPage; at += 64) rank->write_at(at, 64);
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_TRUE(io::eventually([&] { return path.contents() == bytes_at(0, 2 * kPage); }));
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_EQ(writers.not_by_owner(2), 0);
+}
+
+TEST(PageOwners, AWriteThatFillsAPageDoesNotWaitForTheFile) {
+  const io::TemporaryFile path;
+  PageWriters writers;
+  io::Hold hold;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, std::make_unique<io::HeldFile>(open(path), hold), {kPage, 0}, writers);
+    for (Off at = 0; at < 3 * kPage; at += 64) rank->write_at(at, 64);
+    hold.wait_until_someone_waits();
+    EXPECT_EQ(hold.passed(), 0);
+    hold.open();
+    rank->flush();
+  });
+  EXPECT_TRUE(path.contents() == bytes_at(0, 3 * kPage));
+}
+
+// --- Without it ---
+
+TEST(PageOwners, PagesOfARankWithoutAThreadAreWrittenByOthersWhoSaySo) {
+  const io::TemporaryFile path;
+  PageWriters writers;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, open(path), {kPage, 1}, writers,
+              comm.rank() == 0 ? Thread::runs : Thread::none);
+    if (comm.rank() == 0) {
+      for (int64_t page = 0; page < 8; ++page) rank->write_at(page * kPage + 5, kPage - 5);
+      rank->flush();
+      EXPECT_EQ(rank->notes().taken_over, 4);
+    }
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_EQ(path.contents().size(), size_t(8 * kPage));
+}
+
+// Two processes as the two ranks of a node, of which the second is killed.
+class OfTwo final : public comm::Borrowed {
+ public:
+  struct Shared {
+    std::atomic<int> arrived, killable;
+  };
+  OfTwo(comm::Comm& alone, int rank, Shared& shared, std::shared_ptr<comm::SharedSegment> segment)
+      : Borrowed(alone), rank_(rank), shared_(shared), segment_(std::move(segment)) {}
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return 2; }
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t, comm::Room) override {
+    return segment_;
+  }
+  Result<void> all_max(std::span<int64_t>) override {
+    ++shared_.arrived;
+    while (shared_.arrived < 2) ::usleep(100);
+    return {};
+  }
+
+ private:
+  const int rank_;
+  Shared& shared_;
+  const std::shared_ptr<comm::SharedSegment> segment_;
+};
+
+// Runs `first` here and `second` in a process that is to say when it can be killed.
+template <class First, class Second>
+void with_a_rank_that_dies(First&& first, Second&& second) {
+  const std::string name = comm::unused_segment_name("test");
+  auto segment = comm::make_segment(name, size_t{1} << 20).value();
+  comm::forget_segment_name(name);
+  void* const at = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& shared = *static_cast<OfTwo::Shared*>(at);
+  const auto alone = std::move(comm::make_thread_team(1).front());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    OfTwo comm(*alone, 1, shared, segment);
+    second(comm, shared.killable);
+    ::pause();
+  }
+  OfTwo comm(*alone, 0, shared, segment);
+  first(comm, [&] {
+    EXPECT_TRUE(io::eventually([&] { return shared.killable != 0; }));
+    ::kill(child, SIGKILL);  // and not waited for: it stays a zombie
+  });
+  ::waitpid(child, nullptr, 0);
+  ::munmap(at, 4096);
+}
+
+constexpr WriteBehindShape kFour{kPage, 2 * kPage};  // pages of both together
+
+TEST(PageOwners, PagesOfADeadRankAreWrittenByTheOthersWithItsBytes) {
+  const io::TemporaryFile path;
+  PageWriters writers;
+  with_a_rank_that_dies(
+      [&](comm::Comm& comm, auto&& kill) {
+        Rank rank(comm, open(path), kFour, writers);
+        rank->write_at(0, 100);
+        rank->write_at(kPage, 100);
+        kill();
+        rank->flush();
+        EXPECT_EQ(rank->notes().taken_over, 1);
+        for (int64_t page = 0; page < 12; ++page)
+          rank->write_at(page * kPage + 200, 50);  // needs room
+        rank->flush();
+        EXPECT_EQ(rank->notes().taken_over, 1 + 6);
+      },
+      [&](comm::Comm& comm, std::atomic<int>& killable) {
+        Rank rank(comm, open(path), kFour, writers);
+        rank->write_at(kPage + 100, 100);
+        killable = 1;
+        ::pause();
+      });
+  const std::vector<std::byte> file = path.contents();
+  ASSERT_EQ(file.size(), size_t(11 * kPage + 250));
+  for (const Off at : {Off{0}, Off{99}, kPage, kPage + 100, kPage + 199, 11 * kPage + 249})
+    EXPECT_EQ(file[size_t(at)], value_at(at)) << at;
+}
+
+TEST(PageOwners, APageThatItsWriterDiedOverIsWrittenAgain) {
+  const io::TemporaryFile path;
+  PageWriters writers;
+  with_a_rank_that_dies(
+      [&](comm::Comm& comm, auto&& kill) {
+        Rank rank(comm, open(path), kFour, writers);
+        kill();
+        rank->write_at(kPage + 100, 100);  // waits for the page that is on its way
+        rank->flush();
+        EXPECT_GE(rank->notes().taken_over, 1);
+      },
+      [&](comm::Comm& comm, std::atomic<int>& killable) {
+        io::Hold hold;
+        Rank rank(comm, std::make_unique<io::HeldFile>(open(path), hold), kFour, writers);
+        for (Off at = kPage; at < 2 * kPage; at += 64) rank->write_at(at, 64);
+        hold.wait_until_someone_waits();
+        killable = 1;
+        ::pause();
+      });
+  const std::vector<std::byte> file = path.contents();
+  ASSERT_EQ(file.size(), size_t(2 * kPage));
+  for (Off at = kPage; at < 2 * kPage; ++at) ASSERT_EQ(file[size_t(at)], value_at(at)) << at;
+}
+
+}  // namespace
+}  // namespace penstock::exec
