@@ -157,6 +157,9 @@ void bind_method(nb::module_& m) {
       .def_ro("depth", &Method::depth, "Writes under way at a time; 0: the mechanism's default.")
       .def_prop_ro("sync", [](const Method& x) { return x.sync->name; })
       .def_ro("sync_bytes", &Method::sync_bytes, "Of a sync that takes them, else 0.")
+      .def_prop_ro(
+          "stages", [](const Method& x) { return x.write_behind ? x.write_behind->stages : 0; },
+          "Of a method that is named write_behind, else 0.")
       .def("__str__", [](const Method& x) { return engine::to_string(x); })
       .def("__repr__", [](const Method& x) { return "<Method " + engine::to_string(x) + ">"; });
   m.def(

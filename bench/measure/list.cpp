@@ -85,13 +85,6 @@ Json all_sync_policies() {
   return list;
 }
 
-Json planned() {
-  Json list = Json::array();
-  for (const engine::PlannedWord& w : engine::planned_words())
-    list.push_back({{"family", w.family}, {"name", w.name}});
-  return list;
-}
-
 }  // namespace
 
 std::string list_json(Workers workers) {
@@ -103,8 +96,7 @@ std::string list_json(Workers workers) {
               {"patterns", all_patterns()},
               {"algorithms", all_algorithms()},
               {"mechanisms", all_mechanisms()},
-              {"sync_policies", all_sync_policies()},
-              {"planned", planned()}}
+              {"sync_policies", all_sync_policies()}}
       .dump();
 }
 

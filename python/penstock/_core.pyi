@@ -461,6 +461,10 @@ class Method:
     def sync_bytes(self) -> int:
         """Of a sync that takes them, else 0."""
 
+    @property
+    def stages(self) -> int:
+        """Of a method that is named write_behind, else 0."""
+
     def __str__(self) -> str: ...
 
     def __repr__(self) -> str: ...

@@ -64,6 +64,7 @@ class Story:
     exchanges: bool
     scatters: bool  # extents may overlap, with bytes of other writers in between
     writes_behind: bool  # by a thread of each writer
+    stages: int  # of independent writes, where the method is named write_behind, else 0
     bounds: Range
     sizes: tuple[int, ...]  # by rank
     held: tuple[tuple[Range, ...], ...]  # by rank: file bytes, ascending, joined
@@ -123,6 +124,7 @@ def tell(example: Example) -> Story:
         exchanges=plan.exchanges,
         scatters=descriptor.scatters,
         writes_behind=descriptor.writes_behind,
+        stages=method.stages,
         bounds=crowd.bounds,
         sizes=tuple(p.size for p in by_rank),
         held=tuple(_pieces(p.view, (0, p.size)) for p in by_rank),

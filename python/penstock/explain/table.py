@@ -8,6 +8,9 @@ from penstock import _core
 from penstock.explain.story import Delivery, Range, Story, Turn
 
 SCHEMA_VERSION = 1
+_INSIDE_A_NODE = (
+    "inside a node straight into file pages that their owners write, alike with stages=1 and stages=2"
+)
 
 
 def rows(story: Story) -> list[tuple[str, ...]]:
@@ -52,6 +55,7 @@ def facts(story: Story) -> list[tuple[str, str]]:
         ("file", f"{span(story.bounds)}, {_core.human_size(story.size)} written"),
         ("moved between ranks", _core.human_size(moved) + share),
         ("unit", f"{_core.format_size(story.unit_bytes)}: {_ownership(story)}"),
+        *([("independent writes", _INSIDE_A_NODE)] if story.stages else []),
     ]
 
 

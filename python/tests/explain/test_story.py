@@ -113,6 +113,13 @@ def test_auto_says_what_was_chosen() -> None:
     assert tell(job).method.endswith("two_phase is chosen")
 
 
+def test_write_behind_says_what_becomes_of_independent_writes() -> None:
+    job = example.load("interleaved")
+    for method, told in (("write_behind(stages=1)", True), ("cyclic", False)):
+        story = tell(job.model_copy(update={"method": method}))
+        assert ("independent writes" in dict(table.facts(story))) is told, method
+
+
 def test_too_many_pieces_are_refused() -> None:
     text = (
         'title = "many"\nranks = 1\n[[access]]\nkind = "vector"\nblock = 1\nstride = 3\n'
