@@ -29,6 +29,7 @@ class Borrowed : public Comm {
     return c_.shared_segment(bytes, room);
   }
   Result<NodeComm> split_by_node() override { return c_.split_by_node(); }
+  Result<std::unique_ptr<Parcels>> parcels() override { return c_.parcels(); }
   std::unique_ptr<Transfers> transfers() override { return c_.transfers(); }
 
  private:

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "comm/node_lock.hpp"
+#include "comm/parcels.hpp"
 #include "comm/shared_segment.hpp"
 
 namespace penstock::comm {
@@ -81,6 +82,9 @@ class Comm {
   // Collective. The ranks of this rank's node, in their order here. The new communicator may
   // outlive this one.
   virtual Result<NodeComm> split_by_node() = 0;
+
+  // Collective (comm/parcels.hpp); the same class of error on all.
+  virtual Result<std::unique_ptr<Parcels>> parcels() = 0;
 
   // Not collective. Must not outlive the communicator.
   virtual std::unique_ptr<Transfers> transfers() = 0;

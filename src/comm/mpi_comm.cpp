@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "comm/mpi_node.hpp"
+#include "comm/mpi_parcels.hpp"
 #include "comm/mpi_transfers.hpp"
 #include "comm/mpi_wait.hpp"
 
@@ -100,6 +101,13 @@ class MpiComm final : public Comm {
     PMPI_Comm_free(&part->comm);
     if (!comm) return tl::unexpected(std::move(comm).error());
     return NodeComm{*std::move(comm), part->node};
+  }
+
+  Result<std::unique_ptr<Parcels>> parcels() override {
+    auto made = make_mpi_parcels(comm_);
+    const Result<void> mine = made ? Result<void>() : Result<void>(tl::unexpected(made.error()));
+    if (auto agreed = agree(*this, mine); !agreed) return tl::unexpected(agreed.error());
+    return made;
   }
 
   std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_, cores()); }

@@ -172,6 +172,10 @@ class HybridComm final : public Comm {
     return mine;
   }
 
+  Result<std::unique_ptr<Parcels>> parcels() override {
+    return fail(ErrorClass::unsupported, "parcels", "workers are threads of MPI ranks");
+  }
+
   std::unique_ptr<Transfers> transfers() override {
     return std::make_unique<HybridTransfers>(*team_, thread_);
   }

@@ -3,6 +3,7 @@
 #include "comm/thread_comm.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/meeting.hpp"
@@ -200,6 +202,87 @@ class ThreadTransfers final : public Transfers {
   Result<void> status_;
 };
 
+// What the parcels of one team share.
+struct ParcelHub {
+  struct Item {
+    Item(int sender, int receiver, std::vector<std::byte> given)
+        : from(sender), to(receiver), bytes(std::move(given)) {}
+    int from, to;
+    std::vector<std::byte> bytes;  // nobody changes them before the sender has them back
+    std::atomic<bool> taken = false;
+  };
+  struct Box {
+    std::mutex mutex;
+    std::deque<std::shared_ptr<Item>> items;
+  };
+  explicit ParcelHub(int ranks) : boxes(size_t(ranks)) {}
+
+  std::vector<Box> boxes;
+  std::atomic<int64_t> arrivals = 0;
+};
+
+class ThreadParcels final : public Parcels {
+ public:
+  ThreadParcels(std::shared_ptr<ParcelHub> hub, int rank) : hub_(std::move(hub)), rank_(rank) {}
+
+  bool by_any_thread() const noexcept override { return true; }
+
+  void send(int to, std::vector<std::byte> bytes) override {
+    auto item = std::make_shared<ParcelHub::Item>(rank_, to, std::move(bytes));
+    sent_.push_back(item);
+    ParcelHub::Box& box = hub_->boxes[size_t(to)];
+    const std::lock_guard lock(box.mutex);
+    box.items.push_back(std::move(item));
+  }
+
+  std::optional<Parcel> delivered() override {
+    const auto found = std::ranges::find_if(
+        sent_, [](const auto& item) { return item->taken.load(std::memory_order_acquire); });
+    if (found == sent_.end()) return std::nullopt;
+    Parcel parcel{(*found)->to, std::move((*found)->bytes)};
+    sent_.erase(found);
+    return parcel;
+  }
+
+  std::vector<Parcel> take_back() override {
+    std::vector<Parcel> all;
+    for (const auto& item : std::exchange(sent_, {})) all.push_back({item->to, item->bytes});
+    return all;
+  }
+
+  int under_way() const noexcept override { return int(sent_.size()); }
+
+  std::optional<Parcel> receive() override {
+    std::shared_ptr<ParcelHub::Item> item;
+    {
+      ParcelHub::Box& box = hub_->boxes[size_t(rank_)];
+      const std::lock_guard lock(box.mutex);
+      if (box.items.empty()) return std::nullopt;
+      item = std::move(box.items.front());
+      box.items.pop_front();
+    }
+    Parcel parcel{item->from, item->bytes};
+    item->taken.store(true, std::memory_order_release);
+    return parcel;
+  }
+
+  void arrive() override {
+    awaited_ += int64_t(hub_->boxes.size());
+    hub_->arrivals.fetch_add(1, std::memory_order_acq_rel);
+  }
+  bool all_have_arrived() override {
+    return hub_->arrivals.load(std::memory_order_acquire) >= awaited_;
+  }
+
+  Result<void> status() const override { return {}; }
+
+ private:
+  const std::shared_ptr<ParcelHub> hub_;
+  const int rank_;
+  std::vector<std::shared_ptr<ParcelHub::Item>> sent_;
+  int64_t awaited_ = 0;
+};
+
 class ThreadComm final : public Comm {
  public:
   ThreadComm(std::shared_ptr<Team> team, int rank, int nodes)
@@ -256,6 +339,16 @@ class ThreadComm final : public Comm {
     auto team = from_first_of_node<Team>([](int ranks) { return std::make_shared<Team>(ranks); });
     return NodeComm{std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1),
                     node()};
+  }
+
+  Result<std::unique_ptr<Parcels>> parcels() override {
+    std::shared_ptr<ParcelHub> hub;
+    if (rank_ == 0) hub = std::make_shared<ParcelHub>(size());
+    together(std::as_bytes(std::span(&hub, 1)), [&] {
+      if (rank_ != 0)
+        hub = *reinterpret_cast<const std::shared_ptr<ParcelHub>*>(team_.board[0].data());
+    });
+    return std::make_unique<ThreadParcels>(std::move(hub), rank_);
   }
 
   std::unique_ptr<Transfers> transfers() override {

@@ -169,6 +169,37 @@ TEST(ThreadComm, SplitsIntoTheRanksOfEachNode) {
                     {.nodes = nodes});
 }
 
+// A sparse exchange: each rank sends to some that do not know of it, and all know when to stop.
+TEST(ThreadComm, ParcelsReachRanksThatDoNotExpectThem) {
+  run_thread_team(5, [](Comm& comm) {
+    auto parcels = *comm.parcels();
+    for (int round = 1; round <= 50; ++round) {
+      const int to = (comm.rank() + round) % comm.size();
+      const bool sends = (comm.rank() + round) % 3 != 0;
+      for (int i = 0; sends && i < 4; ++i)
+        parcels->send(to, std::vector<std::byte>(size_t(i + 1), std::byte(comm.rank())));
+      std::vector<std::vector<size_t>> sizes(size_t(comm.size()));
+      for (bool arrived = false; !arrived || !parcels->all_have_arrived();) {
+        while (const auto back = parcels->delivered()) EXPECT_EQ(back->peer, to);
+        while (const auto parcel = parcels->receive()) {
+          EXPECT_EQ(parcel->bytes.front(), std::byte(parcel->peer));
+          sizes[size_t(parcel->peer)].push_back(parcel->bytes.size());
+        }
+        if (arrived || parcels->under_way() > 0) continue;
+        parcels->arrive();
+        arrived = true;
+      }
+      for (int from = 0; from < comm.size(); ++from) {
+        const bool mine = (from + round) % comm.size() == comm.rank() && (from + round) % 3 != 0;
+        EXPECT_EQ(sizes[size_t(from)],
+                  mine ? (std::vector<size_t>{1, 2, 3, 4}) : std::vector<size_t>());
+      }
+      ASSERT_TRUE(comm.barrier());
+    }
+    EXPECT_TRUE(parcels->status());
+  });
+}
+
 TEST(Borrow, IsTheSameRankAndLeavesTheOwnerAlone) {
   run_thread_team(2, [](Comm& comm) {
     {
