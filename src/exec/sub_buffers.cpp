@@ -1,0 +1,71 @@
+#include "exec/sub_buffers.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace penstock::exec {
+
+SubBuffers::SubBuffers(int64_t load_bytes, int64_t limit_bytes) noexcept
+    : load_bytes_(load_bytes),
+      most_loads_(int(std::clamp<int64_t>(limit_bytes / load_bytes, 1, 1 << 30))) {}
+
+Load* SubBuffers::filling(int owner, Limit limit) {
+  const auto found = by_owner_.find(owner);
+  if (found != by_owner_.end() && found->second.loads.back().room() > 0)
+    return &found->second.loads.back();
+  if (loads_ >= most_loads_ && limit == Limit::kept) return nullptr;
+  Packed& packed = found != by_owner_.end() ? found->second : by_owner_[owner];
+  std::vector<std::byte> memory;
+  if (!idle_.empty()) {
+    memory = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  if (packed.loads.empty())
+    packed.came_s = now_s();
+  else
+    packed.bytes += packed.loads.back().data_bytes();
+  packed.loads.emplace_back(load_bytes_, std::move(memory));
+  ++loads_;
+  return &packed.loads.back();
+}
+
+std::vector<Load> SubBuffers::take(int owner) {
+  const auto found = by_owner_.find(owner);
+  if (found == by_owner_.end()) return {};
+  std::vector<Load> taken = std::move(found->second.loads);
+  by_owner_.erase(found);
+  return taken;
+}
+
+void SubBuffers::give_back(std::vector<std::byte> parcel) {
+  --loads_;
+  if (loads_ + int(idle_.size()) < most_loads_) idle_.push_back(std::move(parcel));
+}
+
+std::optional<int> SubBuffers::fullest() const {
+  const auto most = std::ranges::max_element(
+      by_owner_, {}, [](const auto& entry) { return entry.second.data_bytes(); });
+  if (most == by_owner_.end()) return std::nullopt;
+  return most->first;
+}
+
+std::vector<int> SubBuffers::owners() const {
+  std::vector<int> all;
+  for (const auto& [owner, packed] : by_owner_) all.push_back(owner);
+  return all;
+}
+
+std::vector<int> SubBuffers::owners_since(double s) const {
+  std::vector<int> old;
+  for (const auto& [owner, packed] : by_owner_)
+    if (packed.came_s <= s) old.push_back(owner);
+  return old;
+}
+
+size_t SubBuffers::memory_bytes() const noexcept {
+  return by_owner_.bucket_count() * sizeof(void*) +
+         by_owner_.size() * (sizeof(std::pair<const int, Packed>) + 2 * sizeof(void*));
+}
+
+}  // namespace penstock::exec
