@@ -91,6 +91,8 @@ struct Pipeline::State {
   WriteOutcome accept(const WriteRequest& request);
   WriteOutcome stage_alone(const WriteRequest& request);
   void flush_pages();
+  void stop_receiving();
+  void end_shipping();
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
@@ -151,6 +153,21 @@ struct Pipeline::State {
   };
   Service service{*this};
   bool serves = false;
+  // Takes in what other nodes send; more often while they do.
+  struct Receiving final : Chore {
+    explicit Receiving(State& s) : state(s) {}
+    void run(Why why) noexcept override {
+      if (why == Why::due)
+        busy = state.write_behind->step({state.file, state.observer, state.sync});
+    }
+    std::chrono::microseconds pause() const noexcept override {
+      return std::chrono::microseconds{busy ? 100 : 2000};
+    }
+    State& state;
+    bool busy = false;
+  };
+  Receiving receiving{*this};
+  bool receives = false;
 
   // Of the call in progress.
   Begun begun;
@@ -465,6 +482,12 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   StreamRange rest = request.range;
   rest.begin += outcome.prefix_bytes;
   if (rest.empty() || outcome.mine) return outcome;
+  if (write_behind->shipping() != nullptr && write_behind->shipping()->owners_alone()) {
+    outcome.mine = Error{ErrorClass::no_memory, 0, "write behind",
+                         "no memory for file pages, and no other way into this file system"};
+    outcome.agreed = outcome.mine->error_class;
+    return outcome;
+  }
   flush_pages();
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
   WriteOutcome last =
@@ -485,11 +508,22 @@ void Pipeline::State::flush_pages() {
   if (write_behind != nullptr) write_behind->flush({file, observer, sync});
 }
 
+void Pipeline::State::stop_receiving() {
+  if (receives) stager->remove(receiving);
+  receives = false;
+}
+
+void Pipeline::State::end_shipping() {
+  stop_receiving();
+  if (write_behind != nullptr) write_behind->end_shipping({file, observer, sync});
+}
+
 // --- The public face ---
 
 Pipeline::Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry)
     : state_(std::make_unique<State>(comm, file, geometry)) {}
 Pipeline::~Pipeline() {
+  state_->end_shipping();  // other ranks may be gone
   drain();
   if (state_->serves) state_->stager->remove(state_->service);
 }
@@ -535,7 +569,22 @@ void Pipeline::drain_lane() {
 Off Pipeline::pages_end() const {
   return state_->write_behind != nullptr ? state_->write_behind->end() : 0;
 }
+void Pipeline::drain_together() {
+  drain_lane();
+  flush_pages_together();
+}
+void Pipeline::flush_pages_together() {
+  State& s = *state_;
+  if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.observer, s.sync});
+}
 void Pipeline::flush_pages() { state_->flush_pages(); }
+bool Pipeline::start_shipping() {
+  State& s = *state_;
+  s.receives = s.serves && s.stager->add(s.receiving);
+  return s.receives;
+}
+void Pipeline::stop_receiving() { state_->stop_receiving(); }
+void Pipeline::end_shipping() { state_->end_shipping(); }
 StagedNotes Pipeline::staged_notes() const {
   StagedNotes notes = state_->staged_alone->notes();
   if (state_->write_behind != nullptr)

@@ -146,7 +146,11 @@ class Pipeline {
   WriteOutcome end_all();
   // Local: all that this rank has staged has been written, or is known to be lost.
   void drain();
-  // The same of the pages that the node shares alone, and of all but them.
+  // Collective: what all ranks have.
+  void drain_together();
+  // The same of the pages that the node shares alone, and of other nodes' pages. Collective.
+  void flush_pages_together();
+  // Local. The same of the pages that the node shares alone, and of all but them.
   void flush_pages();
   void drain_lane();
   // Local. Where the last byte ends that is in such a page and was accepted before this was called;
@@ -161,6 +165,11 @@ class Pipeline {
   // `seconds`: how long what is accepted may stay out of the file. From now on the stager's thread
   // writes too. REQUIRES set_stager() before, and nothing to be set any more.
   void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds);
+  // Loads between nodes move by the I/O thread. false: there is none. REQUIRES that they may.
+  bool start_shipping();
+  void stop_receiving();  // by the I/O thread; harmless when it does not
+  // Local. From now on no other rank is asked anything.
+  void end_shipping();
   // Why the last write_all did not exchange as the policy asked, on this rank; empty when it did.
   const std::string& degraded() const noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it

@@ -13,7 +13,6 @@ namespace {
 
 // More would be searched for longer than a page takes to be made.
 constexpr size_t kMostIdle = 64;
-constexpr std::chrono::milliseconds kBetweenChores{500};
 constexpr std::chrono::hours kNothingDue{1};
 
 }  // namespace
@@ -151,8 +150,7 @@ AlignedBuffer Stager::write_and_retire(std::unique_ptr<Staged> staged) {
 bool Stager::add(Chore& chore) {
   const std::lock_guard lock(mutex_);
   if (!ensure_thread()) return false;
-  if (chores_.empty()) chores_due_ = Clock::now() + kBetweenChores;
-  chores_.push_back(&chore);
+  duties_.push_back({&chore, Clock::now() + chore.pause()});
   bell_->ring();
   return true;
 }
@@ -160,22 +158,32 @@ bool Stager::add(Chore& chore) {
 void Stager::remove(Chore& chore) {
   std::unique_lock lock(mutex_);
   progress_.wait(lock, [&] { return doing_ != &chore; });
-  std::erase(chores_, &chore);
+  std::erase_if(duties_, [&](const Duty& duty) { return duty.chore == &chore; });
+}
+
+Stager::Clock::duration Stager::until_next_chore() const {
+  if (duties_.empty()) return kNothingDue;
+  const auto next = std::ranges::min(duties_, {}, &Duty::due).due;
+  return std::max(next - Clock::now(), Clock::duration(0));
+}
+
+void Stager::put_off(Chore& chore) {
+  const auto same = std::ranges::find(duties_, &chore, &Duty::chore);
+  if (same != duties_.end()) same->due = Clock::now() + chore.pause();
 }
 
 void Stager::do_chores(std::unique_lock<std::mutex>& lock) {
-  if (chores_.empty()) return;
-  const auto why = Clock::now() >= chores_due_ ? Chore::Why::due : Chore::Why::called;
-  for (size_t i = 0; i < chores_.size(); ++i) {  // some may be removed meanwhile
-    Chore* const chore = chores_[i];
+  for (size_t i = 0; i < duties_.size(); ++i) {  // some may be removed meanwhile
+    Chore* const chore = duties_[i].chore;
+    const auto why = Clock::now() >= duties_[i].due ? Chore::Why::due : Chore::Why::called;
     doing_ = chore;
     lock.unlock();
     chore->run(why);
     lock.lock();
     doing_ = nullptr;
     progress_.notify_all();
+    if (why == Chore::Why::due) put_off(*chore);
   }
-  if (why == Chore::Why::due) chores_due_ = Clock::now() + kBetweenChores;
 }
 
 // REQUIRES !queue_.empty().
@@ -208,8 +216,7 @@ void Stager::write_until_stopped() {
 }
 
 void Stager::sleep(std::unique_lock<std::mutex>& lock, uint32_t heard) {
-  const std::chrono::nanoseconds at_most =
-      chores_.empty() ? kNothingDue : std::max(chores_due_ - Clock::now(), Clock::duration(0));
+  const std::chrono::nanoseconds at_most = until_next_chore();
   lock.unlock();
   bell_->sleep(heard, at_most);
   lock.lock();

@@ -105,10 +105,15 @@ class Chore {
  public:
   enum class Why : uint8_t {
     called,  // the bell was rung, for this or for something else
-    due,     // about twice a second
+    due,     // pause() has passed
   };
   virtual ~Chore() = default;
-  virtual void run(Why why) noexcept = 0;  // no MPI call
+  // No MPI call, but for loads between nodes (exec/shipping.hpp).
+  virtual void run(Why why) noexcept = 0;
+  // After this one was due, until the next one is.
+  virtual std::chrono::microseconds pause() const noexcept {
+    return std::chrono::milliseconds{500};
+  }
 };
 
 // Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices only.
@@ -149,6 +154,8 @@ class Stager {
   void sleep(std::unique_lock<std::mutex>& lock, uint32_t heard);
   void write_next(std::unique_lock<std::mutex>& lock);
   void do_chores(std::unique_lock<std::mutex>& lock);
+  void put_off(Chore& chore);
+  Clock::duration until_next_chore() const;
   void write_until_stopped();
   static AlignedBuffer write_and_retire(std::unique_ptr<Staged> staged);
   bool ensure_thread();
@@ -163,9 +170,12 @@ class Stager {
   std::unique_ptr<Bell> bell_;  // the thread's, as long as there is one
   StagedQueue queue_;
   bool writing_ = false;  // what was at the head of the queue
-  std::vector<Chore*> chores_;
+  struct Duty {
+    Chore* chore;
+    Clock::time_point due;
+  };
+  std::vector<Duty> duties_;
   const Chore* doing_ = nullptr;
-  Clock::time_point chores_due_;
   int64_t held_bytes_ = 0, idle_bytes_ = 0;
   std::vector<AlignedBuffer> idle_;  // kept warm
   std::optional<pthread_t> thread_;

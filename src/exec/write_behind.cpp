@@ -1,6 +1,7 @@
 #include "exec/write_behind.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -24,22 +25,34 @@ int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry) {
   return std::clamp(align_up(geometry.stripe_bytes, kPageStep), kLeastPage, kLargestPage);
 }
 
+// Of pages; and of loads, where there are other nodes.
+int64_t limit_of(const comm::Comm& comm, const WriteBehindShape& asked) {
+  const int64_t limit =
+      asked.limit_bytes_per_rank > 0 ? asked.limit_bytes_per_rank : kWriteBehindLimitBytes;
+  return comm.nodes() > 1 ? limit / 2 : limit;
+}
+
 // The same on every rank.
 PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry) {
   PoolShape shape;
   shape.page_bytes = page_bytes_for(asked.page_bytes, geometry);
   const int64_t ranks = divide_up(comm.size(), comm.nodes());
-  const int64_t limit =
-      asked.limit_bytes_per_rank > 0 ? asked.limit_bytes_per_rank : kWriteBehindLimitBytes;
-  shape.slots = int(std::clamp(limit * ranks / shape.page_bytes, kLeastSlots, kMostSlots));
+  shape.slots =
+      int(std::clamp(limit_of(comm, asked) * ranks / shape.page_bytes, kLeastSlots, kMostSlots));
   return shape;
+}
+
+Shipping::Shape shipping_shape(const comm::Comm& comm, const WriteBehindShape& asked,
+                               const layout::Geometry& geometry) {
+  return {asked.progress, asked.load_bytes > 0 ? asked.load_bytes : kSubBufferBytes,
+          limit_of(comm, asked), geometry.sharing};
 }
 
 }  // namespace
 
 // One call: where it is in its stream, its view and its memory.
-class WriteBehind::Filling {
+class WriteBehind::Filling final : public Shipping::Stream {
  public:
   explicit Filling(const WriteRequest& request)
       : view(*request.view),
@@ -61,6 +74,13 @@ class WriteBehind::Filling {
     seek(part.begin);
     return dirty.mark(cursor, part.size());
   }
+  layout::Run run_at(StreamRange range) override {
+    seek(range.begin);
+    return cursor.next(range.size());
+  }
+  void pack(std::byte* out, StreamRange range) override {
+    data.pack(out, range.begin, range.size());
+  }
 
   const layout::FileView& view;
   const StreamRange own;
@@ -74,6 +94,25 @@ class WriteBehind::Filling {
   void seek(int64_t at) {
     if (cursor.position() != at) cursor.seek(at);
   }
+};
+
+// The node's pages as other nodes' bytes reach them.
+class WriteBehind::NodePages final : public Shipping::Pages {
+ public:
+  NodePages(WriteBehind& behind, const Target& target) : behind_(behind), target_(target) {}
+  void put(const layout::Run& run, const std::byte* bytes) override {
+    behind_.put(target_, run, bytes);
+  }
+  void flush() override { behind_.flush_pages(target_); }
+  bool holds(const layout::Run& run) const override {
+    const int64_t page = behind_.pool_->page_bytes();
+    if (run.count > page || run.block > page || run.stride < 0 || run.stride > page) return false;
+    return run.offset % page + (run.count - 1) * run.stride + run.block <= page;
+  }
+
+ private:
+  WriteBehind& behind_;
+  const Target& target_;
 };
 
 Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBehindShape asked,
@@ -92,7 +131,14 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
   if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
   owners->all_have_joined();
-  return std::unique_ptr<WriteBehind>(new WriteBehind(*std::move(pool), std::move(owners)));
+  std::unique_ptr<WriteBehind> made(new WriteBehind(*std::move(pool), std::move(owners)));
+  if (comm.nodes() == 1) return made;
+  auto shipping = Shipping::make(comm, shipping_shape(comm, asked, geometry));
+  if (shipping)
+    made->shipping_ = *std::move(shipping);
+  else
+    made->why_not_shipped_ = shipping.error().message();
+  return made;
 }
 
 WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners)
@@ -111,7 +157,9 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     if (whole > 0 || filling.failed) continue;
     const int64_t page = offset / pool_->page_bytes();
     const StreamRange part = filling.view.clip({at, filling.own.end}, pool_->extent(page));
-    room = fill(target, filling, page, part);
+    at += ship(target, filling, page, part);
+    if (at == part.end) continue;
+    room = fill(target, filling, page, {at, part.end});
     if (room) at = part.end;
   }
   WriteOutcome outcome;
@@ -125,9 +173,16 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   return outcome;
 }
 
+int64_t WriteBehind::ship(const Target& target, Filling& filling, int64_t page, StreamRange part) {
+  if (shipping_ == nullptr) return 0;
+  NodePages pages(*this, target);
+  const Stopwatch watch(filling.spent.times.pack_s);
+  return shipping_->take(page, filling, part, pages);
+}
+
 // false: no slot has memory.
 bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, StreamRange part) {
-  const std::optional<PagePool::Stay> stay = pin(target, page);
+  const std::optional<PagePool::Stay> stay = pin_last(target, page);
   if (!stay) return false;
   bool full = false;
   {
@@ -142,12 +197,15 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
   return true;
 }
 
+std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_t page) {
+  if (!last_ || last_->page != page || !pool_->pin(*last_)) last_ = pin(target, page);
+  return last_;
+}
+
 std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page) {
-  if (last_ && last_->page == page && pool_->pin(*last_)) return last_;
-  last_.reset();
   for (;;) {
     const auto [pinning, stay] = pool_->pin(page);
-    if (pinning == PagePool::Pinning::pinned) return last_ = stay;
+    if (pinning == PagePool::Pinning::pinned) return stay;
     if (pinning == PagePool::Pinning::leaving)
       wait_until_left(target, stay);
     else if (pool_->usable())
@@ -155,6 +213,50 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
     else
       return std::nullopt;
   }
+}
+
+// What another node has sent, or this rank has kept here after all.
+void WriteBehind::put(const Target& target, const layout::Run& run, const std::byte* bytes) {
+  const std::optional<PagePool::Stay> stay = pin(target, run.offset / pool_->page_bytes());
+  if (!stay) {
+    put_at_once(target, run, bytes);
+    return;
+  }
+  std::byte* const memory = pool_->memory(*stay);
+  DirtyMap dirty = pool_->dirty(*stay);
+  const Off origin = pool_->extent(stay->page).begin;
+  int64_t newly = 0;
+  for (int64_t i = 0; i < run.count; ++i) {
+    const Off at = run.offset + i * run.stride;
+    std::memcpy(memory + (at - origin), bytes + i * run.block, size_t(run.block));
+    newly += dirty.mark({at, at + run.block});
+  }
+  const bool full = pool_->unpin(*stay, newly);
+  {
+    const std::lock_guard lock(mutex_);
+    notes_.written_bytes += run.bytes() - newly;
+  }
+  if (full) ask_for(target, *stay);
+}
+
+// Where the machine has no memory for any page.
+void WriteBehind::put_at_once(const Target& target, const layout::Run& run,
+                              const std::byte* bytes) {
+  Spent spent;
+  int64_t lost = 0;
+  for (int64_t i = 0; i < run.count; ++i) {
+    const Off at = run.offset + i * run.stride;
+    const Extent where{at, at + run.block};
+    const auto fault =
+        write_extent(target, where, {bytes + i * run.block, size_t(run.block)}, spent);
+    if (!fault) continue;
+    pool_->lost(where, fault->error);
+    lost += run.block;
+  }
+  const std::lock_guard lock(mutex_);
+  notes_.written_bytes += run.bytes() - lost;
+  lost_here_ += lost;
+  notes_.spent = notes_.spent + spent;
 }
 
 // The page that nobody has touched for the longest time leaves; where all are on their way, the
@@ -175,8 +277,8 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
                                        int64_t at) {
   const int64_t page = pool_->page_bytes();
   if (offset % page != 0 || filling.own.end - at < page || !filling.data.contiguous()) return 0;
-  const int64_t whole =
-      page * pages_elsewhere(offset / page, align_down(filling.contiguous_at(at), page) / page);
+  const int64_t passable = pages_that_may_pass(offset / page, filling.contiguous_at(at) / page);
+  const int64_t whole = page * pages_elsewhere(offset / page, passable);
   if (whole == 0) return 0;
   const Extent where{offset, offset + whole};
   Spent& spent = filling.spent;
@@ -190,6 +292,14 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   }
   filling.written_bytes += written;
   return written;
+}
+
+// How many of these pages, from the first on, this rank may write itself.
+int64_t WriteBehind::pages_that_may_pass(int64_t first, int64_t count) const {
+  if (shipping_ == nullptr) return count;
+  for (int64_t i = 0; i < count; ++i)
+    if (!shipping_->may_pass(first + i)) return i;
+  return count;
 }
 
 // How many of these pages, from the first on, are not in the pool.
@@ -212,8 +322,42 @@ std::vector<PagePool::Stay> WriteBehind::stays(Wanted&& wanted) const {
   return found;
 }
 
-// Those of others first: their owners write while this rank writes its own.
 void WriteBehind::flush(const Target& target) {
+  if (shipping_ == nullptr) {
+    flush_pages(target);
+    return;
+  }
+  NodePages pages(*this, target);
+  shipping_->flush(pages);
+}
+
+void WriteBehind::flush_together(const Target& target) {
+  if (shipping_ == nullptr) {
+    flush_pages(target);
+    return;
+  }
+  NodePages pages(*this, target);
+  shipping_->settle(pages, [this] {
+    StagedNotes losses;
+    pool_->add_losses(losses);
+    return losses;
+  });
+}
+
+bool WriteBehind::step(const Target& target) {
+  if (shipping_ == nullptr) return false;
+  NodePages pages(*this, target);
+  return shipping_->step(pages);
+}
+
+void WriteBehind::end_shipping(const Target& target) {
+  if (shipping_ == nullptr) return;
+  NodePages pages(*this, target);
+  shipping_->end(pages);
+}
+
+// Those of others first: their owners write while this rank writes its own.
+void WriteBehind::flush_pages(const Target& target) {
   if (pool_->empty()) return;
   const auto all = stays([](const PagePool::Seen&) { return true; });
   for (const PagePool::Stay& stay : all)
@@ -242,6 +386,11 @@ void WriteBehind::serve_asked(const Target& target) {
 }
 
 void WriteBehind::serve_older(const Target& target, double seconds) {
+  if (shipping_ != nullptr) {
+    seconds /= 2;  // half here, half in the owner's page
+    NodePages pages(*this, target);
+    shipping_->send_older(seconds, pages);
+  }
   if (pool_->empty()) return;
   const double then_s = now_s() - seconds;
   for (const PagePool::Stay& stay :
@@ -271,8 +420,10 @@ void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& st
   while (!pool_->wait_until_left(stay)) relieve(target);
 }
 
-// Pages that wait for somebody who will never write them.
+// Pages that wait for somebody who will never write them; and this rank's own, since it may be its
+// thread that waits here for another's, which waits for these.
 void WriteBehind::relieve(const Target& target) {
+  serve_asked(target);
   for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); }))
     write_and_release(target, stay);
 }
@@ -360,13 +511,17 @@ void WriteBehind::note_written(int64_t bytes) {
 
 StagedNotes WriteBehind::notes() const {
   StagedNotes all;
+  const bool all_sent = shipping_ == nullptr || shipping_->empty();
   {
     const std::lock_guard lock(mutex_);
     all = notes_;
     // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
-    if (pool_->empty()) all.written_bytes = all.accepted_bytes - lost_here_;
+    if (all_sent && pool_->empty()) all.written_bytes = all.accepted_bytes - lost_here_;
   }
   pool_->add_losses(all);
+  if (shipping_ == nullptr) return all;
+  shipping_->add_losses(all);
+  all.spent.traffic = all.spent.traffic + shipping_->traffic();
   return all;
 }
 

@@ -2,7 +2,7 @@
 // file pages that the ranks of the node share, and a page leaves for the file as soon as it is
 // full, or when its room is wanted, or at a flush. Neighbours' small pieces so become long writes,
 // and no rank waits for another to bring them. (liao-2007, stage 2; inside a node it needs no first
-// stage, since every rank reaches every page.)
+// stage, since every rank reaches every page. Between nodes exec/shipping.hpp is that stage.)
 //
 // Each page has one rank that writes it, its owner (docs/decisions/0029): by its I/O thread, while
 // the program computes, or by who waits for its own page anyway. Where an owner has no thread, or
@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/bell.hpp"
@@ -24,6 +25,7 @@
 #include "exec/page_owners.hpp"
 #include "exec/page_pool.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/shipping.hpp"
 #include "exec/user_data.hpp"
 #include "io/mechanism.hpp"
 #include "io/sync_policy.hpp"
@@ -35,6 +37,9 @@ namespace penstock::exec {
 struct WriteBehindShape {
   int64_t page_bytes = 0;            // rounded up to 4 KiB
   int64_t limit_bytes_per_rank = 0;  // of pages that are not yet in the file
+  // Between nodes; half of the limit is for loads there.
+  Progress progress = Progress::calls;
+  int64_t load_bytes = 0;
 };
 
 // How long a byte stays accepted and no more, where nobody says it: what a job that dies may lose.
@@ -60,8 +65,11 @@ class WriteBehind {
   // Local. Returns when all bytes are accepted or in the file; prefix_bytes says how many. By one
   // thread at a time; another may flush meanwhile.
   WriteOutcome write(const Target& target, const WriteRequest& request);
-  // Local. What any rank of the node had accepted is in the file, or is known to be lost.
+  // Local. What any rank of the node had accepted is in the file, or is known to be lost, but for
+  // loads of other ranks that have not left it.
   void flush(const Target& target);
+  // Collective. What any rank had accepted.
+  void flush_together(const Target& target);
   // By the thread: writes pages of this rank that somebody wants.
   void serve_asked(const Target& target);
   // Likewise those that came `seconds` ago or longer, and what nobody else will write.
@@ -70,6 +78,15 @@ class WriteBehind {
   // Where the last byte ends that the node's ranks had accepted and that is not in the file yet, or
   // a little before this returns; 0: all is in the file.
   Off end() const;
+
+  // --- Between nodes ---
+  // nullptr: there is one node, or why_not_shipped() says why pages of several do not meet.
+  Shipping* shipping() const noexcept { return shipping_.get(); }
+  const std::string& why_not_shipped() const noexcept { return why_not_shipped_; }
+  // By any thread: takes in what other nodes sent. Whether there was anything.
+  bool step(const Target& target);
+  // Local. From now on no other rank is asked anything.
+  void end_shipping(const Target& target);
 
   // What the caller wrote itself, because no page could be had.
   void note_written(int64_t bytes);
@@ -80,12 +97,19 @@ class WriteBehind {
 
  private:
   class Filling;
+  class NodePages;
 
   WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners);
+  int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
+  void put(const Target& target, const layout::Run& run, const std::byte* bytes);
+  void put_at_once(const Target& target, const layout::Run& run, const std::byte* bytes);
+  void flush_pages(const Target& target);
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
+  std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page);
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page);
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
+  int64_t pages_that_may_pass(int64_t first, int64_t count) const;
   int64_t pages_elsewhere(int64_t first, int64_t count) const;
 
   template <class Wanted>
@@ -105,6 +129,8 @@ class WriteBehind {
 
   const std::unique_ptr<PagePool> pool_;
   const std::unique_ptr<PageOwners> owners_;
+  std::unique_ptr<Shipping> shipping_;
+  std::string why_not_shipped_;
   std::optional<PagePool::Stay> last_;  // that was filled
 
   mutable std::mutex mutex_;  // of the notes

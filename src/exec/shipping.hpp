@@ -1,0 +1,143 @@
+// Bytes for file pages that belong to ranks of other nodes: from their sub-buffers to the pages of
+// the owner's node (docs/decisions/0030). Page i belongs to rank i mod n.
+//
+// A rank's own writes reach a page in the order of its calls: a page has one owner, and loads of
+// one rank to one owner arrive in order. What is kept here instead goes to this node's own pages,
+// and no load goes to that owner before a collective call has flushed these.
+//
+// Thread-safe; of the collective calls one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "comm/comm.hpp"
+#include "exec/node_map.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/progress.hpp"
+#include "exec/sub_buffers.hpp"
+#include "layout/cursor.hpp"
+#include "layout/geometry.hpp"
+
+namespace penstock::exec {
+
+inline constexpr int64_t kSubBufferBytes = int64_t{64} << 10;  // liao-2007's
+
+class Shipping {
+ public:
+  struct Shape {
+    Progress progress = Progress::calls;
+    int64_t load_bytes = kSubBufferBytes;
+    int64_t limit_bytes = 0;  // of all loads that are here or on their way
+    // Where units belong to a node, nobody else writes a whole page of its pages either.
+    layout::Sharing sharing = layout::Sharing::any;
+  };
+
+  // The pages of this node, as they take in what comes.
+  class Pages {
+   public:
+    virtual ~Pages() = default;
+    // REQUIRES that the run lies in one page.
+    virtual void put(const layout::Run& run, const std::byte* bytes) = 0;
+    virtual void flush() = 0;  // all that they hold is in the file, or known to be lost
+    virtual bool holds(const layout::Run& run) const = 0;  // it lies in one page
+  };
+  // A stream of bytes on its way into the file.
+  class Stream {
+   public:
+    virtual ~Stream() = default;
+    virtual layout::Run run_at(StreamRange range) = 0;  // the longest at its beginning
+    virtual void pack(std::byte* out, StreamRange range) = 0;
+  };
+
+  // Collective. Where not every rank may use a thread, by calls: why_not_thread() says so.
+  static Result<std::unique_ptr<Shipping>> make(comm::Comm& comm, const Shape& shape);
+  Shipping(const Shipping&) = delete;
+
+  Progress progress() const noexcept { return progress_; }
+  const std::string& why_not_thread() const noexcept { return why_not_thread_; }
+  bool owners_alone() const noexcept {
+    return shape_.sharing != layout::Sharing::any && progress_ == Progress::thread;
+  }
+  // Before the first byte, on all ranks or on none.
+  void move_by_calls(std::string why);
+
+  // --- Local ---
+  int owner_of(int64_t page) const noexcept { return int(page % comm_.size()); }
+  // How many bytes of this part of a page it has taken, from the beginning. The rest goes to the
+  // pages of this node.
+  int64_t take(int64_t page, Stream& stream, StreamRange part, Pages& pages);
+  // Whether this rank may write the whole page itself: nothing of it is on its way elsewhere.
+  bool may_pass(int64_t page) const;
+  // What this rank has brought is in the file, or known to be lost; and what this node's pages
+  // held.
+  void flush(Pages& pages);
+  // What came so long ago or longer is on its way.
+  void send_older(double seconds, Pages& pages);
+  // Takes in what has come. Whether anything had. REQUIRES Progress::thread.
+  bool step(Pages& pages);
+  // For good: from now on everything goes to the pages of this node, what was not received too.
+  void end(Pages& pages);
+  bool empty() const;
+
+  // --- Collective ---
+  // What any rank has brought is in the file, or known to be lost, and all know the worst loss
+  // of those that `losses()` tells on each.
+  template <class Losses>
+  void settle(Pages& pages, Losses&& losses) {
+    if (move_all(pages)) share(losses());
+  }
+
+  // Losses that other nodes told of, and what became of shipping itself.
+  void add_losses(StagedNotes& to) const;
+  Traffic traffic() const;
+
+ private:
+  Shipping(comm::Comm& comm, const Shape& shape, std::unique_ptr<comm::Parcels> parcels,
+           NodeMap map);
+  bool is_foreign(int owner) const noexcept { return map_.node_of(owner) != node_; }
+  Load* load_for(int owner, Pages& pages, std::unique_lock<std::mutex>& lock);
+  bool make_room(Pages& pages);
+  void send(int owner);
+  void send_word(int to, ParcelKind kind);
+  void keep_here(int owner, Pages& pages);
+  void keep_all_here(Pages& pages);
+  void put(std::span<const std::byte> parcel, Pages& pages);
+  bool progress_locked(Pages& pages);
+  void take_in(comm::Parcel parcel, Pages& pages);
+  void give_up(Pages& pages);
+  bool anybody_has_any();
+  bool move_all(Pages& pages);
+  void exchange(Pages& pages);
+  void share(const StagedNotes& mine);
+  void ask_owners();
+  void note_failure(const Error& error);
+
+  comm::Comm& comm_;
+  const Shape shape_;
+  const NodeMap map_;
+  const int node_;
+  Progress progress_;
+  std::string why_not_thread_;
+
+  mutable std::mutex mutex_;  // of all that follows; held while loads are put in
+  const std::unique_ptr<comm::Parcels> parcels_;
+  SubBuffers buffers_;
+  std::unordered_set<int> here_;        // owners whose bytes go to this node's pages
+  std::unordered_set<int> touched_;     // that were sent loads since the last flush
+  std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
+  std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet
+  bool in_settle_ = false;
+  bool ended_ = false;
+  Traffic traffic_;
+  StagedNotes told_;  // by other nodes
+  std::optional<Error> failure_;
+};
+
+}  // namespace penstock::exec

@@ -1,0 +1,310 @@
+// Independent writes of several nodes: what any rank accepted is in the file after all have met,
+// loads move as they are said to, and what an owner loses is told to every rank.
+#include "exec/shipping.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "comm/thread_comm.hpp"
+#include "exec/random_case.hpp"
+#include "exec/write_behind.hpp"
+#include "io/faulty.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int64_t kLoad = 2048;
+constexpr int64_t kMany = int64_t{1} << 20;
+
+// One rank's own. With `thread` another thread takes in what comes, as the I/O thread does.
+struct Rank {
+  Rank(comm::Comm& comm, const std::string& path, const WriteBehindShape& shape,
+       const layout::Geometry& geometry = {}, const io::FaultPlan& faults = {})
+      : file(std::make_unique<io::FaultyFile>(
+            io::find_mechanism("pwrite")->open({.path = path}).value(), faults)),
+        behind(WriteBehind::make(comm, shape, geometry).value()),
+        target{*file, nullptr, nullptr} {
+    if (shape.progress != Progress::thread) return;
+    receiving = std::jthread([this](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        behind->step(target);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  }
+  ~Rank() {
+    receiving = {};
+    EXPECT_TRUE(file->close());
+  }
+
+  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
+    const layout::FileView view;
+    const auto n = int64_t(bytes.size());
+    return behind->write(
+        target, {&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n});
+  }
+  Traffic traffic() const { return behind->notes().spent.traffic; }
+
+  std::unique_ptr<io::MechanismFile> file;
+  std::unique_ptr<WriteBehind> behind;
+  WriteBehind::Target target;
+  std::jthread receiving;
+};
+
+WriteRequest request_of(const RankCase& c) {
+  return {&c.view, c.range, c.memory.data(), c.memory_type, c.memory_count};
+}
+
+std::vector<std::byte> bytes_at(Off offset, int64_t n) {
+  std::vector<std::byte> bytes;
+  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
+  return bytes;
+}
+
+int seeds() {
+  const char* const given = std::getenv("PENSTOCK_TEST_SEEDS");
+  return given != nullptr ? std::atoi(given) : 8;
+}
+
+// --- The bytes ---
+
+struct Team {
+  int ranks, nodes;
+  int64_t limit;  // per rank
+  Progress progress;
+  layout::Sharing sharing;
+};
+void PrintTo(const Team& t, std::ostream* out) {
+  *out << t.ranks << " ranks, " << t.nodes << " nodes, limit " << t.limit << ", "
+       << to_string(t.progress) << (t.sharing == layout::Sharing::any ? "" : ", owners alone");
+}
+class TeamsShip : public testing::TestWithParam<Team> {};
+
+// Calls alone, flushes alone and meetings of all, on views and memory of each rank's own.
+TEST_P(TeamsShip, WhatEachRankAcceptedIsInTheFileAfterAllHaveMet) {
+  const Team t = GetParam();
+  layout::Geometry geometry;
+  geometry.sharing = t.sharing;
+  for (int seed = 0; seed < seeds(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const io::TemporaryFile path;
+    fill_with_background(path.path());
+    Random random{uint64_t(seed)};
+    std::vector<std::vector<RankCase>> calls;
+    for (int call = 0; call < 5; ++call)
+      calls.push_back(draw_team(random, t.ranks, draw(random, 0, 1) == 0));
+    comm::run_thread_team(
+        t.ranks,
+        [&](comm::Comm& comm) {
+          Rank rank(comm, path.path(), {kPage, t.limit, t.progress, kLoad}, geometry);
+          for (size_t call = 0; call < calls.size(); ++call) {
+            const RankCase& mine = calls[call][size_t(comm.rank())];
+            const WriteOutcome outcome = rank.behind->write(rank.target, request_of(mine));
+            EXPECT_EQ(outcome.prefix_bytes, mine.range.size());
+            if (mine.range.size() % 3 == 0) rank.behind->flush(rank.target);
+            if (call == 2) rank.behind->flush_together(rank.target);
+          }
+          rank.behind->flush_together(rank.target);
+          EXPECT_FALSE(rank.behind->notes().failure);
+          EXPECT_TRUE(comm.barrier());
+        },
+        {.nodes = t.nodes});
+    std::vector<RankCase> all;
+    for (const auto& call : calls) all.insert(all.end(), call.begin(), call.end());
+    ASSERT_TRUE(path.contents() == expectation(all));
+  }
+}
+
+constexpr auto kAny = layout::Sharing::any, kOwned = layout::Sharing::unit_per_node;
+constexpr auto kCalls = Progress::calls, kThread = Progress::thread;
+INSTANTIATE_TEST_SUITE_P(
+    Many, TeamsShip,
+    testing::Values(Team{2, 2, 0, kCalls, kAny}, Team{3, 2, 1, kCalls, kAny},
+                    Team{4, 2, 8192, kCalls, kAny}, Team{7, 3, 1, kCalls, kAny},
+                    Team{5, 5, 0, kCalls, kAny}, Team{1, 1, 0, kThread, kAny},
+                    Team{2, 2, 0, kThread, kAny}, Team{3, 3, 1, kThread, kAny},
+                    Team{4, 2, 8192, kThread, kAny}, Team{7, 3, 1, kThread, kAny},
+                    Team{4, 2, 0, kThread, kOwned}, Team{7, 3, 1, kThread, kOwned}));
+
+class Moves : public testing::TestWithParam<Progress> {};
+
+// Of overlapping writes the last one stays, also where loads, whole pages and flushes alternate.
+TEST_P(Moves, ARanksLaterWriteWins) {
+  const io::TemporaryFile path;
+  std::map<Off, std::byte> last;
+  comm::run_thread_team(
+      2,
+      [&](comm::Comm& comm) {
+        Rank rank(comm, path.path(), {kPage, 8 * kPage, GetParam(), kLoad});
+        Random random{7};
+        for (int call = 0; call < 600; ++call) {
+          const Off begin = draw(random, 0, 60'000);
+          const std::vector<std::byte> bytes(size_t(draw(random, 1, 12'000)),
+                                             std::byte(call % 255 + 1));
+          const bool alone = draw(random, 0, 40) == 0, together = draw(random, 0, 40) == 0;
+          if (comm.rank() == 0) {
+            EXPECT_EQ(rank.write(bytes, begin).prefix_bytes, int64_t(bytes.size()));
+            for (size_t i = 0; i < bytes.size(); ++i) last[begin + Off(i)] = bytes[i];
+            if (alone) rank.behind->flush(rank.target);
+          }
+          if (together) rank.behind->flush_together(rank.target);
+        }
+        rank.behind->flush_together(rank.target);
+      },
+      {.nodes = 2});
+  const std::vector<std::byte> file = path.contents();
+  for (const auto& [at, value] : last) ASSERT_EQ(file[size_t(at)], value) << at;
+}
+
+// A rank alone needs its bytes in the file: it does not wait for a collective call.
+TEST_P(Moves, AFlushOfOneRankBringsItsBytesIntoTheFile) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(
+      2,
+      [&](comm::Comm& comm) {
+        Rank rank(comm, path.path(), {kPage, kMany, GetParam(), kLoad});
+        if (comm.rank() == 0) {
+          for (const int64_t page : {0, 1, 2, 3})
+            EXPECT_FALSE(rank.write(bytes_at(page * kPage, 100), page * kPage).mine);
+          rank.behind->flush(rank.target);
+          const std::vector<std::byte> file = path.contents();
+          ASSERT_EQ(file.size(), size_t(3 * kPage + 100));
+          for (const int64_t page : {0, 1, 2, 3})
+            EXPECT_EQ(file[size_t(page * kPage)], value_at(page * kPage));
+        }
+        EXPECT_TRUE(comm.barrier());  // the other one has been answering until here
+        rank.behind->flush_together(rank.target);
+        EXPECT_TRUE(comm.barrier());
+      },
+      {.nodes = 2});
+}
+
+// At the end of MPI nobody may ask anybody.
+TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(4,
+                        [&](comm::Comm& comm) {
+                          Rank rank(comm, path.path(), {kPage, kMany, GetParam(), kLoad});
+                          for (int64_t i = comm.rank(); i < 400; i += 4)
+                            EXPECT_FALSE(rank.write(bytes_at(i * 100, 100), i * 100).mine);
+                          rank.receiving = {};
+                          rank.behind->end_shipping(rank.target);
+                          rank.behind->flush(rank.target);
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+  EXPECT_TRUE(path.contents() == bytes_at(0, 40'000));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, Moves, testing::Values(kCalls, kThread),
+                         [](const auto& info) { return to_string(info.param); });
+
+// --- Who writes, and how much is said ---
+
+// `ranks` take turns block by block over two nodes, each in calls of one block.
+Traffic in_turns(int ranks, int64_t block, int64_t blocks, const WriteBehindShape& shape,
+                 const std::string& path) {
+  Traffic sum;
+  std::mutex mutex;
+  comm::run_thread_team(ranks,
+                        [&](comm::Comm& comm) {
+                          Rank rank(comm, path, shape);
+                          for (int64_t i = 0; i < blocks; ++i) {
+                            const Off at = (i * ranks + comm.rank()) * block;
+                            EXPECT_FALSE(rank.write(bytes_at(at, block), at).mine);
+                          }
+                          rank.behind->flush_together(rank.target);
+                          EXPECT_TRUE(comm.barrier());
+                          const std::lock_guard lock(mutex);
+                          sum = sum + rank.traffic();
+                          EXPECT_EQ(rank.behind->notes().written_bytes, block * blocks);
+                        },
+                        {.nodes = 2});
+  return sum;
+}
+
+TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
+  const io::TemporaryFile path;
+  const Traffic sum = in_turns(4, 64, 256, {kPage, kMany, kCalls, 65536}, path.path());
+  EXPECT_EQ(sum.writes, 4 * 64 * 256 / kPage);
+  EXPECT_TRUE(path.contents() == bytes_at(0, 4 * 64 * 256));
+}
+
+// Half of the bytes are for the other node, whose two ranks own pages: two loads a rank.
+TEST(Shipping, ALoadIsOneMessageAndHardlyMoreThanItsBytes) {
+  const io::TemporaryFile path;
+  const Traffic sum = in_turns(4, 64, 256, {kPage, kMany, kCalls, 65536}, path.path());
+  EXPECT_EQ(sum.messages, 4 * 2);
+  const int64_t shipped = 4 * 64 * 256 / 2;
+  EXPECT_GE(sum.message_bytes, shipped);
+  EXPECT_LE(sum.message_bytes, shipped + shipped / 12) << "five bytes for each piece of 64";
+}
+
+TEST(Shipping, FullLoadsLeaveAtOnceByTheThread) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(
+      2,
+      [&](comm::Comm& comm) {
+        Rank rank(comm, path.path(), {kPage, kMany, kThread, kLoad});
+        if (comm.rank() == 0) {
+          for (int i = 0; i < 40; ++i)  // page 1 is the other's
+            EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
+          EXPECT_EQ(rank.traffic().messages, 2);
+        }
+        EXPECT_TRUE(comm.barrier());
+        rank.behind->flush_together(rank.target);
+        EXPECT_TRUE(comm.barrier());
+      },
+      {.nodes = 2});
+}
+
+// What waits for a collective call is in no message before.
+TEST(Shipping, ByCallsNothingMovesBetweenThem) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(
+      2,
+      [&](comm::Comm& comm) {
+        Rank rank(comm, path.path(), {kPage, kMany, kCalls, kLoad});
+        for (int i = 0; i < 40; ++i)
+          EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
+        EXPECT_EQ(rank.traffic().messages, 0);
+        EXPECT_TRUE(comm.barrier());
+        rank.behind->flush_together(rank.target);
+        if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 3);
+        rank.behind->flush_together(rank.target);
+        if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 3) << "nobody has anything";
+      },
+      {.nodes = 2});
+}
+
+// --- Losses ---
+
+TEST_P(Moves, WhatAnOwnerLosesIsToldToTheOtherNodeWithItsPlace) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(
+      4,
+      [&](comm::Comm& comm) {
+        Rank rank(comm, path.path(), {kPage, kMany, GetParam(), kLoad}, {},
+                  {.nth_write = 1, .write_errno = ENOSPC});
+        if (comm.rank() == 0)
+          EXPECT_FALSE(rank.write(bytes_at(3 * kPage + 7, 100), 3 * kPage + 7).mine);
+        rank.behind->flush_together(rank.target);
+        const StagedNotes notes = rank.behind->notes();
+        ASSERT_TRUE(notes.failure);
+        EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
+        EXPECT_EQ(notes.lost, (std::vector{Extent{3 * kPage + 7, 3 * kPage + 107}}));
+        EXPECT_EQ(notes.lost_bytes, 100);
+        EXPECT_TRUE(comm.barrier());
+      },
+      {.nodes = 2});
+}
+
+}  // namespace
+}  // namespace penstock::exec
