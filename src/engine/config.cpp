@@ -103,6 +103,22 @@ Result<void> set_write_behind_limit(std::string_view value, Config& c) {
   });
 }
 
+Result<void> set_write_behind_subbuffer(std::string_view value, Config& c) {
+  return set_size("write_behind_subbuffer", value, 4096, int64_t{64} << 20,
+                  c.write_behind_load_bytes);
+}
+
+Result<void> set_write_behind_progress(std::string_view value, Config& c) {
+  if (value == "rma")
+    return refuse_config(
+        "write_behind_progress: rma is not in this version; use calls, or thread where the program "
+        "is granted MPI_THREAD_MULTIPLE");
+  if (value != "calls" && value != "thread")
+    return refuse_config("write_behind_progress must be calls or thread, got " + quote(value));
+  c.write_behind_progress = value == "calls" ? exec::Progress::calls : exec::Progress::thread;
+  return {};
+}
+
 Result<void> set_log_dir(std::string_view value, Config& c) {
   constexpr size_t kLongest = 3840;  // leaves room for the log's name within PATH_MAX
   if (value.size() > kLongest) return refuse_config("log_dir is too long: " + quote(value));
@@ -133,7 +149,7 @@ std::string show_cycle(const Config& c) {
   return bytes == 0 ? "" : show_size(bytes);
 }
 
-constexpr std::array<Key, 16> kKeys = {{
+constexpr std::array<Key, 18> kKeys = {{
     {"method", "PENSTOCK_METHOD", "--method", Type::text, true, true, &set_method, &show_method},
     {"observe", "PENSTOCK_OBSERVE", "--observe", Type::flag, false, false, &set_observe,
      [](const Config& c) { return spell(c.mode == Mode::observe); }},
@@ -156,6 +172,12 @@ constexpr std::array<Key, 16> kKeys = {{
     {"write_behind_seconds", "PENSTOCK_WRITE_BEHIND_SECONDS", "PENSTOCK_WRITE_BEHIND_SECONDS",
      Type::integer, true, true, &set_write_behind_seconds,
      [](const Config& c) { return std::to_string(c.write_behind_seconds); }},
+    {"write_behind_progress", "PENSTOCK_WRITE_BEHIND_PROGRESS", "PENSTOCK_WRITE_BEHIND_PROGRESS",
+     Type::text, true, true, &set_write_behind_progress,
+     [](const Config& c) { return toml_string(to_string(c.write_behind_progress)); }},
+    {"write_behind_subbuffer", "PENSTOCK_WRITE_BEHIND_SUBBUFFER", "PENSTOCK_WRITE_BEHIND_SUBBUFFER",
+     Type::size, true, true, &set_write_behind_subbuffer,
+     [](const Config& c) { return show_size(c.write_behind_load_bytes); }},
     {"visibility", "PENSTOCK_VISIBILITY", "PENSTOCK_VISIBILITY", Type::text, true, true,
      &set_visibility,
      [](const Config& c) {

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "engine/method.hpp"
 #include "engine/nearest.hpp"
+#include "exec/progress.hpp"
 
 namespace penstock::engine {
 
@@ -85,10 +86,12 @@ struct Config {
   int64_t write_behind_page_bytes = 0;   // 0: what suits the file
   int write_behind_seconds = 0;          // that a byte may stay accepted; 0: the default
   int64_t write_behind_limit_bytes = 0;  // per rank; 0: the default
-  bool verify = false;                   // read back and compare checksums at close
-  bool quiet = false;                    // no line on stderr at the end
-  std::string log_dir;                   // empty: the working directory of the job
-  bool log = true;                       // write the job log
+  int64_t write_behind_load_bytes = 0;   // of what one rank ships to another; 0: the default
+  exec::Progress write_behind_progress = exec::Progress::calls;
+  bool verify = false;     // read back and compare checksums at close
+  bool quiet = false;      // no line on stderr at the end
+  std::string log_dir;     // empty: the working directory of the job
+  bool log = true;         // write the job log
   bool all_ranks = false;  // every rank of the job is preloaded (set by `penstock run`)
 
   std::vector<FileRule> files;              // later tables win
@@ -106,7 +109,7 @@ struct Config {
 
 // One setting as text: what a variable or a hint gives. Keys: method ("off" and "observe" too),
 // observe, writers, cycle, read, write_behind, write_behind_page, write_behind_limit,
-// write_behind_seconds, visibility,
+// write_behind_seconds, write_behind_progress, write_behind_subbuffer, visibility,
 // require, verify, quiet, log, log_dir, all_ranks. A method replaces the earlier one with all its
 // options. Changes `config` only on success; callers that are done changing it call
 // check(config.method).
@@ -114,7 +117,8 @@ Result<void> apply_setting(std::string_view key, std::string_view value, Config&
 
 // A TOML file's text. Keys at top level: method (string; "off" and "observe" too), writers
 // (integer), cycle (size string or integer), read, write_behind, visibility (strings),
-// write_behind_page, write_behind_limit (sizes), require, verify, quiet, log (booleans), log_dir
+// write_behind_progress (string), write_behind_page, write_behind_limit, write_behind_subbuffer
+// (sizes), require, verify, quiet, log (booleans), log_dir
 // (string), leave_alone (strings); and [[file]] tables with pattern (a string or several), method,
 // writers, cycle, read, write_behind, verify. Changes `config` only on success. Never crashes,
 // whatever the text. `name` is the file's, for messages ("NAME:3: ...").

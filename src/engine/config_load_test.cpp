@@ -401,6 +401,8 @@ write_behind = "off"
 write_behind_page = "64KiB"
 write_behind_limit = "2MiB"
 write_behind_seconds = 7
+write_behind_progress = "thread"
+write_behind_subbuffer = "32KiB"
 visibility = "relaxed"
 require = true
 verify = true
@@ -447,7 +449,7 @@ TEST_F(Layers, WhatWasResolvedReachesARankWholeInOneLine) {
   EXPECT_EQ(rank.log_dir, launcher.log_dir);
   EXPECT_EQ(rank.leave_alone.size(), 2u);
   const Config file = *for_file(rank, "x");
-  EXPECT_TRUE(says(file.left_alone, root_ + "/all.toml:16"));  // who said so is not lost
+  EXPECT_TRUE(says(file.left_alone, root_ + "/all.toml:18"));  // who said so is not lost
   EXPECT_EQ(for_file(rank, "y")->method.parameters.cycle_bytes, 128 * 1024);  // the option wins
 }
 

@@ -148,6 +148,18 @@ TEST(Config, WriteBehindHasItsOwnSizesAndVisibility) {
   EXPECT_TRUE(says(apply_setting("visibility", "late", c).error().message(), "relaxed"));
 }
 
+TEST(Config, HowBytesMoveBetweenNodesIsNamed) {
+  Config c;
+  EXPECT_TRUE(apply_setting("write_behind_progress", "thread", c));
+  EXPECT_EQ(c.write_behind_progress, exec::Progress::thread);
+  EXPECT_TRUE(apply_setting("write_behind_subbuffer", "128KiB", c));
+  EXPECT_EQ(c.write_behind_load_bytes, 131072);
+  EXPECT_TRUE(says(apply_setting("write_behind_progress", "rma", c).error().message(),
+                   "rma is not in this version"));
+  EXPECT_TRUE(says(apply_setting("write_behind_progress", "mpi", c).error().message(), "thread"));
+  EXPECT_TRUE(says(apply_setting("write_behind_subbuffer", "1", c).error().message(), "4KiB"));
+}
+
 TEST(Toml, EveryKeyReachesItsField) {
   Config c;
   const auto r = apply_toml(R"(# a job

@@ -37,7 +37,8 @@ bool File::served() const noexcept {
 bool File::serves_independent() const noexcept {
   const comm::Comm& c = *state_->comm;
   return served() &&
-         may_share_units({c.size(), c.nodes(), c.cores_per_node()}, state_->file_system.geometry);
+         (state_->owners_write ||
+          may_share_units({c.size(), c.nodes(), c.cores_per_node()}, state_->file_system.geometry));
 }
 
 const std::string& File::why_unserved() const noexcept {
@@ -121,7 +122,7 @@ WriteResult File::write_all(const Write& write) {
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.together);
   s.settle_split();
-  s.drain();
+  s.drain_together();
   exec::WriteRequest r = s.request(write);
   r.earlier = s.untold();
   const exec::WriteOutcome outcome = s.pipeline->write_all(r, s.policy());
@@ -135,6 +136,7 @@ WriteResult File::write_all(const Write& write) {
 WriteResult File::write(const Write& write) {
   State& s = *state_;
   if (s.defers) return s.accept(write);
+  if (s.owners_write) return s.write_by_owners(write);
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.by_itself);
   s.drain();
@@ -183,7 +185,7 @@ ErrorClass File::sync(std::optional<Error>* own) {
     s.settle_split();
   }
   s.meet_in_pages();
-  s.drain();
+  s.drain_together();
   (void)s.untold();  // told now
   Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
   if (Result<void> accepted = s.all_that_was_accepted(); !accepted) mine = accepted;
@@ -206,7 +208,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   const double begin_s = now_s();
   s.settle_split();
   s.meet_in_pages();
-  s.drain();
+  s.drain_together();
   (void)s.untold();  // told now
   Result<void> mine = s.all_that_was_accepted();
   if (s.verifier) {

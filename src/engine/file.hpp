@@ -78,6 +78,7 @@ enum class Company : uint8_t { alone, together };
 enum class Drain : uint8_t {
   lane,   // local: this rank's, but not what lies in pages that go behind
   mine,   // local: this rank's
+  last,   // likewise, and from now on no other rank is asked for anything: MPI ends
   joint,  // collective: all ranks' where a collective non-blocking write staged any, else as `mine`
   all,    // collective: all ranks'
 };

@@ -188,5 +188,119 @@ TEST_F(FileBehind, WhatWasLostIsToldBySyncAndByCloseToAll) {
   });
 }
 
+// --- Several nodes ---
+
+class FileBehindOnTwoNodes : public FileBehind, public testing::WithParamInterface<exec::Progress> {
+ protected:
+  static constexpr int64_t kPage = 4096;
+
+  OpenInfo two_nodes() const {
+    OpenInfo info = write_only(path_.path());
+    info.config.write_behind_page_bytes = kPage;
+    info.config.write_behind_progress = GetParam();
+    return info;
+  }
+  template <class Body>
+  void on_four_ranks(Body&& body) {
+    const OpenInfo info = two_nodes();
+    comm::run_thread_team(4,
+                          [&](comm::Comm& comm) {
+                            const auto f = File::open(comm::borrow(comm), info);
+                            body(*f, comm);
+                          },
+                          {.nodes = 2});
+  }
+};
+
+TEST_P(FileBehindOnTwoNodes, ASyncBringsAllBytesIntoTheFileAndTheReportSaysHowTheyMoved) {
+  on_four_ranks([&](File& f, comm::Comm& comm) {
+    const std::vector<char> data(100, 'a');
+    for (int64_t i = comm.rank(); i < 400; i += 4)
+      EXPECT_EQ(f.write(write_of(data, i * 100, CallKind::write_at)).bytes, 100);
+    EXPECT_EQ(f.sync(), ErrorClass::none);
+    EXPECT_TRUE(path_.contents() == std::vector<std::byte>(40'000, std::byte{'a'}));
+    FileReport report;
+    EXPECT_EQ(f.close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.progress, to_string(GetParam()));
+    EXPECT_EQ(report.sum.engine_bytes, 40'000);
+    EXPECT_GT(report.sum.messages, 0);
+    EXPECT_TRUE(report.degraded.empty());
+  });
+}
+
+// The owner of the page would be late with what came before.
+TEST_P(FileBehindOnTwoNodes, ACollectiveWriteComesBehindWhatTheSameRankWroteAlone) {
+  on_four_ranks([&](File& f, comm::Comm& comm) {
+    for (int round = 0; round < 20; ++round) {
+      const Off mine = ((comm.rank() + 2) % 4) * kPage;  // of the other node's pages
+      EXPECT_EQ(f.write(write_of(std::vector<char>(100, 'a'), mine, CallKind::write_at)).bytes,
+                100);
+      const std::vector<char> later(50, char('b' + round % 20));
+      EXPECT_EQ(f.write_all(write_of(later, mine, CallKind::write_at_all)).agreed,
+                ErrorClass::none);
+      EXPECT_EQ(f.flush(Drain::all), ErrorClass::none);
+      const std::vector<std::byte> file = path_.contents();
+      EXPECT_EQ(file[size_t(mine)], std::byte(later[0])) << round;
+      EXPECT_EQ(file[size_t(mine) + 50], std::byte{'a'});
+      EXPECT_TRUE(comm.barrier());
+    }
+    FileReport report;
+    EXPECT_EQ(f.close(report), ErrorClass::none);
+  });
+}
+
+TEST_P(FileBehindOnTwoNodes, WhatAnOwnerLostIsToldToAllWithItsPlace) {
+  faults.nth_write = 1;
+  faults.write_errno = ENOSPC;
+  on_four_ranks([&](File& f, comm::Comm& comm) {
+    const std::vector<char> data(100, 'a');
+    if (comm.rank() == 0)
+      EXPECT_EQ(f.write(write_of(data, 3 * kPage + 5, CallKind::write_at)).agreed,
+                ErrorClass::none);
+    std::optional<Error> mine;
+    EXPECT_EQ(f.sync(&mine), ErrorClass::no_space);
+    ASSERT_TRUE(mine);
+    EXPECT_NE(mine->detail.find("[12293, 12393)"), mine->detail.npos) << mine->detail;
+    FileReport report;
+    EXPECT_EQ(f.close(report), ErrorClass::no_space);
+  });
+}
+
+TEST_P(FileBehindOnTwoNodes, AtTheEndOfMpiNobodyIsAsked) {
+  on_four_ranks([&](File& f, comm::Comm& comm) {
+    const std::vector<char> data(100, 'a');
+    for (int64_t i = comm.rank(); i < 400; i += 4)
+      EXPECT_EQ(f.write(write_of(data, i * 100, CallKind::write_at)).bytes, 100);
+    EXPECT_EQ(f.flush(Drain::last), ErrorClass::none);
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_TRUE(path_.contents() == std::vector<std::byte>(40'000, std::byte{'a'}));
+  });
+}
+
+TEST_P(FileBehindOnTwoNodes, NothingStaysBehindForLong) {
+  OpenInfo info = two_nodes();
+  info.config.write_behind_seconds = 1;
+  comm::run_thread_team(
+      2,
+      [&](comm::Comm& comm) {
+        auto f = File::open(comm::borrow(comm), info);
+        const std::vector<char> data(100, 'a');
+        if (comm.rank() == 0) {
+          EXPECT_EQ(f->write(write_of(data, kPage, CallKind::write_at)).bytes, 100);
+          EXPECT_TRUE(
+              io::eventually([&] { return path_.contents().size() == size_t(kPage + 100); }));
+        }
+        EXPECT_TRUE(comm.barrier());
+        FileReport report;
+        EXPECT_EQ(f->close(report), ErrorClass::none);
+      },
+      {.nodes = 2});
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, FileBehindOnTwoNodes,
+                         testing::Values(exec::Progress::calls, exec::Progress::thread),
+                         [](const auto& info) { return to_string(info.param); });
+
 }  // namespace
 }  // namespace penstock::engine

@@ -73,7 +73,9 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                      file_system.is_coherent() ? 0 : 1,
                      wants_to_defer() ? 0 : 1,
                      info.config.write_behind_page_bytes,
-                     info.config.write_behind_limit_bytes};
+                     info.config.write_behind_limit_bytes,
+                     info.config.write_behind_load_bytes,
+                     info.config.write_behind_progress == exec::Progress::calls ? 1 : 0};
   if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
   if (!mine.empty())
     never_served = mine;
@@ -97,6 +99,8 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   may_defer = facts[12] == 0;
   info.config.write_behind_page_bytes = facts[13];
   info.config.write_behind_limit_bytes = facts[14];
+  info.config.write_behind_load_bytes = facts[15];
+  if (facts[16] != 0) info.config.write_behind_progress = exec::Progress::calls;
 }
 
 // What the ranks of a node take turns by.
@@ -172,15 +176,37 @@ bool File::State::wants_to_defer() const noexcept {
 // Collective.
 void File::State::start_write_behind() {
   auto made = exec::WriteBehind::make(
-      *comm, {info.config.write_behind_page_bytes, info.config.write_behind_limit_bytes},
+      *comm,
+      {info.config.write_behind_page_bytes, info.config.write_behind_limit_bytes,
+       info.config.write_behind_progress, info.config.write_behind_load_bytes},
       file_system.geometry, info.stager->bell());
   if (!made) {
     notes.degraded["write-behind: " + made.error().message()] = 1;
     return;
   }
+  exec::Shipping* const shipping = (*made)->shipping();
+  const std::string why = (*made)->why_not_shipped();
   const int seconds = info.config.write_behind_seconds;
   pipeline->set_write_behind(*std::move(made), seconds > 0 ? seconds : exec::kWriteBehindSeconds);
   defers = true;
+  if (!why.empty()) notes.degraded["write-behind: nodes share no pages: " + why] = 1;
+  if (shipping != nullptr) start_shipping(*shipping);
+}
+
+// Collective. How bytes move between nodes; and so whether independent writes are served where
+// units belong to nodes, of files that nobody reads meanwhile: a node sees late what another wrote.
+void File::State::start_shipping(exec::Shipping& shipping) {
+  if (shipping.progress() == exec::Progress::thread) {
+    int64_t without[] = {pipeline->start_shipping() ? 0 : 1};
+    if (!comm->all_max(without) || without[0] != 0) {
+      pipeline->stop_receiving();
+      shipping.move_by_calls("no I/O thread could be started");
+    }
+  }
+  if (!shipping.why_not_thread().empty())
+    notes.degraded["write-behind: progress=calls, not thread: " + shipping.why_not_thread()] = 1;
+  owners_write = shipping.owners_alone() && !info.readable;
+  notes.progress = exec::to_string(shipping.progress());
 }
 
 std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info) {

@@ -67,6 +67,16 @@ WriteResult File::State::accept(const Write& write) {
           outcome.mine ? outcome.mine : earlier};
 }
 
+// A write that is in the file when it returns, where this rank's node may not write all of it.
+WriteResult File::State::write_by_owners(const Write& write) {
+  WriteResult result = accept(write);
+  const std::lock_guard one_at_a_time(by_itself);
+  drain();
+  const std::optional<Error> lost = untold();
+  if (!lost) return result;
+  return {worse(result.agreed, lost->error_class), 0, result.mine ? result.mine : lost};
+}
+
 void File::begin_write_all(const Write& write) {
   State& s = *state_;
   State::Split split{write, 0};
@@ -79,7 +89,7 @@ void File::begin_write_all(const Write& write) {
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.together);
   s.settle_split();
-  s.pipeline->flush_pages();  // what the lane takes now comes behind it
+  s.pipeline->flush_pages_together();  // what the lane takes now comes behind it
   exec::WriteRequest r = s.request(write);
   r.earlier = s.untold();
   s.pipeline->begin_all(r, s.policy());
@@ -114,6 +124,11 @@ WriteResult File::end_write_all() {
 
 void File::State::drain() {
   if (pipeline != nullptr) pipeline->drain();
+}
+
+// Collective.
+void File::State::drain_together() {
+  if (pipeline != nullptr) pipeline->drain_together();
 }
 
 // Collective. What all ranks bring is in the pages before the first of them is flushed: neighbours
@@ -159,8 +174,11 @@ ErrorClass File::flush(Drain drain) {
     one_at_a_time.lock();
     s.settle_split();
   }
-  if (drain == Drain::lane)
+  if (drain == Drain::last) s.pipeline->end_shipping();
+  if (drain == Drain::lane && s.comm->nodes() == 1)
     s.pipeline->drain_lane();
+  else if (drain == Drain::joint || drain == Drain::all)
+    s.drain_together();
   else
     s.drain();
   const std::optional<Error> mine = s.untold();

@@ -15,6 +15,7 @@
 #include "engine/verify.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/read_pipeline.hpp"
+#include "exec/shipping.hpp"
 #include "io/mechanism.hpp"
 #include "io/probe.hpp"
 #include "io/reader.hpp"
@@ -70,6 +71,9 @@ struct File::State {
   std::optional<Split> split;
   // Independent writes go to the pages that the ranks of a node share.
   bool may_defer = false;  // on all ranks
+  // A page of several nodes' bytes is written by its owner's node alone, so that independent writes
+  // are served where units belong to nodes; the same on every rank.
+  bool owners_write = false;
   std::atomic<bool> defers = false;
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
@@ -84,7 +88,9 @@ struct File::State {
   bool wants_to_defer() const noexcept;
   void start_verifier();
   void start_write_behind();
+  void start_shipping(exec::Shipping& shipping);
   WriteResult accept(const Write& write);
+  WriteResult write_by_owners(const Write& write);
 
   // file.cpp
   const layout::FileView& view_of(const Write& write) const noexcept;
@@ -97,6 +103,7 @@ struct File::State {
   bool stages() const noexcept;
   int64_t staged_limit() const noexcept;
   void drain();
+  void drain_together();
   void meet_in_pages();
   void settle_split();
   std::optional<Error> untold();

@@ -135,11 +135,13 @@ FileReport local_report(const FileNotes& notes, FileReport base) {
   set_algorithms(base, notes.algorithm_calls);
   base.degraded = notes.degraded;
   base.first_error = notes.first_error;
+  base.progress = notes.progress;
   return base;
 }
 
 FileReport merge(comm::Comm& comm, const FileNotes& notes, FileReport base) {
   base.ranks = comm.size();
+  base.progress = notes.progress;
   auto counters = std::bit_cast<CounterArray>(notes.counters);
   (void)comm.all_sum(counters);
   base.sum = std::bit_cast<Counters>(counters);

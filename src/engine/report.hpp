@@ -24,6 +24,7 @@ struct FileNotes {
   std::vector<int64_t> algorithm_calls;  // by index in plan::algorithms()
   std::map<std::string, int64_t> degraded;
   std::string first_error;
+  std::string progress;  // of independent writes between nodes
   Verification verification;
   std::optional<int64_t> unwritten_bytes;  // in the page cache at close
   double opened_s = 0, first_write_s = 0, last_write_s = 0, synced_s = 0;

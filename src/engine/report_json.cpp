@@ -114,6 +114,7 @@ FileReport read_report(const json& file) {
   file.at("closed").get_to(r.closed);
   file.at("file_system").get_to(r.file_system);
   file.at("method").get_to(r.method);
+  if (const json& p = file.at("write_behind_progress"); !p.is_null()) p.get_to(r.progress);
   file.at("algorithms").get_to(r.algorithms);
   file.at("degraded").get_to(r.degraded);
   if (const json& e = file.at("first_error"); !e.is_null()) e.get_to(r.first_error);
@@ -137,6 +138,7 @@ json to_json(const FileReport& r) {
       {"closed", r.closed},
       {"file_system", r.file_system},
       {"method", r.method},
+      {"write_behind_progress", r.progress.empty() ? json(nullptr) : json(r.progress)},
       {"algorithms", json(r.algorithms)},
       {"degraded", json(r.degraded)},
       {"first_error", r.first_error.empty() ? json(nullptr) : json(r.first_error)},

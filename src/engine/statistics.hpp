@@ -60,6 +60,7 @@ struct FileReport {
   double actual_rate = 0;          // bytes/s until the device has them; 0 when not known
   std::string actual_rate_source;  // "fsync", "cachestat" or why it is not known
   std::string method;              // as configured
+  std::string progress;            // of independent writes between nodes; empty: there is none
   std::map<std::string, int64_t> algorithms;  // ran: calls
   std::map<std::string, int64_t> degraded;    // reason: how often
   int64_t verified_bytes = 0, unverified_bytes = 0, mismatched_bytes = 0;

@@ -25,7 +25,8 @@ Result<void> apply_one(const std::string& key, const std::string& value, engine:
 
 Result<void> apply_ours(MPI_Info info, engine::Config& config) {
   for (const char* key : {"method", "writers", "cycle", "read", "write_behind", "write_behind_page",
-                          "write_behind_limit", "write_behind_seconds", "visibility", "verify"}) {
+                          "write_behind_limit", "write_behind_seconds", "write_behind_progress",
+                          "write_behind_subbuffer", "visibility", "verify"}) {
     const auto value = info_value(info, (std::string("penstock_") + key).c_str());
     if (!value) continue;
     if (auto r = apply_one(key, *value, config); !r) return r;

@@ -197,7 +197,7 @@ void Job::take_open_files() {
   for (const OpenFilePtr& file : open_files().all()) {
     const std::scoped_lock lock(file->together, file->alone);
     (void)file->file->flush(
-        engine::Drain::mine);  // a failure is counted and noted by the file itself
+        engine::Drain::last);  // a failure is counted and noted by the file itself
     log_->add(file->file->snapshot());
     file->reported = true;
   }

@@ -42,6 +42,8 @@ def test_every_setting_tells_who_set_it(cli: Cli, tmp_path: Path) -> None:
         "write_behind_page": "default",
         "write_behind_limit": "default",
         "write_behind_seconds": "default",
+        "write_behind_progress": "default",
+        "write_behind_subbuffer": "default",
         "visibility": "default",
         "quiet": f"{file}:1",
         "log": "--no-log",
