@@ -118,7 +118,10 @@ int main(int argc, char** argv) {
   const Request request = read_command_line(program.name, Workers::mpi, argc, argv);
   const bool threaded = request.kind == Request::Kind::measure && request.parameters.threads > 1;
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  if (threaded)
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  else  // so that a launcher may ask for more
+    MPI_Init(&argc, &argv);
   int code = kMeasured;
   if (request.kind == Request::Kind::print)
     code = say(stdout, "", request.text, kMeasured);

@@ -19,7 +19,7 @@ _penstock_words() {
   esac
   case $command in
     "") words="run env config doctor list explain log bench compare completion --version --help" ;;
-    run) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --dump-config --json --help -h" ;;
+    run) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --thread-multiple --dump-config --json --help -h" ;;
     env) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
     config) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
     doctor) words="--json --help -h" ;;

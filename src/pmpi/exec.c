@@ -30,6 +30,7 @@ static const char usage[] =
     "  --cycle SIZE      bytes that a writer gathers at once, for example 16MiB\n"
     "  --no-log          write no log of the job\n"
     "  --isolated        read no configuration file but the one that --config names\n"
+    "  --thread-multiple MPI_Init grants MPI_THREAD_MULTIPLE, for write_behind_progress = thread\n"
     "  --all-ranks       every rank of the job is started so: logs are merged at the end\n"
     "  --resolved TEXT   the configuration that `penstock run` made of all its sources\n"
     "  --mpi FLAVOUR     mpich, openmpi or abi, where it cannot be told from the program\n"
@@ -141,12 +142,21 @@ static int index_of(enum mpi_flavour flavour) {
   return i;
 }
 
+/* What MPI_Init grants where the program does not say: MPICH and those made from it, Open MPI. A
+ * library that knows neither grants what it did; the engine asks. */
+static void raise_thread_level(void) {
+  setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
+  setenv("OMPI_MPI_THREAD_LEVEL", "3", 1);
+}
+
 static void take_other_option(char** argv, int* i) {
   const char* flavour = value_of("--mpi", argv, i);
   if (flavour != NULL) {
     choose_flavour(flavour);
   } else if (strcmp(argv[*i], "--dry-run") == 0) {
     dry_run = 1;
+  } else if (strcmp(argv[*i], "--thread-multiple") == 0) {
+    raise_thread_level();
   } else if (strcmp(argv[*i], "--help") == 0) {
     fputs(usage, stdout);
     exit(0);

@@ -23,6 +23,13 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the command line that would run.")
     ] = False,
+    thread_multiple: Annotated[
+        bool,
+        typer.Option(
+            "--thread-multiple",
+            help="Have MPI_Init grant MPI_THREAD_MULTIPLE, for write_behind_progress = thread.",
+        ),
+    ] = False,
     dump_config: DumpConfig = False,
     as_json: Json = False,
 ) -> None:
@@ -49,7 +56,7 @@ def run(
     if dump_config:
         dump(configure(options, os.environ)[0], as_json)
         return
-    launch = command_line(command or [], options, os.environ)
+    launch = command_line(command or [], options, os.environ, thread_multiple=thread_multiple)
     for notice in launch.notices:
         typer.echo(f"penstock: {notice}", err=True)
     if dry_run:

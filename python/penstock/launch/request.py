@@ -177,7 +177,13 @@ def exec_options(config: _core.Config) -> list[str]:
     return ["--resolved", config.resolved()] + (["--require"] if config.require else [])
 
 
-def command_line(words: Sequence[str], options: Options, environ: Mapping[str, str]) -> Launch:
+def command_line(
+    words: Sequence[str],
+    options: Options,
+    environ: Mapping[str, str],
+    *,
+    thread_multiple: bool = False,
+) -> Launch:
     """What to execute for ``penstock run OPTIONS -- words``.
 
     Raises
@@ -198,6 +204,8 @@ def command_line(words: Sequence[str], options: Options, environ: Mapping[str, s
     preload = [str(native.executable(native.directory(environ))), *exec_options(config)]
     if command.launcher is not None:
         preload.append("--all-ranks")
+    if thread_multiple:
+        preload.append("--thread-multiple")
     return Launch(rewrite.rewrite(command, preload), notices)
 
 

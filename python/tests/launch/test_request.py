@@ -33,6 +33,13 @@ def test_options_reach_every_rank_on_the_command_line_of_penstock_exec(
     assert launch.words[3] == "--require"
 
 
+def test_the_thread_level_is_asked_for_on_every_rank(native_dir: Path) -> None:
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir)}
+    launch = command_line(["true"], Options(), environ, thread_multiple=True)
+    assert launch.words[3:5] == ["--thread-multiple", "--"]
+    assert "--thread-multiple" not in command_line(["true"], Options(), environ).words
+
+
 def test_variables_and_files_travel_too_because_nodes_may_have_others(
     native_dir: Path, tmp_path: Path
 ) -> None:
