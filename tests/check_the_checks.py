@@ -49,6 +49,7 @@ class Promise:
 LOOKS: list[Look | Promise] = [
     Look("conformance", "openmpi", "two_phase(writers=2, cycle=4KiB) views.2", ("--served-only",)),
     Look("conformance", "openmpi", "individual views.2", ("--served-only",)),
+    Look("conformance", "mpich", "auto, two nodes, writes behind views.2", ("--served-only",)),
     Look("truth", "openmpi", "short_writes collective two_phase(writers=2"),
     Look("truth", "openmpi", "eio_one_rank collective two_phase(writers=2"),
     Look("truth", "openmpi", "fsync_fails collective two_phase(writers=2"),
@@ -74,6 +75,7 @@ REQUIRED = {
     "error_swallowed",
     "page_forgotten",
     "page_of_another",
+    "load_lost",
 }
 
 

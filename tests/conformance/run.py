@@ -51,16 +51,28 @@ METHODS = {
     "cyclic(writers=2, stripe=12KiB, cycle=4KiB) + node_leaders": "cyclic",
     "auto": None,
     "auto, writes behind": None,
+    "auto, two nodes, writes behind": None,
+    "auto, two nodes by the thread, writes behind": None,
 }
 # What every batch runs; the rest some.
 QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto", "auto, writes behind")
 # Only MPICH can pretend that one machine is several nodes; elsewhere this is one node's way.
-PRETENDED_NODES = {"node_leaders": {"MPIR_CVAR_NUM_CLIQUES": "2"}}
+TWO_NODES = {"MPIR_CVAR_NUM_CLIQUES": "2"}
+PRETENDED_NODES = {
+    "node_leaders": TWO_NODES,
+    "two nodes,": TWO_NODES,
+    "by the thread,": {
+        **TWO_NODES,
+        "PENSTOCK_WRITE_BEHIND_PROGRESS": "thread",
+        "MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE",
+    },
+}
 # Small pages and few of them, so that they make room for each other.
 BEHIND = {
     "PENSTOCK_VISIBILITY": "relaxed",
     "PENSTOCK_WRITE_BEHIND_PAGE": "4KiB",
     "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB",
+    "PENSTOCK_WRITE_BEHIND_SUBBUFFER": "4KiB",
 }
 # OMPIO's default collective component is wrong in many of these cases; this one is not.
 SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
@@ -166,6 +178,8 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
         out = launch(bench, batch.ranks, program, penstock=how, environment=nodes, timeout_s=120)
     problems = program_problems(out) + served_problems(out, METHODS[method])
     problems += exchange_problems(out, method) + read_problems(out)
+    if "two nodes" in method and bench.mpi.name == "mpich" and batch.ranks > 1:
+        problems += progress_problems(out, "thread" if "thread" in method else "calls")
     suite.check(f"{method} {batch.name}", problems, out)
 
 
@@ -183,6 +197,15 @@ def exchange_problems(out: Outcome, method: str) -> list[str]:
         return []
     problems = [why for why in degraded if "not shared" in why]
     return problems + ([f"{messages} messages by {method}"] if messages else [])
+
+
+def progress_problems(out: Outcome, wanted: str) -> list[str]:
+    """Independent writes moved between the nodes, and as they were to."""
+    files = [file for log in out.logs for file in log["files"]]
+    ways = {file["write_behind_progress"] for file in files} - {None}
+    moved = sum(file["traffic"]["messages"] for file in files if file["write_behind_progress"])
+    problems = [] if ways == {wanted} else [f"moved by {sorted(ways)}, not {wanted}"]
+    return problems if moved else [*problems, "nothing moved between the nodes"]
 
 
 def read_problems(out: Outcome) -> list[str]:

@@ -36,6 +36,12 @@ CASES = {
     "MPI-IO, collective": ["--route", "mpi", "--access", "collective"],
     "MPI-IO, independent": ["--route", "mpi", "--access", "independent"],
 }
+# How independent writes move between the nodes under Penstock: what comes before penstock-exec, and
+# what it is told.
+PROGRESS = {
+    "calls": (["env", "PENSTOCK_WRITE_BEHIND_PROGRESS=calls"], []),
+    "thread": (["env", "PENSTOCK_WRITE_BEHIND_PROGRESS=thread"], ["--thread-multiple"]),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,9 @@ def result_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any] | None:
     return dict(json.loads(lines[-1])) if lines else None
 
 
-def problems_of(here: Nodes, words: list[str], under: list[str]) -> list[str]:
+def problems_of(
+    here: Nodes, words: list[str], under: list[str], progress: str | None = None
+) -> list[str]:
     """Four ranks, two nodes, all bytes there, as many files as asked for."""
     done = here.measure(words, under)
     result = result_of(done)
@@ -96,7 +104,7 @@ def problems_of(here: Nodes, words: list[str], under: list[str]) -> list[str]:
         problems.append(f"verified {result['verified']}")
     if files != (wanted_files := files_of(words)):
         problems.append(f"files {files}, not {wanted_files}")
-    return problems + (served_problems(here, result) if under else [])
+    return problems + (served_problems(here, result, progress) if under else [])
 
 
 def files_of(words: list[str]) -> list[str]:
@@ -105,13 +113,23 @@ def files_of(words: list[str]) -> list[str]:
     return [f"file.{rank}" for rank in range(RANKS)] if "per_worker" in words else ["file"]
 
 
-def served_problems(here: Nodes, result: dict[str, Any]) -> list[str]:
-    """The job log must account for every byte."""
-    logs = list(here.directory.glob("penstock-*.json"))
-    written = sum(json.loads(x.read_text())["totals"]["engine_bytes"] for x in logs)
-    for log in logs:
-        log.unlink()
-    return [] if written == result["bytes"] else [f"the engine wrote {written}: {len(logs)} logs"]
+def served_problems(here: Nodes, result: dict[str, Any], progress: str | None) -> list[str]:
+    """The job log must account for every byte, and say how independent writes moved."""
+    paths = list(here.directory.glob("penstock-*.json"))
+    logs = [json.loads(x.read_text()) for x in paths]
+    for path in paths:
+        path.unlink()
+    written = sum(log["totals"]["engine_bytes"] for log in logs)
+    problems = []
+    if written != result["bytes"]:
+        problems.append(f"the engine wrote {written}: {len(logs)} logs")
+    files = [file for log in logs for file in log["files"]]
+    for file in files if progress else []:
+        if file["write_behind_progress"] != progress or file["degraded"]:
+            problems.append(f"moved by {file['write_behind_progress']}: {file['degraded']}")
+        if not file["traffic"]["messages"]:
+            problems.append("nothing moved between the nodes")
+    return problems
 
 
 def main() -> int:
@@ -126,6 +144,12 @@ def main() -> int:
                 for case, before in served.items():
                     if options.only in case and (not before or "mpi" in words):
                         suite.check(case, problems_of(here, words, before))
+            for progress, (before, more) in PROGRESS.items():
+                case = f"MPI-IO, independent, under Penstock, by {progress}"
+                words = [*before, under[0], *more, *under[1:]]
+                if options.only in case:
+                    independent = CASES["MPI-IO, independent"]
+                    suite.check(case, problems_of(here, independent, words, progress))
     except NotHereError as missing:
         suite.skip("two nodes", str(missing))
     return suite.finish()
