@@ -44,7 +44,8 @@ bool File::serves_independent() const noexcept {
 const std::string& File::why_unserved() const noexcept {
   static const std::string kAtomic = "atomic mode";
   static const std::string kUnits =
-      "independent writes of several nodes could share a unit of this network file system";
+      "independent writes of several nodes could share a unit of this network file system "
+      "(write_behind_progress = thread would bring them to one)";
   if (!state_->never_served.empty()) return state_->never_served;
   if (!state_->view_unserved.empty()) return state_->view_unserved;
   return state_->atomic ? kAtomic : kUnits;
