@@ -104,8 +104,9 @@ Result<void> set_write_behind_limit(std::string_view value, Config& c) {
 }
 
 Result<void> set_write_behind_subbuffer(std::string_view value, Config& c) {
-  return set_size("write_behind_subbuffer", value, 4096, int64_t{64} << 20,
-                  c.write_behind_load_bytes);
+  return parse_size(value, "write_behind_subbuffer")
+      .and_then(check_behind_subbuffer)
+      .map([&](int64_t n) { c.write_behind_load_bytes = n; });
 }
 
 Result<void> set_write_behind_progress(std::string_view value, Config& c) {

@@ -502,6 +502,10 @@ Result<int64_t> check_behind_limit(int64_t limit_bytes) {
   return check_range("write_behind_limit", limit_bytes, kLeastLimit, kMostLimit);
 }
 
+Result<int64_t> check_behind_subbuffer(int64_t load_bytes) {
+  return check_range("write_behind_subbuffer", load_bytes, kLeastPage, kMostPage);
+}
+
 Result<int> check_behind_seconds(int64_t seconds) {
   if (seconds < 0 || seconds > kMostSeconds)
     return refuse("write_behind_seconds must be an integer from 0 to " +

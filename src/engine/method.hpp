@@ -71,6 +71,7 @@ Result<int64_t> check_staged(int64_t limit_bytes);
 // Of writing behind; 0 leaves it to the engine.
 Result<int64_t> check_behind_page(int64_t page_bytes);
 Result<int64_t> check_behind_limit(int64_t limit_bytes);
+Result<int64_t> check_behind_subbuffer(int64_t load_bytes);
 Result<int> check_behind_seconds(int64_t seconds);
 
 }  // namespace penstock::engine

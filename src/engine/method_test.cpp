@@ -207,7 +207,7 @@ TEST(Method, WriteBehindIsShortForCyclicAndStaged) {
   EXPECT_EQ(m->algorithm, plan::find_algorithm("cyclic"));
   EXPECT_GT(m->staged_bytes.value_or(0), 0);
   EXPECT_EQ(m->write_behind, WriteBehindOptions());
-  const std::string rest = " + shm + pwrite + stream=8MiB + staged(limit=256MiB)";
+  const std::string rest = " + shm + pwrite + anticipate=2MiB + staged(limit=256MiB)";
   EXPECT_EQ(canonical("write_behind"), "write_behind(stages=2)" + rest);
   const std::string all =
       "write_behind(stages=1, page=64KiB, limit=2MiB, seconds=3, writers=2, cycle=1MiB)" + rest;

@@ -29,7 +29,7 @@ struct Rank {
        const layout::Geometry& geometry = {}, const io::FaultPlan& faults = {})
       : file(std::make_unique<io::FaultyFile>(
             io::find_mechanism("pwrite")->open({.path = path}).value(), faults)),
-        behind(WriteBehind::make(comm, shape, geometry).value()),
+        behind(WriteBehind::make(comm, shape, geometry, std::nullopt).value()),
         target{*file, nullptr, nullptr} {
     if (shape.progress != Progress::thread) return;
     receiving = std::jthread([this](const std::stop_token& stop) {
@@ -245,6 +245,27 @@ TEST(Shipping, ALoadIsOneMessageAndHardlyMoreThanItsBytes) {
   const int64_t shipped = 4 * 64 * 256 / 2;
   EXPECT_GE(sum.message_bytes, shipped);
   EXPECT_LE(sum.message_bytes, shipped + shipped / 12) << "five bytes for each piece of 64";
+}
+
+// liao-2007's baseline against its two stages: a message for each write, or for as many as fit.
+TEST(Shipping, OneStageSendsEachWriteAtOnce) {
+  for (const auto& [stages, messages] : {std::pair(1, 10), std::pair(2, 0)}) {
+    const io::TemporaryFile path;
+    comm::run_thread_team(
+        2,
+        [&](comm::Comm& comm) {
+          Rank rank(comm, path.path(), {kPage, kMany, kThread, kLoad, stages});
+          if (comm.rank() == 0) {
+            for (int i = 0; i < 10; ++i)  // page 1 is the other's
+              EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
+            EXPECT_EQ(rank.traffic().messages, messages) << stages << " stages";
+          }
+          EXPECT_TRUE(comm.barrier());
+          rank.behind->flush_together(rank.target);
+          EXPECT_TRUE(comm.barrier());
+        },
+        {.nodes = 2});
+  }
 }
 
 TEST(Shipping, FullLoadsLeaveAtOnceByTheThread) {

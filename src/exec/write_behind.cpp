@@ -133,6 +133,7 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   owners->all_have_joined();
   std::unique_ptr<WriteBehind> made(new WriteBehind(*std::move(pool), std::move(owners)));
   if (comm.nodes() == 1) return made;
+  made->stages_ = asked.stages;
   auto shipping = Shipping::make(comm, shipping_shape(comm, asked, geometry));
   if (shipping)
     made->shipping_ = *std::move(shipping);
@@ -162,6 +163,10 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     room = fill(target, filling, page, {at, part.end});
     if (room) at = part.end;
   }
+  if (sends_at_once()) {
+    NodePages pages(*this, target);
+    shipping_->send_older(0, pages);
+  }
   WriteOutcome outcome;
   outcome.prefix_bytes = at - filling.own.begin;
   outcome.mine = std::move(filling.failed);
@@ -171,6 +176,11 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   notes_.written_bytes += filling.written_bytes;
   notes_.spent = notes_.spent + filling.spent;
   return outcome;
+}
+
+// liao-2007's baseline, IBM's data shipping.
+bool WriteBehind::sends_at_once() const noexcept {
+  return stages_ == 1 && shipping_ != nullptr && shipping_->progress() == Progress::thread;
 }
 
 int64_t WriteBehind::ship(const Target& target, Filling& filling, int64_t page, StreamRange part) {

@@ -40,6 +40,7 @@ struct WriteBehindShape {
   // Between nodes; half of the limit is for loads there.
   Progress progress = Progress::calls;
   int64_t load_bytes = 0;
+  int stages = 2;  // 1: each write is sent to its owners at once; where a thread moves loads
 };
 
 // How long a byte stays accepted and no more, where nobody says it: what a job that dies may lose.
@@ -100,6 +101,7 @@ class WriteBehind {
   class NodePages;
 
   WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners);
+  bool sends_at_once() const noexcept;
   int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
   void put_at_once(const Target& target, const layout::Run& run, const std::byte* bytes);
@@ -131,6 +133,7 @@ class WriteBehind {
   const std::unique_ptr<PageOwners> owners_;
   std::unique_ptr<Shipping> shipping_;
   std::string why_not_shipped_;
+  int stages_ = 2;
   std::optional<PagePool::Stay> last_;  // that was filled
 
   mutable std::mutex mutex_;  // of the notes
