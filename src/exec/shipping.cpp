@@ -242,6 +242,7 @@ void Shipping::end(Pages& pages) {
 
 void Shipping::send_older(double seconds, Pages& pages) {
   const std::lock_guard lock(mutex_);
+  if (in_settle_) return;  // this node's pages must not overtake what is on its way
   for (const int owner : buffers_.owners_since(now_s() - seconds))
     if (progress_ == Progress::thread)
       send(owner);
