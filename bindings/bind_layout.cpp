@@ -61,11 +61,11 @@ LoopTree make_subarray(const std::vector<int64_t>& sizes, const std::vector<int6
   }
   layout::TypeDescription description;
   description.combiner = layout::Combiner::subarray;
-  description.integers.push_back(int64_t(sizes.size()));
+  description.large_count = true;
+  description.integers = {int32_t(sizes.size()), layout::kOrderC};
   for (const auto* part : {&sizes, &subsizes, &starts}) {
-    description.integers.insert(description.integers.end(), part->begin(), part->end());
+    description.large_counts.insert(description.large_counts.end(), part->begin(), part->end());
   }
-  description.integers.push_back(layout::kOrderC);
   description.children.push_back(child);
   return unwrap(layout::decode(description));
 }

@@ -23,10 +23,8 @@ std::vector<WriterFault> gather(comm::Comm& comm, std::span<const WriterFault> m
 
 uint32_t DescriptionBytes::of(const layout::LoopTree& filetype) {
   if (bytes_ != 0 && shape_ == filetype.hash()) return bytes_;
-  std::vector<std::byte> description;
-  filetype.serialise(description);
   shape_ = filetype.hash();
-  bytes_ = uint32_t(description.size());
+  bytes_ = uint32_t(filetype.serialised_bytes());
   return bytes_;
 }
 

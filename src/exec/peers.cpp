@@ -67,9 +67,11 @@ Result<std::vector<Peer>> Peers::introduce(comm::Comm& comm, comm::Transfers& tr
   send_descriptions(comm, transfers, plan, crowd.summary(comm.rank()), filetype);
   if (Result<void> r = transfers.finish(); !r) return tl::unexpected(r.error());
 
-  for (const Arrival& a : arrivals) {
+  description_ = {};  // may be as large as the list of the rank's blocks
+  for (Arrival& a : arrivals) {
     Result<layout::LoopTree> tree = layout::LoopTree::deserialise(a.bytes);
     if (!tree) return tl::unexpected(tree.error());
+    a.bytes = {};
     known_[a.rank].learn(a.summary.shape, *std::move(tree));
   }
   std::vector<Peer> peers;

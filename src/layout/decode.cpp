@@ -1,13 +1,13 @@
 // From a datatype's envelope and contents to a loop tree (MPI-4.1, 5.1.13). Both
 // forms of a constructor, small and large count, list the same arguments in the
 // same order once their parts are joined, so each combiner is decoded once.
-#include <algorithm>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "layout/decode_array.hpp"
-#include "layout/node.hpp"
+#include "layout/indexed.hpp"
 #include "layout/type_description.hpp"
 
 namespace penstock::layout {
@@ -17,28 +17,40 @@ tl::unexpected<Error> contradiction(std::string why) {
   return fail(ErrorClass::argument, "datatype", "contradicts itself: " + std::move(why));
 }
 
-std::vector<int64_t> joined(std::span<const int64_t> a, std::span<const int64_t> b) {
-  std::vector<int64_t> all(a.begin(), a.end());
-  all.insert(all.end(), b.begin(), b.end());
-  return all;
-}
+// The arguments of all combiners but the arrays, where they lie: integers, then addresses; or the
+// large counts.
+class Arguments {
+ public:
+  Arguments() = default;
 
-// The arguments of all combiners but the arrays: integers, then addresses; or the large counts.
-Result<std::vector<int64_t>> arguments_of(const TypeDescription& d) {
-  if (d.large_count && !(d.integers.empty() && d.addresses.empty())) {
-    return contradiction("small arguments beside large counts");
+  static Result<Arguments> of(const TypeDescription& d) {
+    if (d.large_count && !(d.integers.empty() && d.addresses.empty())) {
+      return contradiction("small arguments beside large counts");
+    }
+    if (!d.large_count && !d.large_counts.empty()) {
+      return contradiction("large counts from a constructor without them");
+    }
+    Arguments a;
+    a.small_ = d.integers;
+    a.large_ = d.large_count ? d.large_counts : d.addresses;
+    return a;
   }
-  if (!d.large_count && !d.large_counts.empty()) {
-    return contradiction("large counts from a constructor without them");
+
+  size_t size() const noexcept { return small_.size() + large_.size(); }
+  int64_t operator[](size_t i) const noexcept {
+    return i < small_.size() ? small_[i] : large_[i - small_.size()];
   }
-  return d.large_count ? d.large_counts : joined(d.integers, d.addresses);
-}
+
+ private:
+  std::span<const int32_t> small_;
+  std::span<const int64_t> large_;
+};
 
 // Decodes one combiner: its arguments, taken from the front, and its children.
 class Decoder {
  public:
-  Decoder(const TypeDescription& description, std::vector<int64_t> arguments)
-      : d_(description), arguments_(std::move(arguments)) {}
+  Decoder(const TypeDescription& description, const Arguments& arguments)
+      : d_(description), arguments_(arguments) {}
 
   Result<LoopTree> decode() const {
     switch (d_.combiner) {
@@ -74,7 +86,7 @@ class Decoder {
   int64_t at(size_t i) const { return arguments_[i]; }
   const LoopTree& child() const { return d_.children.front(); }
   // The first argument of a list combiner; -1 when there is none.
-  int64_t count() const { return arguments_.empty() ? -1 : arguments_.front(); }
+  int64_t count() const { return arguments_.size() == 0 ? -1 : at(0); }
 
   Result<void> has(Wide arguments, int64_t children) const {
     if (Wide(arguments_.size()) != arguments) {
@@ -93,12 +105,10 @@ class Decoder {
   }
 
   // In elements of the child for VECTOR and INDEXED, in bytes for the H forms.
-  Result<Off> bytes_of(int64_t displacement) const {
+  Wide unit() const {
     const bool in_elements = d_.combiner == Combiner::vector || d_.combiner == Combiner::indexed ||
                              d_.combiner == Combiner::indexed_block;
-    const Wide bytes = in_elements ? Wide(displacement) * child().extent() : Wide(displacement);
-    if (!fits(bytes)) return fail(ErrorClass::argument, "datatype", "a displacement overflows");
-    return Off(bytes);
+    return in_elements ? child().extent() : 1;
   }
 
   Result<LoopTree> named() const {
@@ -108,32 +118,24 @@ class Decoder {
   }
 
   Result<LoopTree> strided() const {
-    const auto stride = bytes_of(at(2));
-    if (!stride) return tl::unexpected(stride.error());
-    return LoopTree::strided(at(0), at(1), *stride, child());
+    const Wide stride = at(2) * unit();
+    if (!fits(stride)) return fail(ErrorClass::argument, "datatype", "its stride overflows");
+    return LoopTree::strided(at(0), at(1), Off(stride), child());
   }
 
   Result<LoopTree> indexed() const {
     const auto n = size_t(count());
-    return blocks(
-        n, [&](size_t i) { return at(1 + i); }, [&](size_t i) { return at(1 + n + i); });
+    const auto block = [this, n, unit = unit()](size_t i) {
+      return IndexedBlock{at(1 + n + i) * unit, at(1 + i)};
+    };
+    return make_indexed(n, block, child());
   }
 
   Result<LoopTree> indexed_block() const {
-    return blocks(
-        size_t(count()), [&](size_t) { return at(1); }, [&](size_t i) { return at(2 + i); });
-  }
-
-  template <class CountOf, class PlaceOf>
-  Result<LoopTree> blocks(size_t n, CountOf count_of, PlaceOf place_of) const {
-    std::vector<LoopTree::Block> blocks(n);
-    for (size_t i = 0; i < n; ++i) {
-      const auto place = bytes_of(place_of(i));
-      // An empty block may lie anywhere: its displacement has no meaning.
-      if (!place && count_of(i) != 0) return tl::unexpected(place.error());
-      blocks[i] = {place.value_or(0), count_of(i)};
-    }
-    return LoopTree::indexed(blocks, child());
+    const auto block = [this, unit = unit(), each = at(1)](size_t i) {
+      return IndexedBlock{at(2 + i) * unit, each};
+    };
+    return make_indexed(size_t(count()), block, child());
   }
 
   Result<LoopTree> structure() const {
@@ -144,7 +146,7 @@ class Decoder {
   }
 
   const TypeDescription& d_;
-  std::vector<int64_t> arguments_;
+  Arguments arguments_;
 };
 
 Result<LoopTree> decode_body(const TypeDescription& d) {
@@ -153,9 +155,9 @@ Result<LoopTree> decode_body(const TypeDescription& d) {
   const bool predefined = d.combiner == Combiner::named || d.combiner >= Combiner::f90_real;
   // What parameterises a Fortran type is in its parts already.
   if (predefined) return Decoder(d, {}).decode();
-  auto arguments = arguments_of(d);
+  const auto arguments = Arguments::of(d);
   if (!arguments) return tl::unexpected(arguments.error());
-  return Decoder(d, std::move(*arguments)).decode();
+  return Decoder(d, *arguments).decode();
 }
 
 }  // namespace

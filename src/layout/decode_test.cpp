@@ -27,7 +27,7 @@ RC_GTEST_PROP(Decode, SurvivesNonsense, (const std::vector<uint8_t>& bytes)) {
   RC_ASSERT(oracle::check_nonsense(choices) == "");
 }
 
-TypeDescription over(Combiner combiner, LoopTree child, std::vector<int64_t> integers,
+TypeDescription over(Combiner combiner, LoopTree child, std::vector<int32_t> integers,
                      std::vector<int64_t> addresses = {}) {
   TypeDescription d;
   d.combiner = combiner;
@@ -78,8 +78,13 @@ TEST(Decode, NamesItsErrors) {
   const auto class_of = [](const TypeDescription& t) { return decode(t).error().error_class; };
   EXPECT_EQ(class_of(over(Combiner::contiguous, d, {-1})), ErrorClass::argument);
   EXPECT_EQ(class_of(over(Combiner::contiguous, d, {})), ErrorClass::argument);
-  EXPECT_EQ(class_of(over(Combiner::contiguous, d, {INT64_MAX})), ErrorClass::argument);
-  EXPECT_EQ(class_of(over(Combiner::indexed, d, {INT64_MAX})), ErrorClass::argument);
+  TypeDescription large = over(Combiner::contiguous, d, {});
+  large.large_count = true;
+  large.large_counts = {INT64_MAX};
+  EXPECT_EQ(class_of(large), ErrorClass::argument);
+  large.combiner = Combiner::indexed;
+  EXPECT_EQ(class_of(large), ErrorClass::argument);
+  EXPECT_EQ(class_of(over(Combiner::indexed, d, {INT32_MAX})), ErrorClass::argument);
   EXPECT_EQ(class_of(over(Combiner::subarray, d, {1, 4, 3, 2, kOrderC})), ErrorClass::argument);
   EXPECT_EQ(class_of(over(Combiner(kCombiners), d, {})), ErrorClass::unsupported);
 }

@@ -28,8 +28,7 @@ Off offset_in(const Node* node, int64_t position) {
 // The entry of a monotone node that begins last at or before `offset`. REQUIRES offset >= 0.
 int64_t entry_below(const Node& node, Off offset) {
   if (node.kind == NodeKind::loop) return std::min(offset / node.stride, node.count - 1);
-  const auto& d = node.displacements;
-  return std::upper_bound(d.begin(), d.end(), offset) - d.begin() - 1;
+  return node.displacements.upper_bound(offset) - 1;
 }
 
 // How many stream bytes of a monotone node lie below `offset`.

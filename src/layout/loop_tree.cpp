@@ -7,30 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "layout/node.hpp"
+#include "layout/indexed.hpp"
 
 namespace penstock::layout {
-namespace {
-
-// The lower and upper bound of children placed one by one.
-struct BoundsSum {
-  bool any = false;
-  Wide lb = 0, ub = 0;
-
-  void add(Wide displacement, int64_t count, const LoopTree& child) {
-    // An empty type without bounds of its own has no typemap entry at all.
-    if (count == 0 || (child.size() == 0 && child.extent() == 0)) return;
-    place(displacement + child.lb(), child.extent());
-    place(displacement + Wide(count - 1) * child.extent() + child.lb(), child.extent());
-  }
-
- private:
-  void place(Wide low, int64_t extent) {
-    lb = any ? std::min(lb, low) : low;
-    ub = any ? std::max(ub, low + extent) : low + extent;
-    any = true;
-  }
-};
 
 tl::unexpected<Error> bad_count(int64_t count) {
   return fail(ErrorClass::argument, "datatype",
@@ -41,9 +20,9 @@ tl::unexpected<Error> bad_bounds() {
   return fail(ErrorClass::argument, "datatype", "its bounds exceed 64 bits");
 }
 
-Result<Placed> moved(Placed item, Off displacement) {
+Result<Placed> moved(Placed item, Wide displacement) {
   if (item.empty()) return item;
-  const Wide offset = Wide(item.offset) + displacement;
+  const Wide offset = item.offset + displacement;
   if (!fits(offset) || !fits(offset + item.span())) return bad_bounds();
   item.offset = int64_t(offset);
   return item;
@@ -53,8 +32,6 @@ Result<LoopTree> make_tree(const Result<Placed>& body, const BoundsSum& bounds) 
   if (!body) return tl::unexpected(body.error());
   return TreeBuilder::make(*body, bounds.lb, bounds.ub);
 }
-
-}  // namespace
 
 Result<LoopTree> TreeBuilder::make(const Placed& body, Wide lb, Wide ub) {
   const Wide true_ub = Wide(body.offset) + body.span();
@@ -97,23 +74,12 @@ Result<LoopTree> LoopTree::strided(int64_t count, int64_t block_count, Off strid
 }
 
 Result<LoopTree> LoopTree::indexed(std::span<const Block> blocks, const LoopTree& child) {
-  BoundsSum bounds;
-  std::vector<Placed> items;
-  items.reserve(blocks.size());
-  const Placed body = TreeBuilder::body_of(child);
-  Result<Placed> block = body;  // of the count seen last, so that equal blocks share a node
-  int64_t block_count = 1;
-  for (const Block& b : blocks) {
-    if (b.count < 0) return bad_count(b.count);
-    if (b.count != block_count) block = make_loop(b.count, child.extent(), body);
-    if (!block) return tl::unexpected(block.error());
-    block_count = b.count;
-    bounds.add(b.displacement, b.count, child);
-    auto item = moved(*block, b.displacement);
-    if (!item) return tl::unexpected(item.error());
-    if (!item->empty()) items.push_back(std::move(*item));
-  }
-  return make_tree(make_list(std::move(items)), bounds);
+  return make_indexed(
+      blocks.size(),
+      [&](size_t i) {
+        return IndexedBlock{blocks[i].displacement, blocks[i].count};
+      },
+      child);
 }
 
 Result<LoopTree> LoopTree::structure(std::span<const Field> fields) {
@@ -155,9 +121,8 @@ namespace {
 
 size_t memory_of(const Node* n, std::unordered_set<const Node*>& seen) {
   if (!n || !seen.insert(n).second) return 0;
-  size_t bytes = sizeof(Node) + n->displacements.capacity() * sizeof(Off) +
-                 n->starts.capacity() * sizeof(int64_t) + n->children.capacity() * sizeof(NodePtr) +
-                 memory_of(n->child.get(), seen);
+  size_t bytes = sizeof(Node) + n->displacements.memory_bytes() + n->starts.memory_bytes() +
+                 n->children.capacity() * sizeof(NodePtr) + memory_of(n->child.get(), seen);
   for (const NodePtr& c : n->children) bytes += memory_of(c.get(), seen);
   return bytes;
 }
@@ -169,6 +134,7 @@ size_t LoopTree::memory_bytes() const noexcept {
   return memory_of(body_.get(), seen);
 }
 
+int64_t LoopTree::blocks() const noexcept { return body_ ? body_->blocks : 0; }
 int LoopTree::depth() const noexcept { return body_ ? body_->depth : 0; }
 
 }  // namespace penstock::layout

@@ -65,10 +65,14 @@ class LoopTree {
   // Memory of all nodes, in bytes: bounded by the datatype's own description.
   size_t memory_bytes() const noexcept;
   int depth() const noexcept;
+  // Runs of adjacent bytes: the length of the list that stands in place of the tree elsewhere. May
+  // count one run as several; saturates.
+  int64_t blocks() const noexcept;
 
   // To another rank of the same job. `deserialise` takes bytes from anywhere:
   // malformed input is an argument error, never a crash or a huge allocation.
   void serialise(std::vector<std::byte>& out) const;
+  int64_t serialised_bytes() const;  // without making it
   static Result<LoopTree> deserialise(std::span<const std::byte> in);
 
   const Node* body() const noexcept { return body_.get(); }  // nullptr when empty

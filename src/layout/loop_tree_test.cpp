@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "layout/cursor.hpp"
 #include "layout/node.hpp"
 #include "layout/wire.hpp"
 
@@ -82,6 +83,79 @@ TEST(LoopTree, IndexedOfManyLengthsCostsItsDescription) {
   EXPECT_LT(t->memory_bytes(), blocks.size() * sizeof(Block) + 4096);
 }
 
+// Blocks whose distances differ, each of whose offsets `unit` divides.
+std::vector<Block> irregular(int64_t n, int64_t unit, int64_t lengths) {
+  std::vector<Block> blocks;
+  for (int64_t i = 0; i < n; ++i) blocks.push_back({(i * 40 + i % 7) * unit, 1 + i % lengths});
+  return blocks;
+}
+
+TEST(LoopTree, IrregularBlocksOfOneLengthCostFourBytesEach) {
+  const auto t = LoopTree::indexed(irregular(100'000, 8, 1), LoopTree::bytes(8));
+  ASSERT_TRUE(t);
+  EXPECT_LT(t->memory_bytes(), 4u * 100'000 + 1024);
+  EXPECT_EQ(t->serialised_bytes() / 1024, 4 * 100'000 / 1024);
+  EXPECT_EQ(t->blocks(), 100'000);
+}
+
+TEST(LoopTree, IrregularBlocksOfManyLengthsCostEightBytesEach) {
+  const auto t = LoopTree::indexed(irregular(100'000, 8, 3), LoopTree::bytes(8));
+  ASSERT_TRUE(t);
+  EXPECT_LT(t->memory_bytes(), 8u * 100'000 + 1024);
+}
+
+TEST(LoopTree, CopiesOfOneNodeCostFourBytesEach) {
+  const LoopTree pair = strided(2, 1, 16, LoopTree::bytes(8));
+  const auto t = LoopTree::indexed(irregular(100'000, 32, 1), pair);
+  ASSERT_TRUE(t);
+  EXPECT_LT(t->memory_bytes(), 4u * 100'000 + 1024);
+  EXPECT_EQ(t->blocks(), 200'000);
+}
+
+// Few blocks, so far apart that no unit lets them fit four bytes; and the last that fit.
+TEST(LoopTree, OffsetsOfAnySizeAreKept) {
+  for (const Off reach : {Off{UINT32_MAX}, Off{UINT32_MAX} + 1, Off{1} << 50}) {
+    for (const int64_t unit : {1, 3, 4096}) {
+      const Block far[] = {{0, 1}, {5 * unit, 2}, {reach * unit, 1}};
+      const auto t = LoopTree::indexed(far, LoopTree::bytes(unit));
+      ASSERT_TRUE(t);
+      Cursor cursor(*t, 0, 1);
+      cursor.seek(3 * unit);
+      EXPECT_EQ(cursor.next(INT64_MAX).offset, reach * unit);
+      std::vector<std::byte> wire;
+      t->serialise(wire);
+      EXPECT_EQ(int64_t(wire.size()), t->serialised_bytes());
+      const auto back = LoopTree::deserialise(wire);
+      ASSERT_TRUE(back) << back.error().message();
+      EXPECT_EQ(*back, *t);
+    }
+  }
+}
+
+TEST(LoopTree, ListsThatOverflowAreArgumentErrors) {
+  const auto class_of = [](const Result<LoopTree>& t) { return t.error().error_class; };
+  const LoopTree byte = LoopTree::bytes(1);
+  const Block one_behind_another[] = {{INT64_MIN, INT64_MAX}, {-1, INT64_MAX}};
+  EXPECT_EQ(class_of(LoopTree::indexed(one_behind_another, byte)), ErrorClass::argument);
+  const Block past_the_end[] = {{0, 1}, {INT64_MAX - 1, 5}};
+  EXPECT_EQ(class_of(LoopTree::indexed(past_the_end, byte)), ErrorClass::argument);
+  const Block copies[] = {{0, 1}, {7, 1}, {INT64_MAX - 2, 1}};
+  EXPECT_EQ(class_of(LoopTree::indexed(copies, strided(2, 1, 4, byte))), ErrorClass::argument);
+}
+
+TEST(OffsetList, FindsWhatIsGreater) {
+  for (const int64_t unit : {int64_t{8}, int64_t{1} << 40}) {
+    OffsetList list(3, 8, 3 * unit);
+    for (int64_t i = 1; i <= 3; ++i) list.push_back(i * unit);
+    EXPECT_EQ(list.narrow(), unit == 8);
+    EXPECT_EQ(list.upper_bound(0), 0);
+    EXPECT_EQ(list.upper_bound(unit - 1), 0);
+    EXPECT_EQ(list.upper_bound(unit), 1);
+    EXPECT_EQ(list.upper_bound(2 * unit + 1), 2);
+    EXPECT_EQ(list.upper_bound(INT64_MAX), 3);
+  }
+}
+
 TEST(LoopTree, SharedNodesTravelOnce) {
   // Each level uses the one below twice, in different counts: a tree would have 2^24 leaves.
   LoopTree t = LoopTree::bytes(1);
@@ -118,12 +192,15 @@ TEST(LoopTree, EveryTruncationIsRefused) {
 TEST(LoopTree, HugeCountsOnTheWireAllocateNothing) {
   for (const NodeKind kind : {NodeKind::blocks, NodeKind::segments, NodeKind::sequence}) {
     for (const int64_t count : {int64_t{1} << 40, INT64_MAX, INT64_MAX - 1}) {
-      std::vector<std::byte> wire;
-      LoopTree::bytes(0).serialise(wire);
-      wire.resize(wire.size() - sizeof(int64_t));  // the number of nodes
-      WireWriter w(wire);
-      for (const int64_t word : {int64_t{1}, int64_t(kind), count, int64_t{0}}) w.put(word);
-      EXPECT_FALSE(LoopTree::deserialise(wire));
+      for (const int64_t form : {0, 16, 16 + 32}) {  // lists of words, and of halves
+        std::vector<std::byte> wire;
+        LoopTree::bytes(0).serialise(wire);
+        wire.resize(wire.size() - sizeof(int64_t));  // the number of nodes
+        WireWriter w(wire);
+        for (const int64_t word : {int64_t{1}, int64_t(kind) | form, count, int64_t{8}, int64_t{0}})
+          w.put(word);
+        EXPECT_FALSE(LoopTree::deserialise(wire));
+      }
     }
   }
 }

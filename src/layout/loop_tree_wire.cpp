@@ -1,9 +1,12 @@
 // Loop trees to another rank and back. A tree travels as its distinct nodes, each after
 // its children, so shared nodes travel once. Every node is rebuilt by the
-// normalising builders, so that what arrives obeys every invariant or is refused.
+// normalising builders, so that what arrives obeys every invariant or is refused. Neither side
+// holds a second list of the blocks: they are taken from where they lie.
+#include <cstring>
 #include <unordered_map>
 #include <utility>
 
+#include "layout/list_node.hpp"
 #include "layout/node.hpp"
 #include "layout/wire.hpp"
 
@@ -11,32 +14,99 @@ namespace penstock::layout {
 namespace {
 
 constexpr int64_t kFormat = 0x31746c70;  // "plt1"
+constexpr int64_t kHeaderWords = 5;
 
-class TreeWriter {
+// Beside a node's kind: that a list comes as its unit and multiples of it, in halves of words.
+constexpr int64_t kKindMask = 15, kNarrowPlaces = 16, kNarrowStarts = 32;
+
+int64_t words_of(const OffsetList& list) {
+  return int64_t(list.narrow() ? 1 + (list.size() + 1) / 2 : list.size());
+}
+
+int64_t words_of(const Node& n) {
+  const int64_t fixed = n.kind == NodeKind::loop ? 3 : 2;
+  const int64_t starts = n.kind == NodeKind::segments ? words_of(n.starts) : 0;
+  return fixed + words_of(n.displacements) + starts + (n.child ? 1 : 0) +
+         int64_t(n.children.size());
+}
+
+int64_t kind_word(const Node& n) {
+  int64_t word = int64_t(n.kind);
+  if (n.displacements.narrow()) word |= kNarrowPlaces;
+  if (n.kind == NodeKind::segments && n.starts.narrow()) word |= kNarrowStarts;
+  return word;
+}
+
+// The distinct nodes of a tree, each after its children.
+class Distinct {
  public:
-  int64_t add(const Node& n) {
-    if (const auto known = ids_.find(&n); known != ids_.end()) return known->second;
-    std::vector<int64_t> words = {int64_t(n.kind), n.kind == NodeKind::bytes ? n.size : n.count};
-    if (n.kind == NodeKind::loop) words.push_back(n.stride);
-    words.insert(words.end(), n.displacements.begin(), n.displacements.end());
-    if (n.kind == NodeKind::segments) words.insert(words.end(), n.starts.begin(), n.starts.end());
-    if (n.child) words.push_back(add(*n.child));
-    for (const NodePtr& c : n.children) words.push_back(add(*c));
-    words_.insert(words_.end(), words.begin(), words.end());
-    return ids_[&n] = int64_t(ids_.size());
+  void add(const Node& n) {
+    if (ids_.contains(&n)) return;
+    if (n.child) add(*n.child);
+    for (const NodePtr& c : n.children) add(*c);
+    ids_.emplace(&n, int64_t(nodes_.size()));
+    nodes_.push_back(&n);
+    words_ += words_of(n);
   }
 
-  int64_t count() const { return int64_t(ids_.size()); }
-  const std::vector<int64_t>& words() const { return words_; }
+  const std::vector<const Node*>& nodes() const { return nodes_; }
+  int64_t id(const Node& n) const { return ids_.at(&n); }
+  int64_t words() const { return words_; }
 
  private:
   std::unordered_map<const Node*, int64_t> ids_;
-  std::vector<int64_t> words_;
+  std::vector<const Node*> nodes_;
+  int64_t words_ = 0;
 };
+
+void put(WireWriter& out, const OffsetList& list) {
+  if (!list.narrow()) return out.put(list.bytes());
+  out.put(list.unit());
+  out.put_halves(list.units());
+}
+
+void put(WireWriter& out, const Node& n, const Distinct& known) {
+  out.put(kind_word(n));
+  out.put(n.kind == NodeKind::bytes ? n.size : n.count);
+  if (n.kind == NodeKind::loop) out.put(n.stride);
+  put(out, n.displacements);
+  if (n.kind == NodeKind::segments) put(out, n.starts);
+  if (n.child) out.put(known.id(*n.child));
+  for (const NodePtr& c : n.children) out.put(known.id(*c));
+}
 
 tl::unexpected<Error> malformed(const char* why) {
   return fail(ErrorClass::argument, "loop tree", std::string("malformed description: ") + why);
 }
+
+// A list of numbers where it lies in a message.
+class WireList {
+ public:
+  static WireList read(WireReader& in, int64_t count, bool narrow) {
+    WireList list;
+    list.narrow_ = narrow;
+    if (narrow) list.unit_ = in.get();
+    const auto n = uint64_t(count);
+    list.bytes_ = in.words(narrow ? n / 2 + n % 2 : n);
+    return list;
+  }
+
+  Wide operator[](size_t i) const {
+    return narrow_ ? Wide{load<uint32_t>(i)} * unit_ : Wide{load<int64_t>(i)};
+  }
+
+ private:
+  template <class T>
+  T load(size_t i) const {
+    T value;
+    std::memcpy(&value, bytes_.data() + i * sizeof value, sizeof value);
+    return value;
+  }
+
+  std::span<const std::byte> bytes_;
+  int64_t unit_ = 1;
+  bool narrow_ = false;
+};
 
 class TreeReader {
  public:
@@ -54,11 +124,14 @@ class TreeReader {
 
  private:
   Result<NodePtr> read_node() {
-    const int64_t kind = in_.get();
+    const int64_t word = in_.get();
     const int64_t count = in_.get();
+    const int64_t kind = word & kKindMask;
     if (!in_.ok() || count < 1) return malformed("a count");
-    if (kind < 0 || kind > int64_t(NodeKind::sequence)) return malformed("an unknown kind of node");
-    auto built = build(NodeKind(kind), count);
+    const bool known_kind = kind <= int64_t(NodeKind::sequence) &&
+                            (word & ~(kKindMask | kNarrowPlaces | kNarrowStarts)) == 0;
+    if (!known_kind) return malformed("an unknown kind of node");
+    auto built = build(NodeKind(kind), word, count);
     if (!built) return tl::unexpected(built.error());
     NodePtr node = built->empty() ? nullptr : node_of(*built);
     // What the builders changed was not what a writer had: its offset would be lost.
@@ -66,17 +139,16 @@ class TreeReader {
     return node;
   }
 
-  Result<Placed> build(NodeKind kind, int64_t count) {
-    switch (kind) {
-      case NodeKind::bytes:
-        return Placed{0, count, nullptr};
-      case NodeKind::loop:
-        return build_loop(count);
-      case NodeKind::segments:
-        return build_segments(count);
-      default:
-        return build_list(kind, count);
-    }
+  Result<Placed> build(NodeKind kind, int64_t word, int64_t count) {
+    if (kind == NodeKind::bytes) return Placed{0, count, nullptr};
+    if (kind == NodeKind::loop) return build_loop(count);
+    const auto places = WireList::read(in_, count, (word & kNarrowPlaces) != 0);
+    if (!in_.ok()) return malformed("cut short");
+    if (kind == NodeKind::blocks) return build_blocks(places, size_t(count));
+    if (kind == NodeKind::sequence) return build_sequence(places, size_t(count));
+    const auto starts = WireList::read(in_, count + 1, (word & kNarrowStarts) != 0);
+    if (!in_.ok()) return malformed("cut short");
+    return build_segments(places, starts, size_t(count));
   }
 
   Result<Placed> build_loop(int64_t count) {
@@ -89,31 +161,33 @@ class TreeReader {
     return make_loop(count, stride, placed(Off(first), child));
   }
 
-  Result<Placed> build_segments(int64_t count) {
-    const auto displacements = in_.get(count);
-    if (!in_.ok()) return malformed("cut short");
-    const auto starts = in_.get(count + 1);
-    if (!in_.ok()) return malformed("cut short");
-    std::vector<Placed> items;
-    items.reserve(displacements.size());
-    for (size_t i = 0; i < displacements.size(); ++i) {
-      const Wide length = Wide(starts[i + 1]) - starts[i];
-      if (length < 1 || !fits(displacements[i] + length)) return malformed("a segment");
-      items.push_back(Placed{displacements[i], int64_t(length), nullptr});
+  static Result<Placed> build_segments(const WireList& places, const WireList& starts, size_t n) {
+    for (size_t i = 0; i < n; ++i) {
+      const Wide length = starts[i + 1] - starts[i];
+      const bool fit = fits(places[i]) && fits(length) && fits(places[i] + length);
+      if (length < 1 || !fit) return malformed("a segment");
     }
-    return make_list(std::move(items));
+    return make_stretches(n, [&](size_t i) {
+      return Stretch{Off(places[i]), int64_t(starts[i + 1] - starts[i])};
+    });
   }
 
-  Result<Placed> build_list(NodeKind kind, int64_t count) {
-    const auto displacements = in_.get(count);
-    if (!in_.ok()) return malformed("cut short");
+  Result<Placed> build_blocks(const WireList& places, size_t n) {
+    const NodePtr child = known();
+    if (!child) return malformed("an entry");
+    for (size_t i = 0; i < n; ++i)
+      if (!fits(places[i]) || !fits(places[i] + child->span)) return malformed("an entry");
+    const auto at = [&](size_t i) { return Stretch{Off(places[i]), child->size}; };
+    return child->kind == NodeKind::bytes ? make_stretches(n, at) : make_copies(n, child, at);
+  }
+
+  Result<Placed> build_sequence(const WireList& places, size_t n) {
     std::vector<Placed> items;
-    items.reserve(displacements.size());
-    NodePtr child;
-    for (const Off d : displacements) {
-      if (!child || kind == NodeKind::sequence) child = known();
-      if (!child || !fits(Wide(d) + child->span)) return malformed("an entry");
-      items.push_back(placed(d, child));
+    for (size_t i = 0; i < n; ++i) {
+      const NodePtr child = known();
+      if (!child || !fits(places[i]) || !fits(places[i] + child->span))
+        return malformed("an entry");
+      items.push_back(placed(Off(places[i]), child));
     }
     return make_list(std::move(items));
   }
@@ -129,12 +203,20 @@ class TreeReader {
 
 }  // namespace
 
-void LoopTree::serialise(std::vector<std::byte>& out) const {
-  TreeWriter nodes;
+int64_t LoopTree::serialised_bytes() const {
+  Distinct nodes;
   if (body_) nodes.add(*body_);
+  return (kHeaderWords + nodes.words()) * int64_t(sizeof(int64_t));
+}
+
+void LoopTree::serialise(std::vector<std::byte>& out) const {
+  Distinct known;
+  if (body_) known.add(*body_);
+  out.reserve(out.size() + size_t(kHeaderWords + known.words()) * sizeof(int64_t));
   WireWriter w(out);
-  for (const int64_t word : {kFormat, true_lb_, lb_, extent_, nodes.count()}) w.put(word);
-  w.put(nodes.words());
+  const int64_t count = int64_t(known.nodes().size());
+  for (const int64_t word : {kFormat, true_lb_, lb_, extent_, count}) w.put(word);
+  for (const Node* n : known.nodes()) put(w, *n, known);
 }
 
 Result<LoopTree> LoopTree::deserialise(std::span<const std::byte> in) {

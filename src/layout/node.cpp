@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "layout/list_node.hpp"
+
 namespace penstock::layout {
 namespace {
 
@@ -18,8 +20,8 @@ Hash hash_of(const Node& n) {
   h = mix(h, uint64_t(n.size));
   h = mix(h, uint64_t(n.stride));
   if (n.child) h = mix(h, n.child->hash);
-  for (const Off d : n.displacements) h = mix(h, uint64_t(d));
-  for (const int64_t s : n.starts) h = mix(h, uint64_t(s));
+  for (const OffsetList* list : {&n.displacements, &n.starts})
+    for (size_t i = 0; i < list->size(); ++i) h = mix(h, uint64_t((*list)[i]));
   for (const NodePtr& c : n.children) h = mix(h, c->hash);
   return h;
 }
@@ -55,6 +57,7 @@ Result<Placed> loop_node(int64_t count, Off stride, Wide lowest, NodePtr child) 
   n.depth = child->depth + 1;
   n.monotone = child->monotone && stride >= child->span;
   n.granule = gcd(child->granule, stride);
+  n.blocks = saturate(Wide(count) * child->blocks);
   const Wide size = Wide(count) * child->size;
   const Wide reach = Wide(count - 1) * (stride < 0 ? -Wide(stride) : Wide(stride));
   const Wide span = reach + child->span;
@@ -93,70 +96,29 @@ bool same_shape(const Placed& a, const Placed& b) {
   return a.plain() || b.plain() ? a.length == b.length : equal(a.node, b.node);
 }
 
-// The common distance of all items, when there is one.
-bool is_regular(const std::vector<Placed>& items) {
-  const Wide distance = Wide(items[1].offset) - items[0].offset;
-  for (size_t i = 2; i < items.size(); ++i) {
-    if (Wide(items[i].offset) - items[i - 1].offset != distance) return false;
-  }
-  return fits(distance);
+ListScan::Entry entry_of(const Placed& p) {
+  if (p.plain()) return {p.offset, p.length, p.length, p.length};
+  return {p.offset, p.node->span, p.node->size, p.node->granule, p.node->blocks};
 }
 
-bool ascending(const std::vector<Placed>& items) {
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].node && !items[i].node->monotone) return false;
-    if (i > 0 && Wide(items[i - 1].offset) + items[i - 1].span() > items[i].offset) return false;
-  }
-  return true;
-}
-
-void fill_starts(Node& n, const std::vector<Placed>& items) {
-  Wide position = 0;
-  n.starts.reserve(items.size() + 1);
-  n.starts.push_back(0);
-  for (const Placed& p : items) {
-    position += p.size();
-    n.starts.push_back(saturate(position));  // an overflow is refused by seal()
-  }
-}
-
-void fill_children(Node& n, const std::vector<Placed>& items, bool same, bool plain) {
-  if (same) {
-    n.kind = NodeKind::blocks;
-    n.child = node_of(items[0]);
-    return;
-  }
-  fill_starts(n, items);
-  n.kind = plain ? NodeKind::segments : NodeKind::sequence;
-  if (plain) return;
+void set_children(Node& n, const std::vector<Placed>& items) {
+  if (n.kind == NodeKind::blocks) n.child = node_of(items[0]);
+  if (n.kind != NodeKind::sequence) return;
   n.children.reserve(items.size());
   for (const Placed& p : items) n.children.push_back(node_of(p));
 }
 
-Result<Placed> list_node(const std::vector<Placed>& items, bool same) {
-  Node n;
-  Off low = items[0].offset;
-  Wide high = INT64_MIN, size = 0;
-  bool plain = true;
-  for (const Placed& p : items) {
-    low = std::min(low, p.offset);
-    high = std::max(high, Wide(p.offset) + p.span());
-    size += p.size();
-    plain = plain && p.plain();
-    n.depth = std::max(n.depth, p.depth() + 1);
-  }
-  if (!fits(high - low) || !fits(high)) return overflow("its span");
-  n.count = int64_t(items.size());
-  n.monotone = ascending(items);
-  n.displacements.reserve(items.size());
-  for (const Placed& p : items) {
-    n.displacements.push_back(p.offset - low);
-    n.granule = gcd(n.granule, gcd(p.offset - low, p.node ? p.node->granule : p.length));
-  }
-  fill_children(n, items, same, plain);
-  auto node = seal(std::move(n), size, high - low);
-  if (!node) return tl::unexpected(node.error());
-  return Placed{low, 0, std::move(*node)};
+NodeKind kind_of(const std::vector<Placed>& items, bool same) {
+  if (same) return NodeKind::blocks;
+  const bool plain = std::ranges::all_of(items, [](const Placed& p) { return p.plain(); });
+  return plain ? NodeKind::segments : NodeKind::sequence;
+}
+
+Result<Placed> list_node(const std::vector<Placed>& items, const ListScan& scan, bool same) {
+  ListFill fill(scan, kind_of(items, same));
+  for (const Placed& p : items) fill.add(p.offset, p.size());
+  set_children(fill.node(), items);
+  return std::move(fill).done();
 }
 
 using Known = std::set<std::pair<const Node*, const Node*>>;
@@ -182,7 +144,7 @@ bool equal_nodes(const Node* a, const Node* b, Known& known) {
 
 int64_t Node::entry_at(int64_t position) const noexcept {
   if (starts.empty()) return position / child->size;
-  return std::upper_bound(starts.begin(), starts.end(), position) - starts.begin() - 1;
+  return starts.upper_bound(position) - 1;
 }
 
 bool equal(const NodePtr& a, const NodePtr& b) {
@@ -229,10 +191,44 @@ Result<Placed> make_list(std::vector<Placed> items) {
   if (items.size() == 1) return items[0];
   const bool same = std::all_of(items.begin() + 1, items.end(),
                                 [&](const Placed& p) { return same_shape(items[0], p); });
-  if (same && is_regular(items)) {
-    return make_loop(int64_t(items.size()), items[1].offset - items[0].offset, items[0]);
-  }
-  return list_node(items, same);
+  ListScan scan;
+  for (const Placed& p : items) scan.add(entry_of(p));
+  if (same && scan.regular()) return make_loop(scan.count(), scan.distance(), items[0]);
+  if (auto fits = scan.check(); !fits) return tl::unexpected(fits.error());
+  return list_node(items, scan, same);
+}
+
+Result<void> ListScan::check() const {
+  if (!fits(high_) || !fits(span())) return overflow("its span");
+  if (!fits(bytes_)) return overflow("its size");
+  return {};
+}
+
+ListFill::ListFill(const ListScan& scan, NodeKind kind)
+    : low_(scan.low()), span_(scan.span()), bytes_(scan.bytes()) {
+  const auto n = size_t(scan.count());
+  node_.kind = kind;
+  node_.count = scan.count();
+  node_.monotone = scan.ascending();
+  node_.granule = scan.granule();
+  node_.blocks = saturate(scan.blocks());
+  node_.displacements = OffsetList(n, scan.granule(), int64_t(span_));
+  if (kind == NodeKind::blocks) return;
+  node_.starts = OffsetList(n + 1, scan.granule(), int64_t(bytes_));
+  node_.starts.push_back(0);
+}
+
+Result<Placed> ListFill::done() && {
+  const auto follow = [&](const NodePtr& child) {
+    node_.monotone = node_.monotone && child->monotone;
+    node_.depth = std::max(node_.depth, child->depth + 1);
+  };
+  if (node_.kind == NodeKind::segments) node_.depth = 2;
+  if (node_.child) follow(node_.child);
+  for (const NodePtr& child : node_.children) follow(child);
+  auto node = seal(std::move(node_), bytes_, span_);
+  if (!node) return tl::unexpected(node.error());
+  return Placed{low_, 0, std::move(*node)};
 }
 
 }  // namespace penstock::layout

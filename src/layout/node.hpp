@@ -14,6 +14,7 @@
 #include "base/extent.hpp"
 #include "base/hash.hpp"
 #include "layout/loop_tree.hpp"
+#include "layout/offset_list.hpp"
 
 namespace penstock::layout {
 
@@ -53,12 +54,14 @@ struct Node {
   int64_t granule = 0;  // divides every displacement and block length
   Hash hash = 0;
 
-  int64_t count = 0;               // entries; 1 for bytes
-  Off stride = 0;                  // loop
-  NodePtr child;                   // loop, blocks
-  std::vector<Off> displacements;  // blocks, segments, sequence
-  std::vector<int64_t> starts;     // segments, sequence: stream position of each entry; the total
-  std::vector<NodePtr> children;   // sequence
+  int64_t blocks = 1;  // runs of adjacent bytes, as a list would have them; saturates
+
+  int64_t count = 0;              // entries; 1 for bytes
+  Off stride = 0;                 // loop
+  NodePtr child;                  // loop, blocks
+  OffsetList displacements;       // blocks, segments, sequence
+  OffsetList starts;              // segments, sequence: stream position of each entry; the total
+  std::vector<NodePtr> children;  // sequence
 
   // Where the first entry of a loop lies: a negative stride starts at the top.
   Off first() const noexcept { return stride < 0 ? -(count - 1) * stride : 0; }

@@ -38,7 +38,7 @@ inline constexpr int kCombiners = int(Combiner::f90_integer) + 1;
 struct TypeDescription {
   Combiner combiner = Combiner::named;
   bool large_count = false;  // made by a _c constructor: counts are in `large_counts`
-  std::vector<int64_t> integers;
+  std::vector<int32_t> integers;
   std::vector<int64_t> addresses;
   std::vector<int64_t> large_counts;
   std::vector<LoopTree> children;  // already decoded
@@ -57,9 +57,9 @@ struct TypeDescription {
 
 // Values of MPI_ORDER_* and MPI_DISTRIBUTE_* differ between libraries; src/pmpi translates to
 // these.
-inline constexpr int64_t kOrderC = 0, kOrderFortran = 1;
-inline constexpr int64_t kDistributeBlock = 0, kDistributeCyclic = 1, kDistributeNone = 2;
-inline constexpr int64_t kDistributeDefaultArg = -1;
+inline constexpr int32_t kOrderC = 0, kOrderFortran = 1;
+inline constexpr int32_t kDistributeBlock = 0, kDistributeCyclic = 1, kDistributeNone = 2;
+inline constexpr int32_t kDistributeDefaultArg = -1;
 
 // Fails with ErrorClass::argument when the description contradicts itself (wrong number of
 // integers, negative counts, sub-array outside its array), with `unsupported` for a combiner

@@ -79,11 +79,22 @@ class Generator {
     if (depth == 0 || c_.byte() % 5 == 0) return named();
     Sample s = derived(depth);
     s.description.children.shrink_to_fit();
+    narrow(s.description);
     return s;
   }
 
  private:
   static constexpr size_t kMaxBytes = 150;  // of one typemap, so that naive lists stay short
+
+  // A constructor without large counts has them among the integers: of an array behind the first.
+  static void narrow(TypeDescription& d) {
+    if (d.large_count) return;
+    const int64_t leading = d.combiner == Combiner::darray     ? 3
+                            : d.combiner == Combiner::subarray ? 1
+                                                               : 0;
+    d.integers.insert(d.integers.begin() + leading, d.large_counts.begin(), d.large_counts.end());
+    d.large_counts.clear();
+  }
 
   // Of copies of a child, so that the whole stays small.
   int64_t count_for(const Typemap& child, int64_t other = 1) {
@@ -132,10 +143,8 @@ class Generator {
     return s;
   }
 
-  // Where a constructor of this form keeps counts, and displacements in bytes.
-  static std::vector<int64_t>& counts(Sample& s) {
-    return s.description.large_count ? s.description.large_counts : s.description.integers;
-  }
+  // Where a constructor of this form keeps counts, until narrow(), and displacements in bytes.
+  static std::vector<int64_t>& counts(Sample& s) { return s.description.large_counts; }
   static std::vector<int64_t>& places(Sample& s) {
     return s.description.large_count ? s.description.large_counts : s.description.addresses;
   }
@@ -305,9 +314,10 @@ class Generator {
     return dims;
   }
 
-  static void append(std::vector<int64_t>& list, const std::vector<Dimension>& dims,
+  template <class T>
+  static void append(std::vector<T>& list, const std::vector<Dimension>& dims,
                      int64_t Dimension::*member) {
-    for (const Dimension& d : dims) list.push_back(d.*member);
+    for (const Dimension& d : dims) list.push_back(T(d.*member));
   }
 
   Sample subarray(int depth) {
@@ -319,7 +329,7 @@ class Generator {
       d.b = c_.between(0, d.size - d.a);
     }
     const bool fortran = c_.coin();
-    s.description.integers = {int64_t(dims.size())};
+    s.description.integers = {int32_t(dims.size())};
     for (const auto member : {&Dimension::size, &Dimension::a, &Dimension::b}) {
       append(counts(s), dims, member);
     }
@@ -358,7 +368,7 @@ class Generator {
       at[k] = int64_t(rest) % dims[k].c;
     }
     const bool fortran = c_.coin();
-    s.description.integers = {job, rank, int64_t(dims.size())};
+    s.description.integers = {int32_t(job), int32_t(rank), int32_t(dims.size())};
     append(counts(s), dims, &Dimension::size);
     for (const auto member : {&Dimension::a, &Dimension::b, &Dimension::c}) {
       append(s.description.integers, dims, member);
@@ -377,10 +387,11 @@ inline TypeDescription nonsense(Choices& c) {
   TypeDescription d;
   d.combiner = Combiner(c.byte() % (kCombiners + 1));
   d.large_count = c.coin();
-  const auto fill = [&c](std::vector<int64_t>& list) {
+  const auto fill = [&c](auto& list) {
+    using Number = typename std::decay_t<decltype(list)>::value_type;
     list.resize(c.byte() % 12);
-    for (int64_t& x : list) x = c.wild();
-    if (!list.empty() && c.coin()) list[0] = c.between(0, 4);
+    for (Number& x : list) x = Number(c.wild());
+    if (!list.empty() && c.coin()) list[0] = Number(c.between(0, 4));
   };
   fill(d.integers);
   if (d.large_count) fill(d.large_counts);

@@ -18,6 +18,12 @@ class WireWriter {
     const auto bytes = std::as_bytes(values);
     out_.insert(out_.end(), bytes.begin(), bytes.end());
   }
+  // Two in a word; an odd one has a word to itself.
+  void put_halves(std::span<const uint32_t> values) {
+    const auto bytes = std::as_bytes(values);
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+    out_.resize(out_.size() + values.size() % 2 * sizeof(uint32_t));
+  }
 
  private:
   std::vector<std::byte>& out_;
@@ -33,12 +39,10 @@ class WireReader {
     std::memcpy(&value, taken_.data(), sizeof value);
     return value;
   }
-  // Empty when fewer than `n` words are left: a hostile count allocates nothing.
-  std::vector<int64_t> get(int64_t n) {
-    if (n < 0 || !take(uint64_t(n))) return {};
-    std::vector<int64_t> values(static_cast<size_t>(n));
-    if (n > 0) std::memcpy(values.data(), taken_.data(), taken_.size());
-    return values;
+  // The next `n` words where they lie. Empty when fewer are left.
+  std::span<const std::byte> words(uint64_t n) {
+    if (!take(n)) return {};
+    return taken_;
   }
 
   bool ok() const noexcept { return ok_; }

@@ -66,11 +66,11 @@ std::optional<Combiner> neutral(int combiner) {
   }
 }
 
-void translate_order(int64_t& order) {
+void translate_order(int32_t& order) {
   order = order == MPI_ORDER_FORTRAN ? layout::kOrderFortran : layout::kOrderC;
 }
 
-void translate_distribution(int64_t& distribution) {
+void translate_distribution(int32_t& distribution) {
   if (distribution == MPI_DISTRIBUTE_BLOCK) {
     distribution = layout::kDistributeBlock;
   } else if (distribution == MPI_DISTRIBUTE_CYCLIC) {
@@ -86,7 +86,7 @@ void translate_darray(TypeDescription& d) {
   const size_t distribs = d.large_count ? 3 : 3 + n;
   for (size_t i = 0; i < n; ++i) {
     translate_distribution(d.integers[distribs + i]);
-    int64_t& argument = d.integers[distribs + n + i];
+    int32_t& argument = d.integers[distribs + n + i];
     if (argument == MPI_DISTRIBUTE_DFLT_DARG) argument = layout::kDistributeDefaultArg;
   }
   translate_order(d.integers.back());

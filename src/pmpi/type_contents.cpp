@@ -6,9 +6,13 @@
 namespace penstock::pmpi {
 namespace {
 
+// The library's numbers are ours in all but name, so that they need no second list.
+static_assert(sizeof(int) == sizeof(int32_t) && sizeof(MPI_Aint) == sizeof(int64_t));
+
 template <class T>
-std::vector<int64_t> widen(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
+T* as(std::vector<int64_t>& numbers) {
+  static_assert(sizeof(T) == sizeof(int64_t));
+  return reinterpret_cast<T*>(numbers.data());
 }
 
 // data() of an empty vector may be null, which Open MPI takes for a wrong argument.
@@ -41,16 +45,13 @@ TypeContents contents_of(MPI_Datatype type) {
   TypeContents c;
   PMPI_Type_get_envelope_c(type, &ni, &na, &nl, &nt, &c.combiner);
   if (is_predefined(c.combiner)) return c;
-  auto integers = room<int>(size_t(ni));
-  auto addresses = room<MPI_Aint>(size_t(na));
-  auto counts = room<MPI_Count>(size_t(nl));
+  c.integers = room<int32_t>(size_t(ni));
+  c.addresses = room<int64_t>(size_t(na));
+  c.large_counts = room<int64_t>(size_t(nl));
   c.types = room<MPI_Datatype>(size_t(nt));
-  PMPI_Type_get_contents_c(type, ni, na, nl, nt, integers.data(), addresses.data(), counts.data(),
-                           c.types.data());
+  PMPI_Type_get_contents_c(type, ni, na, nl, nt, c.integers.data(), as<MPI_Aint>(c.addresses),
+                           as<MPI_Count>(c.large_counts), c.types.data());
   c.large_count = nl > 0;
-  c.integers = widen(integers);
-  c.addresses = widen(addresses);
-  c.large_counts = widen(counts);
   return c;
 }
 
@@ -67,12 +68,11 @@ TypeContents contents_of(MPI_Datatype type) {
   TypeContents c;
   PMPI_Type_get_envelope(type, &ni, &na, &nt, &c.combiner);
   if (is_predefined(c.combiner)) return c;
-  auto integers = room<int>(size_t(ni));
-  auto addresses = room<MPI_Aint>(size_t(na));
+  c.integers = room<int32_t>(size_t(ni));
+  c.addresses = room<int64_t>(size_t(na));
   c.types = room<MPI_Datatype>(size_t(nt));
-  PMPI_Type_get_contents(type, ni, na, nt, integers.data(), addresses.data(), c.types.data());
-  c.integers = widen(integers);
-  c.addresses = widen(addresses);
+  PMPI_Type_get_contents(type, ni, na, nt, c.integers.data(), as<MPI_Aint>(c.addresses),
+                         c.types.data());
   return c;
 }
 

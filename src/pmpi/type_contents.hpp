@@ -12,7 +12,8 @@ namespace penstock::pmpi {
 struct TypeContents {
   int combiner = 0;
   bool large_count = false;  // made by a _c constructor
-  std::vector<int64_t> integers, addresses, large_counts;
+  std::vector<int32_t> integers;
+  std::vector<int64_t> addresses, large_counts;
   std::vector<MPI_Datatype> types;  // derived ones are the caller's to free
 };
 
