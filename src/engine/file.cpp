@@ -41,6 +41,10 @@ bool File::serves_independent() const noexcept {
           may_share_units({c.size(), c.nodes(), c.cores_per_node()}, state_->file_system.geometry));
 }
 
+bool File::serves_nothing() const noexcept {
+  return !state_->never_served.empty() && !state_->never_read.empty();
+}
+
 const std::string& File::why_unserved() const noexcept {
   static const std::string kAtomic = "atomic mode";
   static const std::string kUnits =
@@ -69,7 +73,7 @@ void File::set_view(layout::FileView view, const std::string& unserved_why, int6
   State& s = *state_;
   s.view = std::move(view);
   s.view_regular = is_regular(s.view);
-  if (!s.never_served.empty() && !s.never_read.empty()) return;
+  if (serves_nothing()) return;
   std::string why = unserved_why;
   if (why.empty() && !s.view.is_monotone()) why = "the file view is not monotone";
   if (why.empty() && s.view.filetype().memory_bytes() > kMostDescriptionBytes)

@@ -57,7 +57,7 @@ struct WriteResult {
   std::optional<Error> mine = std::nullopt;  // this rank's own failure, with its detail
 };
 
-// A collective read, likewise: into the program's memory.
+// A read, likewise: into the program's memory.
 struct Read {
   int64_t position_bytes = 0;
   void* memory = nullptr;
@@ -94,6 +94,8 @@ class File {
   bool served() const noexcept;
   // Independent writes do too: not where nodes must own whole units (network file systems).
   bool serves_independent() const noexcept;
+  // Neither writes nor reads, whatever the view. The same on every rank.
+  bool serves_nothing() const noexcept;
   const std::string& why_unserved() const noexcept;
   const Config& config() const noexcept;
   // For MPI_File_get_info; empty where the MPI library serves, and its own hints stand.
@@ -131,6 +133,8 @@ class File {
   // first time it opens a descriptor for them.
   bool serves_reads();
   ReadResult read_all(const Read& read);  // collective; REQUIRES serves_reads()
+  // Local. REQUIRES that serves_reads() has said yes for this view.
+  ReadResult read(const Read& read);
 
   // Before anything else is done with the file: what was accepted is in the file when it returns,
   // or the class of what was lost and not told yet.

@@ -107,7 +107,7 @@ FileNotes File::State::notes_now() const {
   exec::Spent spent = spent_together + spent_alone;
   if (pipeline != nullptr) spent = spent + pipeline->staged_notes().spent;
   now.take(spent.times, spent.traffic);
-  now.take(spent_reading);
+  now.take(spent_reading + spent_reading_alone);
   take_sync_notes(now);
   take_staged_notes(now);
   return now;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <vector>
@@ -66,6 +67,36 @@ TEST(FileReads, FindWhatAllRanksHaveJustWrittenAndAreInTheReport) {
       EXPECT_TRUE(report.degraded.empty());
     });
   }
+}
+
+// Rank r as many times as its number is: nobody may wait for another.
+TEST(FileReads, OfARankAloneFindWhatItHasJustWritten) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), readable(file.path()));
+    const auto tile = *layout::LoopTree::resized(layout::LoopTree::bytes(10), 0, 10 * kRanks);
+    f->set_view(*layout::FileView::make(10 * comm.rank(), 1, tile), "");
+    ASSERT_TRUE(f->serves_reads());
+    const std::vector<char> mine(kBytes, char('a' + comm.rank()));
+    EXPECT_EQ(f->write(write_of(mine, 0)).agreed, ErrorClass::none);
+    for (int i = 0; i < comm.rank(); ++i) {
+      std::vector<char> back(100, '-');
+      const ReadResult r = f->read(read_into(back, kBytes - 60));
+      EXPECT_EQ(r.agreed, ErrorClass::none);
+      EXPECT_EQ(r.bytes, 60);
+      EXPECT_EQ(std::count(back.begin(), back.end(), mine[0]), 60);
+      EXPECT_EQ(std::count(back.begin(), back.end(), '-'), 40);
+    }
+    Read wrong;
+    wrong.argument_error = ErrorClass::argument;
+    EXPECT_EQ(f->read(wrong).agreed, ErrorClass::argument);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.engine_read_bytes, (1 + 2) * 60);
+    EXPECT_GE(report.sum.file_reads, 1 + 2);
+    EXPECT_EQ(report.sum.errors, kRanks);
+  });
 }
 
 TEST(FileReads, AreServedOfAFileThatIsOpenedForReadingAlone) {

@@ -1,5 +1,5 @@
-// Collective reads of an open file (docs/decisions/0024): a descriptor of their own, opened when
-// the first of them may be served.
+// Reads of an open file (docs/decisions/0024): a descriptor of their own, opened when the first of
+// them may be served.
 
 #include <utility>
 
@@ -33,8 +33,9 @@ void File::State::start_reads() {
     never_read = mine.error().message();
   else if (failed[0] != 0)
     never_read = "another rank cannot be served";
-  if (never_read.empty())
-    reads = std::make_unique<exec::ReadPipeline>(*comm, *readable, file_system.geometry);
+  if (!never_read.empty()) return;
+  reads = std::make_unique<exec::ReadPipeline>(*comm, *readable, file_system.geometry);
+  lone_reads = std::make_unique<exec::LoneReader>(*readable);
 }
 
 // Why a collective read is not served now; empty when it is, as far as is known before the first.
@@ -75,6 +76,19 @@ ReadResult File::read_all(const Read& read) {
   const exec::ReadOutcome outcome = s.reads->read_all(r, s.policy());
   const std::lock_guard lock(s.mutex);
   s.spent_reading = s.reads->spent();
+  return s.account(outcome, begin_s);
+}
+
+ReadResult File::read(const Read& read) {
+  State& s = *state_;
+  const double begin_s = now_s();
+  const ErrorClass flushed = flush(Drain::mine);
+  const std::lock_guard one_at_a_time(s.by_itself);
+  exec::ReadRequest r = s.request(read);
+  if (r.argument_error == ErrorClass::none) r.argument_error = flushed;
+  const exec::ReadOutcome outcome = s.lone_reads->read(r);
+  const std::lock_guard lock(s.mutex);
+  s.spent_reading_alone = s.lone_reads->spent();
   return s.account(outcome, begin_s);
 }
 

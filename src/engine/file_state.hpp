@@ -13,6 +13,7 @@
 #include "engine/file.hpp"
 #include "engine/report.hpp"
 #include "engine/verify.hpp"
+#include "exec/lone_reader.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/read_pipeline.hpp"
 #include "exec/shipping.hpp"
@@ -46,6 +47,7 @@ struct File::State {
   std::unique_ptr<exec::Pipeline> pipeline;
   std::unique_ptr<io::ReadableFile> readable;  // opened for the first read that may be served
   std::unique_ptr<exec::ReadPipeline> reads;
+  std::unique_ptr<exec::LoneReader> lone_reads;
   std::optional<Verifier> verifier;
   layout::FileView view;
   bool view_regular = true;
@@ -57,7 +59,7 @@ struct File::State {
   std::mutex mutex;
   FileNotes notes;
   exec::Spent spent_together, spent_alone;
-  exec::ReadSpent spent_reading;
+  exec::ReadSpent spent_reading, spent_reading_alone;
   bool others_wrote = false;
   int64_t told_failures = 0;  // of staged writes, by a call of this rank
 

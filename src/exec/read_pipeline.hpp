@@ -44,6 +44,15 @@ struct ReadSpent {
   double plan_s = 0, pack_s = 0, exchange_s = 0, read_s = 0;
   int64_t messages = 0, message_bytes = 0, cycles = 0, descriptions = 0;
   ReadCounts file;
+
+  friend ReadSpent operator+(ReadSpent a, const ReadSpent& b) {
+    a.plan_s += b.plan_s, a.pack_s += b.pack_s;
+    a.exchange_s += b.exchange_s, a.read_s += b.read_s;
+    a.messages += b.messages, a.message_bytes += b.message_bytes;
+    a.cycles += b.cycles, a.descriptions += b.descriptions;
+    a.file.reads += b.file.reads, a.file.bytes += b.file.bytes;
+    return a;
+  }
 };
 
 // What a file keeps between collective reads: warm buffers and the peers' views.
