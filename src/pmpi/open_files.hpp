@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/file.hpp"
+#include "pmpi/held_view.hpp"
 
 namespace penstock::pmpi {
 
@@ -46,10 +47,15 @@ struct OpenFile {
   std::unique_ptr<engine::File> file;
   std::string path;
   bool writable = false;
+  bool readable = false;
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;
+  // The view, where the library's own file has the plain one until a call needs more; then the
+  // pointer is known, and all independent calls but those at the shared pointer are the engine's.
+  // On all ranks or on none.
+  std::unique_ptr<HeldView> held;
   bool split_begun = false;          // a split collective write of ours was begun and not ended
   std::optional<Served> split_read;  // likewise of a read
 };

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <string>
 
 #include "base/clock.hpp"
 #include "pmpi/errors.hpp"
@@ -98,12 +99,16 @@ bool is_collective(const EntryFacts& facts) noexcept {
   return has("_all") || has("_ordered") || facts.treatment == Treatment::FLUSH;
 }
 
+// Whether it may wait for them now: a non-blocking call may not.
+bool may_meet(const EntryFacts& facts) noexcept {
+  return is_collective(facts) && !facts.name.starts_with("i");
+}
+
 // What has to be in the file first. A call that changes the file's size needs all ranks' bytes; a
 // non-blocking one may be collective, but not wait for others.
 engine::Drain drain_before(const EntryFacts& facts) noexcept {
   if (facts.treatment == Treatment::FLUSH) return engine::Drain::all;
-  const bool waits = is_collective(facts) && !facts.name.starts_with("i");
-  return waits ? engine::Drain::joint : engine::Drain::mine;
+  return may_meet(facts) ? engine::Drain::joint : engine::Drain::mine;
 }
 
 int pass_counted(int entry, const Words& words, OpenFile& file) {
@@ -120,6 +125,25 @@ int pass_counted(int entry, const Words& words, OpenFile& file) {
   file.file->passed_through(kind_passed(facts), rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
                             facts.name.data(), rc != MPI_SUCCESS);
   return rc;
+}
+
+bool goes_through_view(const EntryFacts& facts) noexcept {
+  return is_write(facts) || is_read(facts) || facts.name == "seek_shared";
+}
+
+// The library's file needs its view for this call. A rank alone cannot give it: the calls at the
+// shared pointer that could ask for that are wrong where the ranks' views differ (MPI-4.1, 14.4.4),
+// and elsewhere none is held. What else comes here is refused by the library, as on a file that
+// is not open for it.
+int give_view_for(const EntryFacts& facts, MPI_File handle, OpenFile& file) {
+  if (!goes_through_view(facts)) return MPI_SUCCESS;
+  if (may_meet(facts) || file.file->comm().size() == 1) return give_held_view(handle, file);
+  const std::lock_guard lock(file.alone);
+  const bool shared = facts.name.find("_shared") != facts.name.npos;
+  if (file.held == nullptr || !shared) return MPI_SUCCESS;
+  file.file->degraded("refused " + std::string(facts.name) +
+                      ": the ranks' file views differ, so they share no pointer");
+  return raise(handle, MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
 // PENSTOCK_REQUIRE: rather no job than one whose writes are not Penstock's.
@@ -157,13 +181,16 @@ int pass(int entry, const Words& words) {
   // The call is made all the same: it may be collective, and what it does is right without it.
   const engine::Drain drain = drain_before(facts);
   const ErrorClass flushed = file->file->flush(drain);
+  const auto handle = from_word<MPI_File>(words[0]);
+  if (const int refused = give_view_for(facts, handle, *file); refused != MPI_SUCCESS)
+    return refused;
   const int rc = pass_counted(entry, words, *file);
   // Ranks of Intel MPI cut a file one after the other: what one of them writes behind the new end
   // would be lost to the next.
   if (drain == engine::Drain::all) (void)file->file->comm().barrier();
   job().tick();
   if (flushed == ErrorClass::none || rc != MPI_SUCCESS) return rc;
-  return raise(from_word<MPI_File>(words[0]), mpi_class(flushed));
+  return raise(handle, mpi_class(flushed));
 }
 
 }  // namespace penstock::pmpi

@@ -80,7 +80,7 @@ void advance(const WriteArguments& a, OpenFile& file) {
   const int64_t etype_bytes = file.file->view().etype_bytes();
   if (bytes % etype_bytes != 0) return;
   const MPI_Offset after = a.offset + MPI_Offset(bytes / etype_bytes);
-  PENSTOCK_REAL(seek)(a.handle, after, MPI_SEEK_SET);
+  if (file.held == nullptr) PENSTOCK_REAL(seek)(a.handle, after, MPI_SEEK_SET);
   file.pointer.set(after);
 }
 
@@ -166,7 +166,7 @@ int unpack_by_library(const WriteArguments& a, Packed& packed) {
 
 }  // namespace
 
-Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer) {
+Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together) {
   if (pointer == Pointer::individual) {
     const std::lock_guard lock(file.alone);
     a.offset = position_of(a.handle, file);
@@ -182,7 +182,10 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer) {
   read.memory_count = like.memory_count;
   // The rank takes part all the same, so that nobody waits for it.
   if (wrong != MPI_SUCCESS) read.argument_error = ErrorClass::argument;
-  const engine::ReadResult result = file.file->read_all(read);
+  const engine::ReadResult result =
+      together == Together::yes ? file.file->read_all(read) : file.file->read(read);
+  // Alone, as the library says it; together, as every rank says it.
+  if (together != Together::yes && wrong != MPI_SUCCESS) return {wrong, 0};
   if (result.agreed != ErrorClass::none) return {mpi_class(result.agreed), result.bytes};
   const int unpacked =
       packed.bytes.empty() || result.bytes == 0 ? MPI_SUCCESS : unpack_by_library(a, packed);

@@ -36,8 +36,9 @@ enum class Return : uint8_t { written, staged, begun };
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
                    Together together, Return when);
 
-// The same for a collective read. REQUIRES that the engine serves it.
-Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer);
+// The same for a read: a collective one, or one of this rank alone. REQUIRES that the engine serves
+// it.
+Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together);
 // Collective: whether the engine serves this collective read.
 bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer);
 

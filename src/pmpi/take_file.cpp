@@ -82,6 +82,7 @@ void open_ours(MPI_Comm comm, const engine::OpenInfo& info, int amode, MPI_File 
   auto file = std::make_shared<OpenFile>();
   file->path = info.path;
   file->writable = info.writable;
+  file->readable = info.readable;
   if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);
   file->file = engine::File::open(*std::move(ranks), info);
   job().met(spans_world(comm));
@@ -100,6 +101,7 @@ int agree_on_close(comm::Comm& comm, int rc) {
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
 int close_both(MPI_File* handle, OpenFile& file) {
   engine::FileReport report;
+  file.held.reset();
   const ErrorClass ours = file.file->close(report);
   job().closed(file, std::move(report));
   if (ours != ErrorClass::none) raise(*handle, mpi_class(ours));

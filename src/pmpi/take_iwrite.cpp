@@ -1,7 +1,6 @@
 // The non-blocking writes. The bytes are staged when the call returns: copied, so that the buffer
-// is the program's again, and on their way into the file by the I/O thread. The request is a
-// generalised one that is complete already: legal at every thread level, and every Wait and Test
-// knows it, without any progress.
+// is the program's again, and on their way into the file by the I/O thread. The request is complete
+// already.
 //
 // `iwrite_all` is collective but may not synchronise: a rank may begin it, and only then send what
 // another rank must receive before it begins its own. So each rank stages its own bytes.
@@ -11,40 +10,14 @@
 // is told by a later call, and by every sync and close (docs/decisions/0025).
 #include <mpi.h>
 
-#include <memory>
-#include <new>
 #include <string_view>
 
+#include "pmpi/completed_request.hpp"
 #include "pmpi/serve_write.hpp"
 #include "pmpi/taken.hpp"
 
 namespace penstock::pmpi {
 namespace {
-
-extern "C" int query_accepted(void* bytes, MPI_Status* status) {
-  set_status(status, *static_cast<const int64_t*>(bytes));
-  status->MPI_SOURCE = MPI_UNDEFINED;
-  status->MPI_TAG = MPI_UNDEFINED;
-  return MPI_SUCCESS;
-}
-
-extern "C" int free_accepted(void* bytes) {
-  delete static_cast<int64_t*>(bytes);
-  return MPI_SUCCESS;
-}
-
-extern "C" int cancel_accepted(void*, int) { return MPI_SUCCESS; }
-
-// A request that is complete and whose status says `bytes`.
-int completed(int64_t bytes, MPI_Request* request) {
-  auto said = std::unique_ptr<int64_t>(new (std::nothrow) int64_t(bytes));
-  if (said == nullptr) return MPI_ERR_NO_MEM;
-  const int rc =
-      PMPI_Grequest_start(&query_accepted, &free_accepted, &cancel_accepted, said.get(), request);
-  if (rc != MPI_SUCCESS) return rc;
-  (void)said.release();  // free_accepted's now
-  return PMPI_Grequest_complete(*request);
-}
 
 template <int entry, Pointer pointer>
 int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
@@ -53,7 +26,7 @@ int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) n
       facts.name.find("_all") != std::string_view::npos ? Together::unsynchronised : Together::no;
   return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
     Served served = serve_write(a, file, kind_of(facts), pointer, together, Return::staged);
-    const int made = completed(served.bytes, request);
+    const int made = completed_request(served.bytes, request);
     if (made != MPI_SUCCESS) served.error_class = MPI_ERR_NO_MEM;
     return raise_served(a.handle, served);
   });

@@ -1,9 +1,13 @@
-// The collective reads: blocking, split, and their large-count forms. A split one is done where it
-// begins, as the standard allows, and `end` reports it.
+// The reads. Collective ones, blocking and split, are the engine's where it serves them; a split
+// one is done where it begins, as the standard allows, and `end` reports it. Independent ones are
+// the library's, but for files whose view only the engine has (docs/decisions/0031). A non-blocking
+// read is one of these also where it is collective, since it may wait for nobody.
 #include <mpi.h>
 
+#include <mutex>
 #include <utility>
 
+#include "pmpi/completed_request.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/serve_write.hpp"
 #include "pmpi/taken.hpp"
@@ -14,7 +18,7 @@ namespace {
 template <int entry, Pointer pointer>
 int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
   return take_read_or_pass(a, entry, as_given, pointer, [&](OpenFile& file) {
-    const Served served = serve_read(a, file, pointer);
+    const Served served = serve_read(a, file, pointer, Together::yes);
     set_status(status, served.bytes);
     return raise_served(a.handle, served);
   });
@@ -25,8 +29,39 @@ int begin(const WriteArguments& a, const Words& as_given) noexcept {
   return take_read_or_pass(a, entry, as_given, pointer, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
     if (file.split_begun || file.split_read) return raise(a.handle, MPI_ERR_IO);
-    file.split_read = serve_read(a, file, pointer);
+    file.split_read = serve_read(a, file, pointer, Together::yes);
     return MPI_SUCCESS;
+  });
+}
+
+template <int entry, Pointer pointer, class Tell>
+int take_alone(const WriteArguments& a, const Words& as_given, Tell tell) noexcept {
+  return protect(kEntries[size_t(entry)].name.data(), [&] {
+    const OpenFilePtr file = open_files().find(a.handle);
+    if (file == nullptr) return pass(entry, as_given);
+    std::unique_lock lock(file->alone);
+    if (file->held == nullptr || !file->readable) {
+      lock.unlock();  // pass() takes the lock of its kind of call, which may be the other one
+      return pass(entry, as_given);
+    }
+    Served served = serve_read(a, *file, pointer, Together::no);
+    tell(served);
+    job().tick();
+    return raise_served(a.handle, served);
+  });
+}
+
+template <int entry, Pointer pointer>
+int take_alone(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
+  return take_alone<entry, pointer>(a, as_given,
+                                    [&](Served& served) { set_status(status, served.bytes); });
+}
+
+template <int entry, Pointer pointer>
+int take_alone(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
+  return take_alone<entry, pointer>(a, as_given, [&](Served& served) {
+    if (completed_request(served.bytes, request) != MPI_SUCCESS)
+      served.error_class = MPI_ERR_NO_MEM;
   });
 }
 
@@ -71,15 +106,40 @@ int end(const char* name, MPI_File handle, void* buffer, MPI_Status* status, Rea
                                                              words(handle, buffer, count, type)); \
   }
 
+#define PENSTOCK_TAKE_ALONE_AT(name, Count, Result)                              \
+  int take_##name(MPI_File handle, MPI_Offset offset, void* buffer, Count count, \
+                  MPI_Datatype type, Result* result) {                           \
+    return take_alone<PENSTOCK_ENTRY_##name, Pointer::given>(                    \
+        {handle, offset, buffer, count, type}, result,                           \
+        words(handle, offset, buffer, count, type, result));                     \
+  }
+#define PENSTOCK_TAKE_ALONE(name, Count, Result)                                                   \
+  int take_##name(MPI_File handle, void* buffer, Count count, MPI_Datatype type, Result* result) { \
+    return take_alone<PENSTOCK_ENTRY_##name, Pointer::individual>(                                 \
+        {handle, 0, buffer, count, type}, result, words(handle, buffer, count, type, result));     \
+  }
+
 PENSTOCK_TAKE_READ_AT(read_at_all, int)
 PENSTOCK_TAKE_READ(read_all, int)
 PENSTOCK_TAKE_READ_BEGIN_AT(read_at_all_begin, int)
 PENSTOCK_TAKE_READ_BEGIN(read_all_begin, int)
+PENSTOCK_TAKE_ALONE_AT(read_at, int, MPI_Status)
+PENSTOCK_TAKE_ALONE_AT(iread_at, int, MPI_Request)
+PENSTOCK_TAKE_ALONE_AT(iread_at_all, int, MPI_Request)
+PENSTOCK_TAKE_ALONE(read, int, MPI_Status)
+PENSTOCK_TAKE_ALONE(iread, int, MPI_Request)
+PENSTOCK_TAKE_ALONE(iread_all, int, MPI_Request)
 #ifdef PENSTOCK_LARGE_COUNTS
 PENSTOCK_TAKE_READ_AT(read_at_all_c, MPI_Count)
 PENSTOCK_TAKE_READ(read_all_c, MPI_Count)
 PENSTOCK_TAKE_READ_BEGIN_AT(read_at_all_begin_c, MPI_Count)
 PENSTOCK_TAKE_READ_BEGIN(read_all_begin_c, MPI_Count)
+PENSTOCK_TAKE_ALONE_AT(read_at_c, MPI_Count, MPI_Status)
+PENSTOCK_TAKE_ALONE_AT(iread_at_c, MPI_Count, MPI_Request)
+PENSTOCK_TAKE_ALONE_AT(iread_at_all_c, MPI_Count, MPI_Request)
+PENSTOCK_TAKE_ALONE(read_c, MPI_Count, MPI_Status)
+PENSTOCK_TAKE_ALONE(iread_c, MPI_Count, MPI_Request)
+PENSTOCK_TAKE_ALONE(iread_all_c, MPI_Count, MPI_Request)
 #endif
 
 int take_read_at_all_end(MPI_File handle, void* buffer, MPI_Status* status) {

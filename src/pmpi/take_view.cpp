@@ -1,15 +1,19 @@
-// Views and what goes with them: set_view, atomicity, sync. The library's own file gets every one
-// of these too, so that what it is asked later (reads, positions, views) it answers rightly.
+// Views and what goes with them: set_view, positions, atomicity, sync. The library's own file gets
+// every one of these too, so that what it is asked later it answers rightly; but a view of very
+// many blocks only when a call needs it (docs/decisions/0031).
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "pmpi/decode_datatype.hpp"
 #include "pmpi/errors.hpp"
+#include "pmpi/held_view.hpp"
 #include "pmpi/job.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
@@ -45,13 +49,12 @@ Result<layout::LoopTree> spread(const layout::LoopTree& tree) {
   return layout::LoopTree::resized(tree, tree.lb(), tree.true_ub() - tree.true_lb());
 }
 
-// REQUIRES that the library took these arguments.
-View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
-               const char* datarep) {
-  if (!is_native(datarep)) return unserved("data representation " + std::string(datarep));
+// REQUIRES valid datatypes.
+View make_view(const ViewArguments& a) {
+  if (!is_native(a.datarep)) return unserved("data representation " + std::string(a.datarep));
   MPI_Count etype_bytes = 0;
-  PMPI_Type_size_x(etype, &etype_bytes);
-  auto tree = decode_datatype(filetype);
+  PMPI_Type_size_x(a.etype, &etype_bytes);
+  auto tree = decode_datatype(a.filetype);
   if (!tree) return unserved(tree.error().message());
   View result;
   // No byte can be written through an empty filetype, so any view of the right etype will do.
@@ -61,7 +64,7 @@ View make_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetyp
     result.served_bytes = tree->size();
     if (tree = spread(*tree); !tree) return unserved(tree.error().message());
   }
-  auto view = layout::FileView::make(displacement, etype_bytes, *std::move(tree));
+  auto view = layout::FileView::make(a.displacement, etype_bytes, *std::move(tree));
   if (!view) return unserved(view.error().message());
   result.view = *std::move(view);
   return result;
@@ -75,25 +78,178 @@ int told(MPI_File handle, int rc, ErrorClass flushed) {
 
 }  // namespace
 
+namespace {
+
+// --- Which views are held back from the library's file ---
+
+// The library makes a list of 16 bytes for each block. Tests ask for less.
+int64_t most_blocks() {
+  static const int64_t most = [] {
+    const char* const asked = std::getenv("PENSTOCK_TEST_VIEW_BLOCKS");
+    return asked == nullptr ? int64_t{65536} : std::atoll(asked);
+  }();
+  return most;
+}
+
+// Nothing about it is for the library to refuse, and the engine can do all that is asked through it
+// by one rank alone.
+bool is_plain(const ViewArguments& a, const View& view) {
+  return view.unserved_why.empty() && !view.is_empty && view.view.is_monotone() &&
+         view.served_bytes == engine::kWholeStream && a.displacement >= 0;
+}
+
+// What a rank brings to the decision.
+struct Offer {
+  bool plain = false, many = false;
+  int64_t hash = 0;  // of the view
+};
+
+Offer offer(const ViewArguments& a) {
+  const bool valid = a.datarep != nullptr && is_committed(a.etype) && is_committed(a.filetype);
+  if (!valid) return {};
+  const View mine = make_view(a);
+  const Hash hash = mix(mine.view.hash(), uint64_t(a.displacement));
+  return {is_plain(a, mine), mine.view.filetype().blocks() > most_blocks(), int64_t(hash >> 1)};
+}
+
+// The same on every rank.
+struct Agreed {
+  bool all_plain = false;
+  bool hold = false;
+};
+
+// Collective. Held are views of which one rank's has very many blocks. Not where all ranks have the
+// same one: then a rank may come to the shared pointer alone, which is the library's.
+Agreed agree(OpenFile& file, const ViewArguments& a) {
+  if (file.writable ? !file.file->serves_independent() : file.file->serves_nothing()) return {};
+  comm::Comm& comm = file.file->comm();
+  const Offer mine = offer(a);
+  int64_t facts[] = {mine.plain ? 0 : 1, mine.many ? 1 : 0, mine.hash, -mine.hash};
+  if (!comm.all_max(facts)) return {};
+  const bool all_plain = facts[0] == 0, some_many = facts[1] != 0;
+  const bool differ = facts[2] != -facts[3] || comm.size() == 1;
+  return {all_plain, all_plain && some_many && differ};
+}
+
+// Collective: that under the view of now the engine serves whatever a rank may ask alone.
+bool serves_alone(OpenFile& file) {
+  return (!file.writable || file.file->serves_independent()) &&
+         (!file.readable || file.file->serves_reads());
+}
+
+// --- A view for both, or for the engine alone ---
+
+int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a) {
+  const int rc =
+      PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
+  View view = rc == MPI_SUCCESS ? make_view(a) : unserved("MPI_File_set_view failed");
+  file.view_is_empty = view.is_empty;
+  if (rc == MPI_SUCCESS)
+    file.pointer.set(0);
+  else
+    file.pointer.forget();
+  const ErrorClass flushed = file.file->flush(engine::Drain::joint);
+  file.file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
+  return told(handle, rc, flushed);
+}
+
+// The library's own set_view is called all the same, on all ranks, for its hints and for its shared
+// pointer, which a set_view moves to the beginning.
+int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a) {
+  const ErrorClass flushed = file.file->flush(engine::Drain::joint);
+  file.file->set_view(make_view(a).view, "");
+  int64_t failed[] = {1};
+  if (serves_alone(file)) {
+    const int rc = PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", a.info);
+    failed[0] = rc == MPI_SUCCESS ? 0 : 1;
+    if (!file.file->comm().all_max(failed)) failed[0] = 1;
+  }
+  if (failed[0] != 0) return set_both(handle, file, a);
+  file.view_is_empty = false;
+  file.pointer.set(0);
+  file.held = std::make_unique<HeldView>(a);
+  return told(handle, MPI_SUCCESS, flushed);
+}
+
+}  // namespace
+
 int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
                   MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   return protect("set_view", [&] {
-    const int rc = PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
+    const ViewArguments a{displacement, etype, filetype, datarep, info};
     const OpenFilePtr file = open_files().find(handle);
-    if (file == nullptr) return rc;
+    if (file == nullptr)
+      return PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
     const std::scoped_lock lock(file->together, file->alone);
-    View view = rc == MPI_SUCCESS ? make_view(displacement, etype, filetype, datarep)
-                                  : unserved("MPI_File_set_view failed");
-    file->view_is_empty = view.is_empty;
-    if (rc == MPI_SUCCESS)
-      file->pointer.set(0);
-    else
-      file->pointer.forget();
-    const ErrorClass flushed = file->file->flush(engine::Drain::joint);
-    file->file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
-    return told(handle, rc, flushed);
+    const Agreed agreed = agree(*file, a);
+    // A call that the library may refuse leaves its file with the view of before.
+    if (!agreed.all_plain)
+      if (const int rc = give_held_view(handle, *file); rc != MPI_SUCCESS) return rc;
+    file->held.reset();
+    return agreed.hold ? set_held(handle, *file, a) : set_both(handle, *file, a);
   });
 }
+
+int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype,
+                  MPI_Datatype* filetype, char* datarep) {
+  return protect("get_view", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr)
+      return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
+    const std::lock_guard lock(file->alone);
+    if (file->held == nullptr)
+      return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
+    file->held->tell(displacement, etype, filetype, datarep);
+    return MPI_SUCCESS;
+  });
+}
+
+int take_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* place) {
+  return protect("get_byte_offset", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
+    const std::lock_guard lock(file->alone);
+    if (file->held == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
+    const layout::FileView& view = file->file->view();
+    int64_t position = 0;
+    if (offset < 0 || __builtin_mul_overflow(int64_t(offset), view.etype_bytes(), &position))
+      return raise(handle, MPI_ERR_ARG);
+    *place = view.offset_of(position);
+    return MPI_SUCCESS;
+  });
+}
+
+namespace {
+
+// Etypes of the view up to the end of the file, the last one perhaps in part. The class of the
+// error when the library cannot say where that is.
+int etypes_to_end(MPI_File handle, const layout::FileView& view, MPI_Offset* etypes) {
+  MPI_Offset bytes = 0;
+  const int rc = PENSTOCK_REAL(get_size)(handle, &bytes);
+  if (rc != MPI_SUCCESS) return rc;
+  const int64_t position = view.position_at(bytes), etype = view.etype_bytes();
+  *etypes = position / etype + (position % etype != 0 ? 1 : 0);
+  return MPI_SUCCESS;
+}
+
+// REQUIRES a view that is held, and the lock `alone`.
+int seek_held(MPI_File handle, OpenFile& file, MPI_Offset offset, int whence) {
+  MPI_Offset from = 0, to = 0;
+  if (whence == MPI_SEEK_CUR) from = file.pointer.known().value_or(0);
+  if (whence == MPI_SEEK_END) {
+    const int rc = etypes_to_end(handle, file.file->view(), &from);
+    if (rc != MPI_SUCCESS) return rc;
+  }
+  if (__builtin_add_overflow(from, offset, &to) || to < 0) return raise(handle, MPI_ERR_ARG);
+  file.pointer.set(to);
+  return MPI_SUCCESS;
+}
+
+bool is_whence(int whence) {
+  return whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR || whence == MPI_SEEK_END;
+}
+
+}  // namespace
 
 int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
   return protect("seek", [&] {
@@ -103,6 +259,8 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
     // Where the end is depends on what is in the file.
     const ErrorClass flushed =
         whence == MPI_SEEK_END ? file->file->flush(engine::Drain::mine) : ErrorClass::none;
+    if (file->held != nullptr && is_whence(whence))
+      return told(handle, seek_held(handle, *file, offset, whence), flushed);
     const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
     const auto before = file->pointer.known();
     file->pointer.forget();  // MPI_SEEK_END: the library knows where the end is
@@ -143,6 +301,10 @@ int take_set_atomicity(MPI_File handle, int flag) {
     if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
     const std::scoped_lock lock(file->together, file->alone);
     const ErrorClass flushed = file->file->flush(engine::Drain::all);
+    // From then on the library writes and reads.
+    if (const int given = flag != 0 ? give_held_view(handle, *file) : MPI_SUCCESS;
+        given != MPI_SUCCESS)
+      return given;
     const int rc = PENSTOCK_REAL(set_atomicity)(handle, flag);
     // What the library says now is the truth, whether its call succeeded or not.
     int atomic = 0;
