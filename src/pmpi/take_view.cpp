@@ -175,7 +175,7 @@ int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a) {
 
 int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
                   MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  return protect("set_view", [&] {
+  return protect("set_view", [&]() -> int {
     const ViewArguments a{displacement, etype, filetype, datarep, info};
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr)
@@ -192,7 +192,7 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
 
 int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype,
                   MPI_Datatype* filetype, char* datarep) {
-  return protect("get_view", [&] {
+  return protect("get_view", [&]() -> int {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr)
       return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
@@ -205,7 +205,7 @@ int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype
 }
 
 int take_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* place) {
-  return protect("get_byte_offset", [&] {
+  return protect("get_byte_offset", [&]() -> int {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
     const std::lock_guard lock(file->alone);

@@ -22,13 +22,13 @@ static int place(int i) {
   return i * (ranks + 1) + (int)((unsigned)rank + turn) % ranks;
 }
 
-static MPI_Datatype filetype(void) {
+/* Not committed. */
+static MPI_Datatype filetype(int count) {
   MPI_Datatype blocks, tile;
   int* places = malloc(sizeof(int) * n);
   for (int i = 0; i < n; ++i) places[i] = place(i);
-  MPI_Type_create_indexed_block(n, 1, places, MPI_INT, &blocks);
+  MPI_Type_create_indexed_block(count, 1, places, MPI_INT, &blocks);
   MPI_Type_create_resized(blocks, 0, (MPI_Aint)sizeof(int) * n * (ranks + 1), &tile);
-  MPI_Type_commit(&tile);
   MPI_Type_free(&blocks);
   free(places);
   return tile;
@@ -38,7 +38,8 @@ static const MPI_Offset begin = 12; /* the view's displacement */
 
 /* The program's own type is gone when it returns. */
 static void set_view(MPI_File fh) {
-  MPI_Datatype tile = filetype();
+  MPI_Datatype tile = filetype(n);
+  MPI_Type_commit(&tile);
   CHECK(MPI_File_set_view(fh, begin, MPI_INT, tile, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   MPI_Type_free(&tile);
 }
@@ -169,6 +170,40 @@ static void refused_view(MPI_File fh) {
   what_the_view_is(fh);
 }
 
+static int class_of_view(MPI_File fh, MPI_Datatype etype, int count, int commit) {
+  MPI_Datatype tile = filetype(count);
+  if (commit) MPI_Type_commit(&tile);
+  const int rc = MPI_File_set_view(fh, begin, etype, tile, "native", MPI_INFO_NULL);
+  MPI_Type_free(&tile);
+  return class_of(rc);
+}
+
+/* One rank's view is small: it is held back like the others'. */
+static void small_beside_large(MPI_File fh) {
+  MPI_Status status;
+  const int count = rank == 0 ? 10 : n;
+  CHECK(class_of_view(fh, MPI_INT, count, 1) == MPI_SUCCESS);
+  CHECK(MPI_File_write_all(fh, data, count, MPI_INT, &status) == MPI_SUCCESS);
+  written += count * (long long)sizeof(int);
+  CHECK(MPI_File_set_atomicity(fh, 1) == MPI_SUCCESS);
+  expect_position(fh, count);
+  CHECK(MPI_File_read_at(fh, 3, memory, 7, MPI_INT, &status) == MPI_SUCCESS);
+  expect(3, 7, &status);
+  CHECK(MPI_File_set_atomicity(fh, 0) == MPI_SUCCESS);
+}
+
+/* What is wrong with a large view is told as it is of a small one, which the library has at once.
+ */
+static void wrong_views(MPI_File fh) {
+  MPI_Datatype three;
+  MPI_Type_contiguous(3, MPI_INT, &three);
+  CHECK(class_of_view(fh, MPI_INT, n, 0) == class_of_view(fh, MPI_INT, 10, 0));
+  CHECK(class_of_view(fh, three, n, 1) == class_of_view(fh, three, 10, 1));
+  MPI_Type_commit(&three);
+  CHECK(class_of_view(fh, three, n, 1) == class_of_view(fh, three, 10, 1));
+  MPI_Type_free(&three);
+}
+
 /* The shared pointer is one rank's alone, or nobody's where views differ. */
 static void shared_pointer(MPI_File fh) {
   MPI_Status status;
@@ -224,7 +259,9 @@ int main(int argc, char** argv) {
   given_to_the_library(fh);
   shared_pointer(fh);
   another_view(fh);
+  small_beside_large(fh);
   refused_view(fh);
+  wrong_views(fh);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);
   of_a_file_opened_for_reading();
