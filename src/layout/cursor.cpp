@@ -48,7 +48,8 @@ int64_t Cursor::length(const Level& level) const noexcept {
 }
 
 Off Cursor::place(const Level& level) noexcept {
-  if (!level.strided) return saturate(Wide(level.origin) + level.node->displacements[size_t(level.index)]);
+  if (!level.strided)
+    return saturate(Wide(level.origin) + level.node->displacements[size_t(level.index)]);
   return saturate(level.origin + Wide(level.index) * level.stride);
 }
 
