@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -98,18 +99,22 @@ bool is_plain(const ViewArguments& a, const View& view) {
          view.served_bytes == engine::kWholeStream && a.displacement >= 0;
 }
 
+// Of arguments that MPI allows.
+std::optional<View> view_of(const ViewArguments& a) {
+  const bool valid = a.datarep != nullptr && is_committed(a.etype) && is_committed(a.filetype);
+  return valid ? std::optional(make_view(a)) : std::nullopt;
+}
+
 // What a rank brings to the decision.
 struct Offer {
   bool plain = false, many = false;
   int64_t hash = 0;  // of the view
 };
 
-Offer offer(const ViewArguments& a) {
-  const bool valid = a.datarep != nullptr && is_committed(a.etype) && is_committed(a.filetype);
-  if (!valid) return {};
-  const View mine = make_view(a);
-  const Hash hash = mix(mine.view.hash(), uint64_t(a.displacement));
-  return {is_plain(a, mine), mine.view.filetype().blocks() > most_blocks(), int64_t(hash >> 1)};
+Offer offer(const ViewArguments& a, const std::optional<View>& mine) {
+  if (!mine) return {};
+  const Hash hash = mix(mine->view.hash(), uint64_t(a.displacement));
+  return {is_plain(a, *mine), mine->view.filetype().blocks() > most_blocks(), int64_t(hash >> 1)};
 }
 
 // The same on every rank.
@@ -120,10 +125,10 @@ struct Agreed {
 
 // Collective. Held are views of which one rank's has very many blocks. Not where all ranks have the
 // same one: then a rank may come to the shared pointer alone, which is the library's.
-Agreed agree(OpenFile& file, const ViewArguments& a) {
+Agreed agree(OpenFile& file, const ViewArguments& a, const std::optional<View>& view) {
   if (file.writable ? !file.file->serves_independent() : file.file->serves_nothing()) return {};
   comm::Comm& comm = file.file->comm();
-  const Offer mine = offer(a);
+  const Offer mine = offer(a, view);
   int64_t facts[] = {mine.plain ? 0 : 1, mine.many ? 1 : 0, mine.hash, -mine.hash};
   if (!comm.all_max(facts)) return {};
   const bool all_plain = facts[0] == 0, some_many = facts[1] != 0;
@@ -139,10 +144,15 @@ bool serves_alone(OpenFile& file) {
 
 // --- A view for both, or for the engine alone ---
 
-int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a) {
+const char* why_not(int rc) {
+  return rc != MPI_SUCCESS ? "MPI_File_set_view failed"
+                           : "MPI_File_set_view was given what MPI does not allow";
+}
+
+int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optional<View> known) {
   const int rc =
       PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
-  View view = rc == MPI_SUCCESS ? make_view(a) : unserved("MPI_File_set_view failed");
+  View view = rc == MPI_SUCCESS && known ? *std::move(known) : unserved(why_not(rc));
   file.view_is_empty = view.is_empty;
   if (rc == MPI_SUCCESS)
     file.pointer.set(0);
@@ -155,16 +165,16 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a) {
 
 // The library's own set_view is called all the same, on all ranks, for its hints and for its shared
 // pointer, which a set_view moves to the beginning.
-int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a) {
+int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view) {
   const ErrorClass flushed = file.file->flush(engine::Drain::joint);
-  file.file->set_view(make_view(a).view, "");
+  file.file->set_view(view.view, "");
   int64_t failed[] = {1};
   if (serves_alone(file)) {
     const int rc = PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", a.info);
     failed[0] = rc == MPI_SUCCESS ? 0 : 1;
     if (!file.file->comm().all_max(failed)) failed[0] = 1;
   }
-  if (failed[0] != 0) return set_both(handle, file, a);
+  if (failed[0] != 0) return set_both(handle, file, a, std::move(view));
   file.view_is_empty = false;
   file.pointer.set(0);
   file.held = std::make_unique<HeldView>(a);
@@ -181,12 +191,14 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
     if (file == nullptr)
       return PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
     const std::scoped_lock lock(file->together, file->alone);
-    const Agreed agreed = agree(*file, a);
+    std::optional<View> view = view_of(a);
+    const Agreed agreed = agree(*file, a, view);
     // A call that the library may refuse leaves its file with the view of before.
     if (!agreed.all_plain)
       if (const int rc = give_held_view(handle, *file); rc != MPI_SUCCESS) return rc;
     file->held.reset();
-    return agreed.hold ? set_held(handle, *file, a) : set_both(handle, *file, a);
+    if (agreed.hold) return set_held(handle, *file, a, *std::move(view));
+    return set_both(handle, *file, a, std::move(view));
   });
 }
 
