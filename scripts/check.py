@@ -101,10 +101,10 @@ def layers_step(name: str, preset: str, *selection: str) -> Step:
     return Step(name, command, junit=junit)
 
 
-def suite_step(name: str, script: str, *arguments: str) -> Step:
+def suite_step(name: str, script: str, *arguments: str, timeout_s: int = 1200) -> Step:
     """A runner of ours that is no ctest case."""
     command = [PYTHON, script, "--build", "build/release", *arguments]
-    return Step(name, command, is_suite=True)
+    return Step(name, command, is_suite=True, timeout_s=timeout_s)
 
 
 def source_steps() -> list[Step]:
@@ -137,6 +137,22 @@ def killed_sweeps(kills: int) -> Step:
     """A sweep killed so many times has the samples of an undisturbed one."""
     command = [PYTHON, "tests/bench/kill.py", "--kills", str(kills)]
     return Step(f"killed sweeps {kills}", command, is_suite=True, timeout_s=3600)
+
+
+def killed_ranks() -> Step:
+    """What was synced survives a rank that is killed, whenever that is; a thousand times."""
+    return suite_step(
+        "killed ranks 1000", "tests/trials/killed.py", "--mpi", "openmpi", "--trials", "1000",
+        timeout_s=3600,
+    )
+
+
+def two_clients() -> Step:
+    """Two NFS clients, a hundred runs of each way."""
+    return suite_step(
+        "two clients", "tests/trials/two_clients.py", "--mpi", "mpich", "--runs", "100",
+        timeout_s=7200,
+    )
 
 
 def beside_fio() -> Step:
@@ -183,6 +199,9 @@ def full_steps() -> list[Step]:
         ctest_step("long tests", "release", "-L", "full"),
         many_views(),
         killed_sweeps(50),
+        killed_ranks(),
+        suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),
+        two_clients(),
         beside_fio(),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),

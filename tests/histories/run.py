@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Random histories of MPI-IO calls, under Penstock and by the MPI library alone.
+
+Writes, reads, seeks, syncs, sizes, views, collective and independent, two files, two handles on one
+file. What the standard says of each is worked out by a model (model.hpp); the library alone says
+whether the model is right, and then Penstock has to be: every byte by the engine, none passed on.
+A history that fails is cut until nothing more can be left out, printed, and kept in
+BUILD/histories, from where `--history FILE` plays it again.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
+from run_mpi import (
+    Bench,
+    Outcome,
+    Penstock,
+    Suite,
+    arguments,
+    launch,
+    program_problems,
+    served_problems,
+)
+from shrink import Lines, shrink
+
+RELAXED = {"PENSTOCK_VISIBILITY": "relaxed"}
+SMALL_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "4KiB", "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB"}
+# Four of them are all there are, so that they make room for each other.
+FEW_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "1MiB", "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB"}
+WAYS = {
+    "deferred": Penstock("auto", environment=SMALL_PAGES),
+    "deferred, relaxed": Penstock("auto", environment=RELAXED | SMALL_PAGES),
+    "deferred, relaxed, few pages": Penstock("auto", environment=RELAXED | FEW_PAGES),
+    "at once": Penstock("auto", environment={"PENSTOCK_WRITE_BEHIND": "off"}),
+    "two_phase, relaxed": Penstock(
+        "two_phase(writers=2, cycle=4KiB) + shm", environment=RELAXED | SMALL_PAGES
+    ),
+    "cyclic, relaxed": Penstock(
+        "cyclic(writers=2, stripe=12KiB, cycle=4KiB) + messages", environment=RELAXED | SMALL_PAGES
+    ),
+    "staged(limit=0)": Penstock("auto + shm + pwrite + none + staged(limit=0)"),
+}
+QUICK = ("deferred", "deferred, relaxed", "deferred, relaxed, few pages")
+# Seeds by ranks. More ranks than cores are slow under MPICH, which polls.
+SEEDS = {"mpich": {1: 40, 2: 46, 3: 9, 4: 5}, "openmpi": {1: 20, 2: 30, 3: 30, 4: 20}}
+BRIEF = {1: 8, 2: 10, 3: 2}
+# OMPIO's default collective component is wrong in many cases; this one is not.
+SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
+CHUNK = 50  # seeds of one launch
+MOST_SHRUNK = 2  # of a launch: the others are named
+SHRINK_S = 90.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """How histories are played: on how many ranks, by the library alone or under Penstock."""
+
+    bench: Bench
+    ranks: int
+    way: str  # empty: alone
+
+    def play(self, *words: str, timeout_s: float = 120) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="penstock-histories-") as directory:
+            program = [str(self.bench.program("histories")), f"--dir={directory}", *words]
+            alone = not self.way
+            if alone:
+                program.append("--holes=undefined")
+            return launch(
+                self.bench,
+                self.ranks,
+                program,
+                penstock=None if alone else WAYS[self.way],
+                mpi_options=SOUND_OPENMPI if alone and self.bench.flavour == "openmpi" else (),
+                timeout_s=timeout_s,
+            )
+
+    def text_of(self, seed: int) -> Lines:
+        return Job(self.bench, self.ranks, "").play(f"--print={seed}").output.splitlines()
+
+
+def problems_of(job: Job, out: Outcome) -> list[str]:
+    problems = program_problems(out)
+    return problems if not job.way else problems + served_problems(out, None) + read_problems(out)
+
+
+def read_problems(out: Outcome) -> list[str]:
+    """Every byte of a collective read was the engine's."""
+    engine, read = out.total("engine_read_bytes"), out.result().get("read", 0)
+    return [] if engine == read else [f"the engine read {engine} bytes, of {read}"]
+
+
+def failed_seeds(out: Outcome) -> list[int]:
+    """Those that say so; where the job broke off, the one that it was in."""
+    seeds = {int(n) for n in re.findall(r"^FAIL .*?, seed (\d+): ", out.output, re.MULTILINE)}
+    begun = re.findall(r"^begin seed (\d+)$", out.output, re.MULTILINE)
+    if begun and not out.result():
+        seeds.add(int(begun[-1]))
+    return sorted(seeds)
+
+
+# ---- a failure, cut short ----
+
+
+def fails(job: Job, history: Lines, repeat: int) -> bool:
+    """Repeated, because some failures need an accident of time. A history that opens no file leaves
+    no log, which is no failure.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".history") as file:
+        file.write("\n".join(history) + "\n")
+        file.flush()
+        ranks = int(history[0].split()[1])
+        words = [f"--history={file.name}", f"--repeat={repeat}"]
+        job = Job(job.bench, ranks, job.way)
+        out = job.play(*words, timeout_s=20)
+    problems = problems_of(job, out) if out.logs else program_problems(out)
+    return bool(problems)
+
+
+def shortest(job: Job, seed: int) -> tuple[Lines, int]:
+    """And how often it has to be repeated to fail; 0 where it did not fail again."""
+    history = job.text_of(seed)
+    repeat = next((n for n in (1, 10, 100) if fails(job, history, n)), 0)
+    if repeat == 0:
+        return history, 0
+    end = time.monotonic() + SHRINK_S
+    return (
+        shrink(history, lambda h: fails(job, h, repeat), lambda: time.monotonic() < end),
+        repeat,
+    )
+
+
+def keep_shortest(job: Job, seed: int) -> list[str]:
+    """Prints it, keeps it, and says where."""
+    history, repeat = shortest(job, seed)
+    name = re.sub(r"\W+", "-", f"{job.bench.mpi.name}-{job.way or 'alone'}-{job.ranks}-{seed}")
+    path = job.bench.build / "histories" / f"{name}.history"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(history) + "\n")
+    again = f"repeated {repeat} times" if repeat else "which did not fail again, uncut"
+    return [f"seed {seed}, {again}, kept in {path}:", *("  " + line for line in history)]
+
+
+# ---- the suite ----
+
+
+def run_seeds(job: Job, suite: Suite, first: int, count: int, *, uncut: bool) -> None:
+    case = f"{job.way or 'alone'}, {job.ranks} ranks, seeds {first} to {first + count - 1}"
+    out = job.play(f"--first-seed={first}", f"--seeds={count}")
+    problems = problems_of(job, out)
+    wrong = failed_seeds(out) if problems else []
+    if not job.way and problems and 2 * len(wrong) < count and not out.hung:
+        suite.skip(case, f"the library alone is wrong in seeds {wrong}", fails_alone=True)
+        return
+    for seed in [] if uncut else wrong[:MOST_SHRUNK]:
+        problems += keep_shortest(job, seed)
+    suite.check(case, problems, out)
+
+
+def run_history(job: Job, suite: Suite, path: Path, repeat: int) -> None:
+    out = job.play(f"--history={path}", f"--repeat={repeat}")
+    suite.check(f"{job.way or 'alone'} {path.name}", problems_of(job, out), out)
+
+
+def ranks_of(path: Path) -> int:
+    return int(path.read_text().split()[1])
+
+
+def ways(names: Sequence[str], only: str) -> list[str]:
+    return [way for way in ("", *names) if only in (way or "alone")]
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--seeds", type=int, help="how many, for each number of ranks")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int, help="only on so many")
+    parser.add_argument("--full", action="store_true", help="ten times the seeds, in every way")
+    parser.add_argument("--brief", action="store_true", help="few seeds, in one way")
+    parser.add_argument("--uncut", action="store_true", help="do not shorten what fails")
+    parser.add_argument("--history", type=Path, help="play this one instead of seeds")
+    parser.add_argument("--repeat", type=int, default=1, help="how often; with --history")
+    options = parser.parse_args()
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
+    suite = Suite(f"histories {options.mpi}", options.mpi, options.record)
+    names = list(WAYS) if options.full or options.only or options.history else QUICK
+    names = [] if options.alone else names[:1] if options.brief else names
+    if options.history:
+        for way in ways(names, options.only):
+            job = Job(bench, ranks_of(options.history), way)
+            run_history(job, suite, options.history.resolve(), options.repeat)
+        return suite.finish()
+    seeds = BRIEF if options.brief else SEEDS[bench.mpi.family]
+    for ranks, count in seeds.items():
+        if options.ranks not in (None, ranks):
+            continue
+        many = options.seeds or count * (10 if options.full else 1)
+        last = options.first_seed + many
+        for first in range(options.first_seed, last, CHUNK):
+            for way in ways(names, options.only):
+                job, many_now = Job(bench, ranks, way), min(CHUNK, last - first)
+                run_seeds(job, suite, first, many_now, uncut=options.uncut)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

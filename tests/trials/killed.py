@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Ranks killed at random moments: what was synced is in the file, and what was not is within bounds.
+
+Each trial starts records.cpp under Penstock, with independent writes that are deferred, and kills
+one rank, or all, with SIGKILL. Then plain reads compare the file with what the ranks had noted:
+
+- what a sync had returned of is there, intact;
+- every other byte is one that the program wrote there, or a hole;
+- what writes had accepted and is lost is not more than `write_behind_limit` for each rank, and no
+  older than `write_behind_seconds`;
+- the job ends.
+
+A machine that loses power is another matter: what reached only the page cache survives these kills.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from mpis import MPIS
+from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
+
+MIB = 1 << 20
+LIMIT_BYTES = MIB  # the least that can be asked for
+SECONDS = 1
+# The I/O thread looks twice a second, and may have to wait for a core.
+SLACK_S = 1.0
+BEHIND = {
+    "PENSTOCK_WRITE_BEHIND_PAGE": "64KiB",
+    "PENSTOCK_WRITE_BEHIND_LIMIT": str(LIMIT_BYTES),
+    "PENSTOCK_WRITE_BEHIND_SECONDS": str(SECONDS),
+}
+RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
+SLOW_ONE_IN = 12  # trials that last long enough for the bound in seconds to matter
+START_S = 15.0
+# records.cpp: Shape (ranks, bytes, slots), then pid, begun, accepted, synced.
+PROGRESS = struct.Struct("<7q")
+
+
+@dataclass
+class Figures:
+    """What trials came to, together."""
+
+    trials: int = 0
+    synced: int = 0  # records
+    accepted: int = 0
+    lost: list[int] = field(default_factory=list)  # bytes
+    oldest_lost_s: list[float] = field(default_factory=list)
+
+    def add(self, verdict: dict[str, float]) -> None:
+        self.trials += 1
+        self.synced += int(verdict["synced"])
+        self.accepted += int(verdict["accepted"])
+        self.lost.append(int(verdict["lost"]))
+        self.oldest_lost_s.append(verdict["oldest_lost_s"])
+
+    def line(self) -> str:
+        lost = sorted(self.lost)
+        return (
+            f"{self.trials} trials: {self.accepted} records accepted, {self.synced} of them synced; "
+            f"{sum(n > 0 for n in lost)} trials lost bytes, median {lost[len(lost) // 2]}, "
+            f"most {lost[-1]}, oldest {max(self.oldest_lost_s):.2f} s"
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One job and when it is killed."""
+
+    bench: Bench
+    number: int
+    directory: Path
+    dice: random.Random
+
+    @property
+    def ranks(self) -> int:
+        return RANKS[self.bench.mpi.family]
+
+    @property
+    def is_slow(self) -> bool:
+        return self.number % SLOW_ONE_IN == SLOW_ONE_IN - 1
+
+    def start(self) -> Outcome:
+        pause_us = 40000 if self.is_slow else self.dice.choice([0, 0, 500])
+        program = [str(self.bench.program("records")), f"--dir={self.directory}"]
+        program += [f"--seed={self.number}", f"--pause-us={pause_us}"]
+        how = Penstock("auto", environment=BEHIND)
+        return launch(self.bench, self.ranks, program, penstock=how, timeout_s=START_S + 15)
+
+    def progress(self, rank: int) -> tuple[int, int]:
+        """The rank's process and what it has begun; zeros before it has opened the file."""
+        with suppress(OSError), (self.directory / f"progress.{rank}").open("rb") as file:
+            data = file.read(PROGRESS.size)
+            if len(data) == PROGRESS.size:
+                _, _, _, pid, begun, _, _ = PROGRESS.unpack(data)
+                return pid, begun
+        return 0, 0
+
+    def pids(self) -> Iterator[int]:
+        return (self.progress(rank)[0] for rank in range(self.ranks))
+
+    def wait_until_all_write(self, job: Future[Outcome]) -> bool:
+        end = time.monotonic() + START_S
+        while not all(self.progress(rank)[1] > 0 for rank in range(self.ranks)):
+            if job.done() or time.monotonic() > end:
+                return False
+            time.sleep(0.005)
+        return True
+
+    def kill(self) -> float:
+        """When."""
+        pids = list(self.pids())
+        for pid in pids if self.dice.random() < 0.5 else [self.dice.choice(pids)]:
+            os.kill(pid, signal.SIGKILL)
+        return time.monotonic()
+
+    def judge(self, died_s: float) -> dict[str, float]:
+        program = [str(self.bench.program("records")), f"--dir={self.directory}"]
+        program += [f"--ranks={self.ranks}", f"--died-s={died_s}"]
+        env = os.environ | self.bench.mpi.environment()
+        done = subprocess.run(program, env=env, capture_output=True, text=True, check=True)
+        return dict(json.loads(done.stdout))
+
+
+def problems_of(trial: Trial, out: Outcome, verdict: dict[str, float]) -> list[str]:
+    problems = ["the job did not end"] if out.hung else []
+    if out.code == 0:
+        problems.append("the launcher says that all is well")
+    for what in ("missing", "damaged"):
+        if verdict[what]:
+            problems.append(f"{int(verdict[what])} bytes {what}")
+    if verdict["lost"] > LIMIT_BYTES * trial.ranks:
+        problems.append(f"{int(verdict['lost'])} bytes lost, {LIMIT_BYTES * trial.ranks} allowed")
+    if verdict["oldest_lost_s"] > SECONDS + SLACK_S:
+        problems.append(f"lost bytes were accepted {verdict['oldest_lost_s']} s before")
+    return problems
+
+
+def run_trial(suite: Suite, trial: Trial, pool: ThreadPoolExecutor, figures: Figures) -> None:
+    job = pool.submit(trial.start)
+    case = f"trial {trial.number}"
+    if not trial.wait_until_all_write(job):
+        suite.check(case, ["not all ranks began to write"], job.result())
+        return
+    time.sleep(trial.dice.uniform(1.0, 2.6) if trial.is_slow else trial.dice.uniform(0, 0.25))
+    if job.done():
+        suite.check(case, ["the job ended before it was killed"], job.result())
+        return
+    died_s = trial.kill()
+    out = job.result()
+    verdict = trial.judge(died_s)
+    figures.add(verdict)
+    suite.check(case, problems_of(trial, out, verdict), out)
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    options = parser.parse_args()
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
+    suite = Suite(f"killed {options.mpi}", options.mpi, options.record)
+    figures = Figures()
+    with ThreadPoolExecutor(1) as pool:
+        for number in range(options.seed, options.seed + options.trials):
+            with tempfile.TemporaryDirectory(prefix="penstock-killed-") as directory:
+                trial = Trial(bench, number, Path(directory), random.Random(number))
+                run_trial(suite, trial, pool, figures)
+    if figures.trials:
+        print(figures.line())
+        # Where nothing is ever lost nothing was deferred, and the trials show nothing.
+        deferred = sum(n > 0 for n in figures.lost) * 4 >= figures.trials
+        problems = [] if deferred else ["fewer than a quarter of the trials lost anything"]
+        problems += [] if figures.synced else ["nothing was synced"]
+        suite.check("the trials show something", problems)
+    return suite.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
