@@ -142,7 +142,12 @@ def killed_sweeps(kills: int) -> Step:
 def killed_ranks() -> Step:
     """What was synced survives a rank that is killed, whenever that is; a thousand times."""
     return suite_step(
-        "killed ranks 1000", "tests/trials/killed.py", "--mpi", "openmpi", "--trials", "1000",
+        "killed ranks 1000",
+        "tests/trials/killed.py",
+        "--mpi",
+        "openmpi",
+        "--trials",
+        "1000",
         timeout_s=3600,
     )
 
@@ -150,7 +155,12 @@ def killed_ranks() -> Step:
 def two_clients() -> Step:
     """Two NFS clients, a hundred runs of each way."""
     return suite_step(
-        "two clients", "tests/trials/two_clients.py", "--mpi", "mpich", "--runs", "100",
+        "two clients",
+        "tests/trials/two_clients.py",
+        "--mpi",
+        "mpich",
+        "--runs",
+        "100",
         timeout_s=7200,
     )
 

@@ -1,4 +1,4 @@
-"""Histories that fail are cut until only what makes them fail is left (tests/histories/shrink.py)."""
+"""Histories that fail are cut until only what makes them fail is left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def test_only_what_fails_is_left() -> None:
         verbs = [line.split()[0] for line in history]
         return "write_at" in verbs and "read_at" in verbs
 
-    assert shrink(HISTORY, fails, go_on) == ["ranks 2", "write_at 0 @1 now 0:0", "read_at 0 @1 now 0:0"]
+    assert shrink(HISTORY, fails, go_on) == [
+        "ranks 2",
+        "write_at 0 @1 now 0:0",
+        "read_at 0 @1 now 0:0",
+    ]
 
 
 def test_ranks_that_do_not_matter_are_left_out() -> None:

@@ -1,5 +1,5 @@
-// Draws operation by operation, beside a model: what the standard leaves open, and writes that would
-// leave bytes unknown, are drawn again.
+// Draws operation by operation, beside a model: what the standard leaves open, and writes that
+// would leave bytes unknown, are drawn again.
 #include "draw.hpp"
 
 #include <algorithm>
@@ -102,7 +102,8 @@ class Draw {
     const View& v = model_.handle(h).views[size_t(rank)];
     const int64_t n = size();
     if (!v.is_contiguous())
-      return {random_.between(0, span_ / v.stride * v.block / v.etype), (n + v.etype - 1) / v.etype};
+      return {random_.between(0, span_ / v.stride * v.block / v.etype),
+              (n + v.etype - 1) / v.etype};
     if (!own_stripe) return {random_.between(0, span_) / v.etype, n / v.etype};
     const int64_t turn = random_.between(0, span_ / unit_ / ranks_);
     const int64_t begin = (turn * ranks_ + rank) * unit_;
@@ -113,8 +114,11 @@ class Draw {
     const int h = handle();
     if (!model_.is_open(h)) return {"none", h, 0, "-", {}};
     const bool together = random_.chance(35), own_stripe = random_.chance(75);
-    Op op{verb + (random_.chance(65) ? "_at" : "") + (together ? "_all" : ""), h,
-          together ? kAll : who(), form(verb, together), {}};
+    Op op{verb + (random_.chance(65) ? "_at" : "") + (together ? "_all" : ""),
+          h,
+          together ? kAll : who(),
+          form(verb, together),
+          {}};
     for (int r = 0; r < ranks_; ++r)
       if (op.concerns(r)) op.pieces.push_back(piece(h, r, own_stripe));
     return op;
@@ -128,7 +132,8 @@ class Draw {
 
   Op seek() {
     const std::string from = random_.one_of<const char*>({"set", "set", "cur", "end"});
-    const int64_t to = from == "set" ? random_.between(0, span_ / 8) : random_.between(-unit_, unit_);
+    const int64_t to =
+        from == "set" ? random_.between(0, span_ / 8) : random_.between(-unit_, unit_);
     return {"seek", handle(), from == "end" ? kAll : who(), from, {{to}}};
   }
 

@@ -19,8 +19,7 @@ namespace {
 
 History read_history(const std::string& path) {
   std::ifstream file(path);
-  return parse_history(
-      {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+  return parse_history({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
 }
 
 void play_file(Report& report, const std::string& path, int repeat, const Stage& stage) {

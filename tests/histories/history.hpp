@@ -3,9 +3,9 @@
 //
 //   VERB HANDLE WHO WORD [PIECE...]
 //
-//   open 0 all rw                   rw, w or r. Handles 0 and 1 are of the first file, 2 and 3 of the
-//   close 0 all -                   second
-//   view 0 all 4 16:2:8 24:2:8      etype of 4 bytes; each rank's displacement (bytes), block and
+//   open 0 all rw                   rw, w or r. Handles 0 and 1 are of the first file, 2 and 3 of
+//   the close 0 all -                   second view 0 all 4 16:2:8 24:2:8      etype of 4 bytes;
+//   each rank's displacement (bytes), block and
 //                                   stride (etypes)
 //   write_at 0 @1 now 100:30        rank 1, offset and count in etypes; now or later (non-blocking)
 //   write 0 @1 later 0:30           at the individual pointer; the offset says nothing

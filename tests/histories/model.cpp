@@ -177,7 +177,7 @@ bool Model::runs_view(const Op& op) const {
 }
 
 // The end is known where all ranks know the same; then all seek, so that nobody writes meanwhile.
-// Through a filetype of several etypes OMPIO finds another place.
+// OMPIO finds another place but through a view that was set, and is no more than a row of etypes.
 int64_t Model::sought(const Op& op, int rank) const {
   const Handle& h = handle(op.handle);
   const int64_t by = op.pieces[0].a;
@@ -186,9 +186,8 @@ int64_t Model::sought(const Op& op, int rank) const {
   const FileModel& f = file(file_of(op.handle));
   const int64_t size = f.certain_size(owner(op.handle, rank));
   const View& v = h.views[size_t(rank)];
-  if (size != f.possible_size() || v.stride != v.etype) return -1;
-  if (size < v.displacement || (size - v.displacement) % v.etype != 0) return -1;
-  return (size - v.displacement) / v.etype + by;
+  if (size != f.possible_size() || !v.is_row) return -1;
+  return size % v.etype != 0 ? -1 : size / v.etype + by;
 }
 
 bool Model::runs_seek(const Op& op) const {
@@ -251,7 +250,7 @@ void Model::apply_view(const Op& op) {
   const int64_t etype = std::stol(op.word);
   for (int rank = 0; rank < ranks_; ++rank) {
     const Piece& p = op.piece(rank);
-    h.views[size_t(rank)] = {p.a, etype, p.b * etype, p.c * etype};
+    h.views[size_t(rank)] = {p.a, etype, p.b * etype, p.c * etype, p.a == 0 && p.c == 1};
     h.pointers[size_t(rank)] = 0;
   }
 }

@@ -15,6 +15,7 @@ namespace suite {
 
 struct View {
   int64_t displacement = 0, etype = 1, block = 1, stride = 1;  // bytes
+  bool is_row = false;  // set by the program, and nothing but one etype after the other
   int64_t offset_of(int64_t k) const { return displacement + k / block * stride + k % block; }
   bool is_contiguous() const { return block == stride; }
 };
@@ -89,9 +90,7 @@ class Model {
   FileModel& file(int f) { return files_[size_t(f)]; }
   const FileModel& file(int f) const { return files_[size_t(f)]; }
   FileModel::Owner owner(int handle, int rank) const { return rank * kHandles + handle; }
-  const View& view(const Op& op, int rank) const {
-    return handle(op.handle).views[size_t(rank)];
-  }
+  const View& view(const Op& op, int rank) const { return handle(op.handle).views[size_t(rank)]; }
   // Of a data operation: where it begins in the rank's stream, and how much it moves (bytes).
   int64_t begin(const Op& op, int rank) const;
   int64_t bytes(const Op& op, int rank) const;

@@ -101,15 +101,11 @@ class Player {
 
  private:
   int rank() const { return report_.rank(); }
-  std::string path(int f) const {
-    return stage_.directory + "/" + name_ + "." + std::to_string(f);
-  }
+  std::string path(int f) const { return stage_.directory + "/" + name_ + "." + std::to_string(f); }
   MPI_File& file(const Op& op) { return files_[size_t(op.handle)]; }
   FileModel& model_file(const Op& op) { return model_.file(file_of(op.handle)); }
   std::string where() const { return " (operation " + std::to_string(line_ + 1) + ")"; }
-  void done(int code, const char* call) {
-    report_.expect_success(code, (call + where()).c_str());
-  }
+  void done(int code, const char* call) { report_.expect_success(code, (call + where()).c_str()); }
 
   void carry_out(const Op& op) {
     settle(op);
@@ -361,8 +357,8 @@ class Player {
     }
     if (wrong == 0) return report_.expect(true, "the file's bytes");
     return report_.expect(false, "file " + std::to_string(f) + ": " + std::to_string(wrong) +
-                                     " bytes differ, the first at " + std::to_string(first) +
-                                     ": " + std::to_string(bytes[size_t(first)]) + ", not " +
+                                     " bytes differ, the first at " + std::to_string(first) + ": " +
+                                     std::to_string(bytes[size_t(first)]) + ", not " +
                                      std::to_string(model.seen_by_all(first).value) + where());
   }
 

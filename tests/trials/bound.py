@@ -33,6 +33,7 @@ RECORD_BYTES = 4000
 # A page's bits of what is dirty are an eighth of it; and a table.
 OVERHEAD = 1.125
 TABLE_BYTES = MIB
+SEGMENTS = "/dev/shm/penstock-"  # noqa: S108 - how the kernel names them
 OWN_BYTES = 24 * MIB  # that a rank's own memory may grow by: nothing of it follows the file
 
 
@@ -97,7 +98,7 @@ def look(pid: int, memory: Memory) -> None:
     with suppress(OSError):
         for fd in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                if os.readlink(fd).startswith("/dev/shm/penstock-"):
+                if str(fd.readlink()).startswith(SEGMENTS):
                     memory.shared = max(memory.shared, fd.stat().st_blocks * 512)
         found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.M)
         if found:
@@ -144,13 +145,13 @@ def memory_problems(load: Load, memory: Memory) -> list[str]:
     return problems
 
 
-def rate_problems(load: Load, application: float, actual: float) -> list[str]:
-    """The device's rate is the disk's; the program's is above it as far as memory goes."""
+def rate_problems(application: float, actual: float) -> list[str]:
+    """The device is no faster than the disk; the program is, as far as memory goes."""
     problems = []
-    if not 0.5 * RATE <= actual <= 1.5 * RATE:
+    if not 0 < actual <= 1.5 * RATE:
         problems.append(f"actual rate {actual / MIB:.1f} MiB/s, of a disk of {RATE / MIB:.0f}")
-    if load.bytes < load.limit_bytes and application < 3 * actual:
-        problems.append(f"application rate {application / MIB:.1f} MiB/s though all fits in memory")
+    if application < actual:
+        problems.append(f"application rate {application / MIB:.1f} MiB/s, less than the actual one")
     return problems
 
 
@@ -166,7 +167,7 @@ def run_load(bench: Bench, suite: Suite, load: Load, disk: Path) -> None:
     if not problems:
         verdict = judge(bench, disk)
         problems += [f"{what} {verdict[what]}" for what in ("missing", "damaged") if verdict[what]]
-    problems += memory_problems(load, memory) + rate_problems(load, application, actual)
+    problems += memory_problems(load, memory) + rate_problems(application, actual)
     print(
         f"{load.name}: {load.bytes / MIB:.0f} MiB, shared pages at most "
         f"{memory.shared / MIB:.1f} of {load.allowed_bytes / MIB:.1f} MiB, application rate "

@@ -4,7 +4,7 @@
 // what a write call has returned of, and what a sync has returned of.
 //
 //   records --dir=DIR [--seed=1] [--bytes=712] [--slots=1500] [--pause-us=0] [--records=0]
-//           [--file=DIR/data] [--collective=0]
+//           [--sync-every=400] [--file=DIR/data] [--collective=0]
 //   records --dir=DIR --ranks=N --died-s=T        without MPI, when all have died: one line of JSON
 //
 // After `slots` records a rank begins again at the first, so records are written over others.
@@ -78,6 +78,7 @@ class Writer {
   struct Manner {
     uint64_t seed;
     int64_t pause_us;
+    int64_t sync_every;  // records, at most
     bool collective;
   };
 
@@ -95,13 +96,13 @@ class Writer {
 
   // Without end, where `records` is 0.
   void write(int64_t records) {
-    int64_t next_sync = together_.between(1, 400);
+    int64_t next_sync = together_.between(1, manner_.sync_every);
     for (int64_t sequence = 0; records == 0 || sequence < records; ++sequence) {
       write_one(sequence);
       if (sequence + 1 == next_sync && records == 0) {
         must(MPI_File_sync(file_), "sync");
         progress_->synced = sequence + 1;
-        next_sync += together_.between(1, 400);
+        next_sync += together_.between(1, manner_.sync_every);
       }
       if (manner_.pause_us > 0 && alone_.chance(10))
         ::usleep(useconds_t(alone_.between(0, manner_.pause_us)));
@@ -183,8 +184,8 @@ class Judge {
     return count <= slot ? slot - slots : slot + (count - 1 - slot) / slots * slots;
   }
 
-  // A byte is of the last record that was synced there, or of a later one that was begun; where none
-  // was synced there may be a hole.
+  // A byte is of the last record that was synced there, or of a later one that was begun; where
+  // none was synced there may be a hole.
   void judge_slot(const Progress& p, int64_t rank, int64_t slot) {
     const int64_t slots = p.shape.slots;
     const int64_t synced = last_of(p.synced, slot, slots);
@@ -243,7 +244,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const Shape shape{ranks, number("bytes", "712"), number("slots", "1500")};
   const Writer::Manner manner{uint64_t(number("seed", "1")), number("pause-us", "0"),
-                              number("collective", "0") != 0};
+                              number("sync-every", "400"), number("collective", "0") != 0};
   Writer(dir, file, shape, manner).write(number("records", "0"));
   MPI_Finalize();
   return 0;

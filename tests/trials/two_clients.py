@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two NFS clients write records of 47001 bytes by turns: what is lost, without Penstock and with it.
+"""Two NFS clients write records of 47001 bytes by turns: what is lost, alone and under Penstock.
 
 A page of the file then often holds bytes of both clients. Each has it in its own cache, and without
 locks the one that comes last writes zeros over the other's bytes: write, fsync and close have said
@@ -7,8 +7,8 @@ success by then. The clients are two kernels (tests/fs/nfs.sh), the judge reads 
 
 - alone: the MPI library, told to lock nothing ("ufs:"), loses bytes. Where it does not in any run,
   this machine cannot show what the rest is worth.
-- collective and independent writes under Penstock: nothing is lost. What Penstock does not take over
-  it says of, with the reason.
+- collective and independent writes under Penstock: nothing is lost. What Penstock does not take
+  over it says, with the reason.
 """
 
 from __future__ import annotations
