@@ -85,11 +85,11 @@ def start(bench: Bench, load: Load, disk: Path) -> Outcome:
 
 
 def pids_of(disk: Path) -> list[int]:
-    """As the ranks note them (records.cpp: Progress): after the three numbers of the shape."""
+    """As the ranks note them (records.cpp: Progress): after the four numbers of the shape."""
     pids = []
     for path in (disk / "mnt").glob("progress.*"):
         with suppress(OSError), path.open("rb") as file:
-            pids.append(int.from_bytes(file.read(32)[24:], sys.byteorder))
+            pids.append(int.from_bytes(file.read(40)[32:], sys.byteorder))
     return [pid for pid in pids if pid > 0]
 
 

@@ -47,8 +47,8 @@ BEHIND = {
 RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
 SLOW_ONE_IN = 12  # trials that last long enough for the bound in seconds to matter
 START_S = 15.0
-# records.cpp: Shape (ranks, bytes, slots), then pid, begun, accepted, synced.
-PROGRESS = struct.Struct("<7q")
+# records.cpp: Shape (ranks, bytes, slots, step), then pid, begun, accepted, synced.
+PROGRESS = struct.Struct("<8q")
 
 
 @dataclass
@@ -96,10 +96,12 @@ class Trial:
 
     def start(self) -> Outcome:
         pause_us = 40000 if self.is_slow else self.dice.choice([0, 0, 500])
-        # Where nothing is synced only the bound in seconds brings bytes into the file.
+        # Where nothing is synced and no page becomes full, only the bound in seconds brings bytes
+        # into the file.
         sync_every = 1 << 40 if self.is_slow else self.dice.choice([40, 400, 4000])
         program = [str(self.bench.program("records")), f"--dir={self.directory}"]
         program += [f"--seed={self.number}", f"--pause-us={pause_us}", f"--sync-every={sync_every}"]
+        program += [f"--step={601 if self.is_slow else 1}"]
         how = Penstock("auto", environment=BEHIND)
         return launch(self.bench, self.ranks, program, penstock=how, timeout_s=START_S + 15)
 
@@ -108,7 +110,7 @@ class Trial:
         with suppress(OSError), (self.directory / f"progress.{rank}").open("rb") as file:
             data = file.read(PROGRESS.size)
             if len(data) == PROGRESS.size:
-                _, _, _, pid, begun, _, _ = PROGRESS.unpack(data)
+                _, _, _, _, pid, begun, _, _ = PROGRESS.unpack(data)
                 return pid, begun
         return 0, 0
 

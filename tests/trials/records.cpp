@@ -4,7 +4,7 @@
 // what a write call has returned of, and what a sync has returned of.
 //
 //   records --dir=DIR [--seed=1] [--bytes=712] [--slots=1500] [--pause-us=0] [--records=0]
-//           [--sync-every=400] [--file=DIR/data] [--collective=0]
+//           [--step=1] [--sync-every=400] [--file=DIR/data] [--collective=0]
 //   records --dir=DIR --ranks=N --died-s=T        without MPI, when all have died: one line of JSON
 //
 // After `slots` records a rank begins again at the first, so records are written over others.
@@ -28,11 +28,12 @@ namespace {
 
 constexpr int64_t kTimes = 1 << 16;  // of the last accepted records
 
-// The shape of a job's file. A record's number is `sequence`; its place repeats.
+// The shape of a job's file. A record's number is `sequence`; its place repeats. With a step that
+// has no divisor in common with `slots` records that follow each other lie apart.
 struct Shape {
-  int64_t ranks = 1, bytes = 712, slots = 1500;
+  int64_t ranks = 1, bytes = 712, slots = 1500, step = 1;
   int64_t offset(int64_t rank, int64_t sequence) const {
-    return (sequence % slots * ranks + rank) * bytes;
+    return (sequence % slots * step % slots * ranks + rank) * bytes;
   }
 };
 
@@ -242,7 +243,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const Shape shape{ranks, number("bytes", "712"), number("slots", "1500")};
+  const Shape shape{ranks, number("bytes", "712"), number("slots", "1500"), number("step", "1")};
   const Writer::Manner manner{uint64_t(number("seed", "1")), number("pause-us", "0"),
                               number("sync-every", "400"), number("collective", "0") != 0};
   Writer(dir, file, shape, manner).write(number("records", "0"));
