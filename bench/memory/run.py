@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
+import small_program  # noqa: E402
 from mpis import MPIS  # noqa: E402
 
 MIB = 1 << 20
@@ -53,23 +52,8 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def build_program(args: argparse.Namespace, directory: Path) -> Path:
-    program = directory / "blocks"
-    source = Path(__file__).resolve().parent / "blocks.c"
-    subprocess.run([f"mpicc.{args.mpi}", "-O2", "-o", program, source], check=True)
-    return program
-
-
-def find_exec(build: Path) -> Path:
-    found = sorted(build.resolve().rglob("penstock-exec"))
-    if not found:
-        sys.exit(f"no penstock-exec in {build}")
-    return found[0]
-
-
 def under_penstock(args: argparse.Namespace, exchange: str) -> list[str]:
-    words = [str(find_exec(args.build)), "--all-ranks", "--quiet", "--require", "--no-log"]
-    return [*words, "--method", METHOD.format(exchange=exchange), "--"]
+    return small_program.under_penstock(args.build, METHOD.format(exchange=exchange))
 
 
 def one_run(
@@ -77,21 +61,8 @@ def one_run(
 ) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=args.directory) as directory:
         target = Path(directory) / "file.dat"
-        command = [*MPIS[args.mpi].mpiexec(RANKS), *before, str(program), str(target), view]
-        environment = os.environ | MPIS[args.mpi].environment()
-        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        done = subprocess.run(
-            [*command, str(args.blocks)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=900,
-        )
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    told: dict[str, float] = json.loads(done.stdout)
-    return told
+        words = [*before, str(program), str(target), view, str(args.blocks)]
+        return small_program.told(args.mpi, [*MPIS[args.mpi].mpiexec(RANKS), *words], 900)
 
 
 def measure(args: argparse.Namespace, program: Path, view: str) -> bool:
@@ -115,7 +86,8 @@ def measure(args: argparse.Namespace, program: Path, view: str) -> bool:
 def main() -> int:
     args = parse()
     with tempfile.TemporaryDirectory() as name:
-        program = build_program(args, Path(name))
+        source = Path(__file__).resolve().parent / "blocks.c"
+        program = small_program.compiled(args.mpi, source, Path(name))
         kept = [measure(args, program, view) for view in ("vector", "irregular")]
     return 0 if all(kept) else 1
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
+import small_program  # noqa: E402
 from mpis import MPIS  # noqa: E402
 
 SKIPPED = 77
@@ -64,43 +64,16 @@ def parse() -> argparse.Namespace:
     return args
 
 
-def build_program(args: argparse.Namespace, directory: Path) -> Path:
-    program = directory / "steps"
-    source = Path(__file__).resolve().parent / "steps.c"
-    subprocess.run([f"mpicc.{args.mpi}", "-O2", "-o", program, source], check=True)
-    return program
-
-
 def one_run(
     args: argparse.Namespace, place: Place, program: Path, how: str, limit: str, compute_s: float
 ) -> dict[str, float]:
     method = f"two_phase(cycle=4MiB) + messages + pwrite + every=4MiB + staged(limit={limit})"
     target = place.disk / "mnt" / "file.dat"
     target.unlink(missing_ok=True)
-    words = [target, how, args.steps, args.step_bytes // args.ranks, compute_s]
-    command = [*place.launch, str(find_exec(args.build)), "--all-ranks"]
-    command += ["--quiet", "--require", "--no-log", "--method", method, "--", str(program)]
-    environment = os.environ | MPIS[args.mpi].environment()
-    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = subprocess.run(
-        [str(SLOWDISK), "run", str(place.disk), "--", *command, *map(str, words)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    if done.returncode != 0:
-        sys.exit(f"{how} failed:\n{done.stdout}{done.stderr}")
-    told: dict[str, float] = json.loads(done.stdout)
-    return told
-
-
-def find_exec(build: Path) -> Path:
-    found = sorted(build.resolve().rglob("penstock-exec"))
-    if not found:
-        sys.exit(f"no penstock-exec in {build}")
-    return found[0]
+    words = [program, target, how, args.steps, args.step_bytes // args.ranks, compute_s]
+    command = [str(SLOWDISK), "run", str(place.disk), "--", *place.launch]
+    command += [*small_program.under_penstock(args.build, method), *map(str, words)]
+    return small_program.told(args.mpi, command)
 
 
 def measure(args: argparse.Namespace, place: Place, program: Path) -> bool:
@@ -165,8 +138,10 @@ def main() -> int:
     args = parse()
     with tempfile.TemporaryDirectory() as name:
         try:
+            source = Path(__file__).resolve().parent / "steps.c"
+            program = small_program.compiled(args.mpi, source, Path(name))
             with place_of(args, Path(name)) as place:
-                kept = measure(args, place, build_program(args, Path(name)))
+                kept = measure(args, place, program)
         except NotHereError as missing:
             print(missing, file=sys.stderr)
             return missing.code

@@ -231,6 +231,7 @@ static void print_line(struct Peer* peer, const struct Totals* t, int failed_wor
   printf("\"workers\": %d, \"ranks\": %d, \"threads\": 1, \"nodes\": %d, \"bytes\": %" PRId64 ", ",
          peer->ranks, peer->ranks, peer->nodes, t->bytes);
   print_times(t);
+  if (peer->calls > 0) printf("\"calls\": %" PRId64 ", ", peer->calls);
   printf("\"engine\": null, ");
   print_verified(peer, t);
   print_error(&peer->error, failed_worker);

@@ -48,6 +48,8 @@ struct Peer {
   const char* program;
   const char* summary;
   const char* version; /* of what is measured; the program's own text, kept by the caller */
+  bool own_amount;     /* its own options say how much is written: no --iters and no --bufsize */
+  const char* marker;  /* an old directory with this file may be removed; NULL: md.idx, of ADIOS2 */
 
   /* Options that every program has. */
   const char *file, *end, *regime, *verify;
@@ -61,6 +63,7 @@ struct Peer {
 
   /* What was measured, on this rank. */
   int64_t bytes; /* written by this rank: set by the program before peer_finish() */
+  int64_t calls; /* that wrote them; 0: not counted. Rank 0's is told */
   double begun_s, lap_s, ended_s, drained_s, phase_s[PEER_PHASES];
   struct PeerError error;
   int64_t checked_bytes, wrong_bytes;

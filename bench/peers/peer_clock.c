@@ -27,20 +27,21 @@ static int remove_entry(const char* path, const struct stat* s, int flag, struct
   return remove(path);
 }
 
-/* A directory is removed only when it is one of ADIOS2's, which holds md.idx. */
+/* A directory is removed only when it holds what such a program leaves. */
 static void remove_old(struct Peer* peer) {
   struct stat s;
-  char index[4096];
+  char marker[4096];
+  const char* name = peer->marker ? peer->marker : "md.idx";
   if (lstat(peer->file, &s) != 0) return;
   if (!S_ISDIR(s.st_mode)) {
     if (unlink(peer->file) != 0)
       peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
     return;
   }
-  snprintf(index, sizeof index, "%s/md.idx", peer->file);
-  if (access(index, F_OK) != 0)
-    peer_fail(peer, "unlink", "MPI_ERR_FILE_EXISTS", "%s is a directory and no data set of ADIOS2",
-              peer->file);
+  snprintf(marker, sizeof marker, "%s/%s", peer->file, name);
+  if (access(marker, F_OK) != 0)
+    peer_fail(peer, "unlink", "MPI_ERR_FILE_EXISTS", "%s is a directory that holds no %s",
+              peer->file, name);
   else if (nftw(peer->file, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
     peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
 }

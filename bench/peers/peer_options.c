@@ -14,9 +14,9 @@ static const char* const kHint = "hint";
 static struct PeerOption* common_options(struct Peer* peer, int* count) {
   static struct PeerOption options[16];
   const struct PeerOption all[] = {
-      {"file", PEER_TEXT, &peer->file, NULL, "the file to write; an old one is removed"},
       {"iters", PEER_COUNT, &peer->iters, NULL, "iterations: how often everybody writes"},
       {"bufsize", PEER_BYTES, &peer->bufsize, NULL, "bytes per worker and iteration"},
+      {"file", PEER_TEXT, &peer->file, NULL, "the file to write; an old one is removed"},
       {"end", PEER_CHOICE, &peer->end, "sync|close",
        "the clock stops after sync and close, or close"},
       {"regime", PEER_CHOICE, &peer->regime, "warm|cold|asis", "the memory before the clock"},
@@ -28,7 +28,9 @@ static struct PeerOption* common_options(struct Peer* peer, int* count) {
   };
   *count = (int)(sizeof all / sizeof *all);
   memcpy(options, all, sizeof all);
-  return options;
+  const int left_out = peer->own_amount ? 2 : 0; /* the first two */
+  *count -= left_out;
+  return options + left_out;
 }
 
 static void set_defaults(struct Peer* peer) {

@@ -9,18 +9,24 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from beside.place import (
+    MissingError,
+    Site,
+    environment,
+    preload,
+    root_environment,
+    start,
+    wrote_it_all,
+)
 from beside.spec import Beside, Cell, Library, Setting, Specification, Work
-from penstock import joblog, native
-from penstock.bench.execute import ProgramResult
-from penstock.bench.programs import engine_wrote_all, options
+from penstock.bench.programs import options
 from penstock.bench.session import Measurement
 from penstock.errors import ArgumentError
 
@@ -28,20 +34,6 @@ Kind = Literal["library", "penstock", "ceiling", "instead"]
 SIZES = {"gate": 1, "small": 8, "tiny": 64}  # what bufsize is divided by
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "": 1}
 _PROBE_S = 20.0
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where things are: build directories in which programs are looked for, MPIs, the data."""
-
-    builds: tuple[Path, ...]
-    mpis: Path
-    scratch: Path
-    size: str = "gate"
-
-    def program(self, path: str) -> Path | None:
-        """The first build that has it."""
-        return next((b / path for b in self.builds if (b / path).is_file()), None)
 
 
 @dataclass(frozen=True)
@@ -58,10 +50,6 @@ class Competitor:
     same_file: bool = True
     is_best: bool = False
     least_version: str | None = None
-
-
-class MissingError(Exception):
-    """Why a competitor cannot run here."""
 
 
 def of_cell(spec: Specification, cell: Cell, full: bool = False) -> list[Competitor]:
@@ -125,34 +113,21 @@ def measurement(spec: Specification, site: Site, cell: Cell, competitor: Competi
     library = spec.peers.library[competitor.library]
     ours = competitor.kind == "penstock"
     command = [
-        *_start(site, library, cell.ranks, _mca(spec, competitor)),
-        *(_preload(site) if ours else []),
+        *start(site, library, cell.ranks, _mca(spec, competitor)),
+        *(preload(site) if ours else []),
         str(_program(spec, site, cell, competitor, library)),
         *options(_parameters(spec, site, cell, competitor)),
     ]
-    extra: dict[str, Any] = {"expect": _wrote_it_all(site.scratch)} if ours else {}
+    extra: dict[str, Any] = {"expect": wrote_it_all(site.scratch)} if ours else {}
     return Measurement(
         cell.name,
         competitor.name,
         command,
-        env=_environment(site, library),
+        env=environment(site, library),
         timeout_s=spec.cells.design.timeout_s,
         parameters=_facts(spec, cell, competitor),
         **extra,
     )
-
-
-def _wrote_it_all(logs: Path) -> Callable[[ProgramResult], str | None]:
-    """Expect of a run under Penstock that its engine wrote every byte, and passed none by."""
-    engine = engine_wrote_all(logs)
-
-    def expect(ran: ProgramResult) -> str | None:
-        if why := engine(ran):
-            return why
-        passed = sum(joblog.load(log).totals.passthrough_bytes for log in logs.glob("*.json"))
-        return f"{passed} bytes passed Penstock by" if passed else None
-
-    return expect
 
 
 def _facts(spec: Specification, cell: Cell, competitor: Competitor) -> dict[str, Any]:
@@ -169,16 +144,6 @@ def _facts(spec: Specification, cell: Cell, competitor: Competitor) -> dict[str,
     }
 
 
-def _start(site: Site, library: Library, ranks: int, mca: Sequence[str]) -> list[str]:
-    words = [w.format(mpis=site.mpis, ranks=ranks) for w in library.start]
-    launcher = shutil.which(words[0])
-    if launcher is None:
-        raise MissingError(
-            f"{library.title}: there is no {words[0]}; scripts/get_mpis.sh builds some"
-        )
-    return [launcher, *mca, *words[1:]]
-
-
 def _mca(spec: Specification, competitor: Competitor) -> list[str]:
     if not competitor.setting or _how(spec, competitor) != "mca":
         return []
@@ -187,15 +152,6 @@ def _mca(spec: Specification, competitor: Competitor) -> list[str]:
 
 def _how(spec: Specification, competitor: Competitor) -> str:
     return spec.peers.grid[spec.peers.library[competitor.library].grid].how
-
-
-def _preload(site: Site) -> list[str]:
-    where = next((b for b in site.builds if (b / "native" / "penstock-exec").is_file()), None)
-    if where is None:
-        raise MissingError("Penstock: penstock-exec is not built: make build")
-    executable = native.executable(where / "native")
-    fixed = ["--quiet", "--isolated", "--require", "--log-dir", str(site.scratch)]
-    return [str(executable), *fixed, "--"]
 
 
 def _program(
@@ -208,7 +164,7 @@ def _program(
     if found is None:
         raise MissingError(f"{competitor.title}: {Path(path).name} is not built (make build)")
     if competitor.least_version:
-        version = _version(found, tuple(_start(site, library, 1, [])))
+        version = _version(found, tuple(start(site, library, 1, [])))
         if _numbers(version) < _numbers(competitor.least_version):
             raise MissingError(
                 f"{competitor.title}: needs {competitor.least_version}, and here is {version}"
@@ -217,13 +173,13 @@ def _program(
 
 
 @functools.cache
-def _version(program: Path, start: tuple[str, ...]) -> str:
+def _version(program: Path, launch: tuple[str, ...]) -> str:
     """What a program says it measures, by a run as small as can be."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["--file", f"{folder}/probe", "--iters", "1", "--bufsize", "64KiB"]
         done = subprocess.run(
-            [*start, str(program), *words, "--regime", "asis"],
-            env={**os.environ, **_root()},
+            [*launch, str(program), *words, "--regime", "asis"],
+            env={**os.environ, **root_environment()},
             capture_output=True,
             text=True,
             timeout=_PROBE_S,
@@ -273,20 +229,6 @@ def _bytes(text: str) -> int:
     if not number.isdigit() or unit not in _UNITS:
         raise ArgumentError(f"bufsize must be like 16MiB or 47008, got {text}")
     return int(number) * _UNITS[unit]
-
-
-def _environment(site: Site, library: Library) -> dict[str, str]:
-    found = {k: v.format(mpis=site.mpis) for k, v in library.env.items()}
-    if old := os.environ.get("LD_LIBRARY_PATH"):
-        found = {k: f"{v}:{old}" if k == "LD_LIBRARY_PATH" else v for k, v in found.items()}
-    return {**(_root() if library.flavour == "openmpi" else {}), **found}
-
-
-def _root() -> dict[str, str]:
-    """Open MPI asks root twice."""
-    if os.geteuid() != 0:
-        return {}
-    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass

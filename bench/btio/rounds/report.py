@@ -1,0 +1,450 @@
+"""What the samples say: rates and ratios of every cell by both clocks, and the conclusions.
+
+Ratios are of rates (above 1 the first is faster), paired by block, with the order-statistic
+interval of their median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from beside.spec import Access, Setting, Verdict
+from pydantic import BaseModel, ConfigDict, Field
+
+from penstock.bench import noise
+from penstock.bench.noise import Finding
+from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
+from penstock.bench.store import Results
+from rounds.study import OWN_FILES, Conclusion, Kind
+
+SCHEMA = "penstock.btio/1"
+Clock = Literal["closed", "durable"]
+CLOCKS: dict[Clock, RateKind] = {"closed": "application", "durable": "actual"}
+ByBlock = Mapping[int, float]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class Spread(_Model):
+    """A median with its interval and the number of samples."""
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+
+
+class Variant(_Model):
+    """One way of writing a cell; ``failed`` says why samples do not count, each reason once."""
+
+    name: str
+    title: str
+    kind: Kind
+    access: Access | None
+    setting: Setting
+    rate: dict[Clock, Spread]
+    failures: int
+    failed: list[str]
+    wrong: bool
+
+
+class RatioReport(_Model):
+    """``ours`` over ``against``."""
+
+    ours: str
+    against: str
+    ratio: Spread
+
+
+class CellReport(_Model):
+    """A class on a number of ranks; the factor is that of its outputs."""
+
+    name: str
+    class_name: str = Field(alias="class")
+    ranks: int
+    outputs: int
+    of: int
+    end: str
+    bytes: int | None
+    variants: list[Variant]
+    ratios: dict[str, dict[Clock, RatioReport]]  # by the conclusion's name
+
+
+class CellVerdict(_Model):
+    """What one cell says of a conclusion by one clock."""
+
+    cell: str
+    verdict: Verdict
+    why: str
+
+
+class ConclusionReport(_Model):
+    """What became of a conclusion."""
+
+    name: str
+    says: str
+    predicted: Verdict
+    verdict: Verdict
+    gate: bool
+    cells: list[CellVerdict]
+
+
+class Report(_Model):
+    """A run."""
+
+    schema_name: str = Field(default=SCHEMA, alias="schema")
+    name: str
+    created: str
+    penstock: str
+    seed: int
+    samples: int
+    cells: list[CellReport]
+    conclusions: list[ConclusionReport]
+    findings: list[Finding]
+    provenances: list[Provenance]
+    notices: list[str]
+
+    @property
+    def gate_failed(self) -> list[str]:
+        """The gating conclusions that failed."""
+        return [c.name for c in self.conclusions if c.gate and c.verdict == "fails"]
+
+
+def report(results: Results, conclusions: Sequence[Conclusion]) -> Report:
+    """Make the report of a run.
+
+    Parameters
+    ----------
+    results : Results
+        As penstock.bench.store loads them; the plan in their header tells what the variants are.
+    conclusions : sequence of Conclusion
+        What is to be decided.
+    """
+    header = results.headers[0]
+    plan: dict[str, list[dict[str, Any]]] = {}
+    for one in header.plan["measurements"]:
+        plan.setdefault(one["cell"], []).append(one)
+    own = [s for s in results.samples if not (s.warm_up or s.canary)]
+    cells = [
+        _cell(name, planned, [s for s in own if s.cell == name], conclusions)
+        for name, planned in plan.items()
+    ]
+    told = ("noise", "provenance", "missing", "dropped")
+    return Report(
+        name=header.name,
+        created=header.created,
+        penstock=header.penstock,
+        seed=header.seed,
+        samples=len(own),
+        cells=cells,
+        conclusions=[_conclusion(c, cells) for c in conclusions],
+        findings=noise.find(results.samples, "application"),
+        provenances=list(results.provenances.values()),
+        notices=[
+            *results.notices,
+            *(f"{e.what}: {e.text}" for e in results.events if e.what in told),
+        ],
+    )
+
+
+# ---- a cell -----------------------------------------------------------------------------------
+
+
+def _cell(
+    name: str,
+    planned: Sequence[dict[str, Any]],
+    samples: Sequence[Sample],
+    conclusions: Sequence[Conclusion],
+) -> CellReport:
+    by_variant = {p["variant"]: [s for s in samples if s.variant == p["variant"]] for p in planned}
+    variants = [_variant(p, by_variant[p["variant"]]) for p in planned]
+    ratios: dict[str, dict[Clock, RatioReport]] = {}
+    for conclusion in conclusions:
+        if not conclusion.every_sample:
+            ratios[conclusion.name] = _ratios(conclusion, variants, by_variant)
+    facts = planned[0]["parameters"]
+    last = next((s.result for s in reversed(samples) if s.result is not None), None)
+    return CellReport(
+        name=name,
+        **{k: facts[k] for k in ("class", "ranks", "outputs", "of", "end")},
+        bytes=last.bytes if last else None,
+        variants=variants,
+        ratios=ratios,
+    )
+
+
+def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
+    facts = planned["parameters"]
+    failed = [s.failed for s in samples if s.failed is not None]
+    rates = {clock: list(_by_block(samples, clock).values()) for clock in CLOCKS}
+    return Variant(
+        name=planned["variant"],
+        **{k: facts[k] for k in ("title", "kind", "access", "setting")},
+        rate={clock: _spread(values) for clock, values in rates.items() if values},
+        failures=len(failed),
+        failed=list(dict.fromkeys(failed)),
+        wrong=any(
+            s.result and s.result.verified and s.result.verified.wrong_bytes for s in samples
+        ),
+    )
+
+
+def _wrong(sample: Sample) -> bool:
+    verified = sample.result.verified if sample.result else None
+    return verified is not None and verified.wrong_bytes > 0
+
+
+def _by_block(samples: Sequence[Sample], clock: Clock) -> dict[int, float]:
+    return {s.block: rate for s in samples if (rate := s.rate(CLOCKS[clock]))}
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    s = summarise(values)
+    return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
+
+
+def best_peer(variants: Sequence[Variant], access: Access, clock: Clock) -> str | None:
+    """The fastest by the median; one that wrote a wrong byte is none."""
+    fit = [
+        v
+        for v in variants
+        if v.kind == "peer" and v.access == access and clock in v.rate and not v.wrong
+    ]
+    return max(fit, key=lambda v: v.rate[clock].median).name if fit else None
+
+
+def _ratios(
+    conclusion: Conclusion,
+    variants: Sequence[Variant],
+    by_variant: Mapping[str, Sequence[Sample]],
+) -> dict[Clock, RatioReport]:
+    found: dict[Clock, RatioReport] = {}
+    ours = f"penstock-{conclusion.ours}"
+    for clock in CLOCKS:
+        whom = _against(conclusion, variants, clock)
+        if whom is None:
+            continue
+        pair = [_by_block(by_variant.get(name, []), clock) for name in (whom, ours)]
+        if (ratio := paired(*pair)) is not None:
+            found[clock] = RatioReport(ours=ours, against=whom, ratio=ratio)
+    return found
+
+
+def _against(conclusion: Conclusion, variants: Sequence[Variant], clock: Clock) -> str | None:
+    if conclusion.against == "penstock collective":
+        return "penstock-collective"
+    access: Access = "collective" if conclusion.against == "best collective" else "independent"
+    return best_peer(variants, access, clock)
+
+
+def paired(other: ByBlock, ours: ByBlock) -> Spread | None:
+    """Ours over other, over the blocks that have both."""
+    blocks = sorted(other.keys() & ours.keys())
+    if not blocks:
+        return None
+    r = paired_ratio_interval([other[b] for b in blocks], [ours[b] for b in blocks])
+    return Spread(median=r.ratio, low=r.low, high=r.high, confidence=r.confidence, n=len(blocks))
+
+
+# ---- conclusions ------------------------------------------------------------------------------
+
+
+def _conclusion(conclusion: Conclusion, cells: Sequence[CellReport]) -> ConclusionReport:
+    verdicts = [v for cell in cells for v in _verdicts(conclusion, cell)]
+    return ConclusionReport(
+        name=conclusion.name,
+        says=conclusion.says,
+        predicted=conclusion.predicted,
+        verdict=_together([v.verdict for v in verdicts]),
+        gate=conclusion.gate,
+        cells=verdicts,
+    )
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One failure is enough; to hold, every cell must."""
+    worst_first: tuple[Verdict, ...] = ("fails", "undecided", "not measured")
+    return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")
+
+
+def _verdicts(conclusion: Conclusion, cell: CellReport) -> list[CellVerdict]:
+    if conclusion.every_sample:
+        return [_every_sample(cell)]
+    found = []
+    for clock in CLOCKS:
+        where = f"{cell.name} {clock}"
+        one = cell.ratios[conclusion.name].get(clock)
+        if one is None:
+            found.append(_no_pair(where, conclusion, cell))
+            continue
+        r = one.ratio
+        why = f"{r.median:.2f} [{r.low:.2f}-{r.high:.2f}] n={r.n} of {one.against}"
+        verdict = decide(r, conclusion.at_least)
+        found.append(CellVerdict(cell=where, verdict=verdict, why=why))
+    return found
+
+
+def _no_pair(where: str, conclusion: Conclusion, cell: CellReport) -> CellVerdict:
+    """Without a sample of ours because ours failed, it failed; else nobody was there to compare."""
+    named = (v for v in cell.variants if v.name == f"penstock-{conclusion.ours}")
+    ours = next(named, None)
+    if ours is not None and ours.failed and not ours.rate:
+        return CellVerdict(cell=where, verdict="fails", why=ours.failed[0])
+    return CellVerdict(cell=where, verdict="not measured", why="no pair of samples")
+
+
+def decide(ratio: Spread, at_least: float) -> Verdict:
+    """By the whole interval; one that covers less than 95 % decides nothing."""
+    if ratio.confidence < CONFIDENCE:
+        return "undecided"
+    if ratio.low >= at_least:
+        return "holds"
+    return "fails" if ratio.high < at_least else "undecided"
+
+
+def _every_sample(cell: CellReport) -> CellVerdict:
+    ours = [v for v in cell.variants if v.kind == "penstock"]
+    failed = [why for v in ours for why in v.failed]
+    taken = sum(v.rate["closed"].n for v in ours if "closed" in v.rate)
+    if failed:
+        return CellVerdict(cell=cell.name, verdict="fails", why=failed[0])
+    verdict: Verdict = "holds" if taken else "not measured"
+    return CellVerdict(cell=cell.name, verdict=verdict, why=f"{taken} samples")
+
+
+# ---- for people -------------------------------------------------------------------------------
+
+
+def markdown(said: Report, raw: str, command: str) -> str:
+    """The page under docs/benchmarks.
+
+    Parameters
+    ----------
+    said : Report
+        Of a run.
+    raw : str
+        Where its samples are, relative to the page.
+    command : str
+        What made the page from them.
+    """
+    opening = _OPENING.format(
+        date=said.created[:10],
+        penstock=said.penstock,
+        place=_place(said),
+        samples=said.samples,
+        seed=said.seed,
+        raw=raw,
+        command=command,
+    )
+    return "\n\n".join([opening, *tables(said)]) + "\n"
+
+
+def tables(said: Report) -> list[str]:
+    """What the page and the terminal have in common."""
+    parts = ["## Conclusions", _table(_DECIDED, [_conclusion_row(c) for c in said.conclusions])]
+    for clock in CLOCKS:
+        parts += [f"## Until {clock}", _ratio_table(said, clock), _rate_table(said, clock)]
+    doubts = [*_failures(said), *(f"{f.name}: {f.evidence}" for f in said.findings), *said.notices]
+    if doubts:
+        parts += ["## What to doubt", "\n".join(f"- {line}" for line in doubts)]
+    return parts
+
+
+_DECIDED = ("", "conclusion", "verdict", "predicted", "decided by")
+_OPENING = """\
+# BT-IO
+
+What NAS BT-IO writes, without computing: [bench/btio](../../bench/btio/README.md). Measured {date}
+with Penstock {penstock} at its default method and without hints: {place}; {samples} samples in
+random interleaved blocks (seed {seed}), each read back and compared byte by byte after the clock
+had stopped. Cells, settings of the libraries, conclusions and predictions were committed before the
+first sample (`bench/btio/cells.toml`).
+
+`.venv/bin/python bench/btio/run.py` measures it on your machine; this page was made by `{command}`
+from [the raw samples]({raw}).
+
+- *closed*: from before the open until after the close, as in liao-2007. *durable*: until an fsync
+  after it has returned, too.
+- A cell is a class and a number of ranks; how many of its outputs were written stands beside it.
+- Rates in MB/s (10^6 bytes per second), the median and its interval. Ratios are of rates, paired by
+  block, with the interval of the median of the pairs: above 1 Penstock is faster. *best* is the
+  fastest library's by the median.
+- A conclusion *holds* in a cell when the whole interval is at or above its threshold, *fails* when
+  the whole of it is below, else it is *undecided*; it fails by one failing cell."""
+
+
+def _place(said: Report) -> str:
+    if not said.provenances:
+        return "an unknown machine"
+    found = said.provenances[-1]
+    kind = found.file_system.get("type", "an unknown file system")
+    memory = found.memory_bytes / 2**30
+    return f"{found.cpus} cores, {memory:.0f} GiB, {kind}, Linux {found.kernel.split('-')[0]}"
+
+
+def _conclusion_row(c: ConclusionReport) -> list[str]:
+    own = [cell for cell in c.cells if cell.verdict == c.verdict]
+    shown = "; ".join(f"{cell.cell}: {cell.why}" for cell in own[:4])
+    more = f"; and {len(own) - 4} more" if len(own) > 4 else ""
+    decided = f"{len(own)} of {len(c.cells)}: {shown}{more}"
+    return [c.name, c.says, f"**{c.verdict}**", c.predicted, decided]
+
+
+def _size_of(cell: CellReport) -> str:
+    factor = "" if cell.outputs == cell.of else f", {cell.outputs} of {cell.of} outputs"
+    return f"{cell.name}{factor}"
+
+
+def _ratio_table(said: Report, clock: Clock) -> str:
+    names = list(dict.fromkeys(name for cell in said.cells for name in cell.ratios))
+    says = {c.name: c for c in said.conclusions}
+    head = ["cell", *(f"{name} ({says[name].verdict})" for name in names)]
+    rows = [[_size_of(cell), *(_ratio_text(cell, n, clock) for n in names)] for cell in said.cells]
+    return _table(head, rows)
+
+
+def _ratio_text(cell: CellReport, name: str, clock: Clock) -> str:
+    one = cell.ratios[name].get(clock)
+    if one is None:
+        return "-"
+    r = one.ratio
+    return f"{r.median:.2f} [{r.low:.2f}-{r.high:.2f}] n={r.n} of {one.against}"
+
+
+def _rate_table(said: Report, clock: Clock) -> str:
+    names = list(dict.fromkeys(v.name for cell in said.cells for v in cell.variants))
+    rows = []
+    for cell in said.cells:
+        by_name = {v.name: v for v in cell.variants}
+        rows.append([cell.name, *(_rate_text(by_name.get(n), clock) for n in names)])
+    marked = [f"{n} (other files)" if n == OWN_FILES else n for n in names]
+    return _table(["cell", *marked], rows)
+
+
+def _rate_text(variant: Variant | None, clock: Clock) -> str:
+    if variant is None:
+        return "-"
+    if clock not in variant.rate:
+        return "failed" if variant.failed else "-"
+    s = variant.rate[clock]
+    low, middle, high = (f"{x / 1e6:.0f}" for x in (s.low, s.median, s.high))
+    return f"{middle} [{low}-{high}]"
+
+
+def _failures(said: Report) -> list[str]:
+    return [
+        f"{cell.name}: {v.title} failed {v.failures} times: {v.failed[0]}"
+        for cell in said.cells
+        for v in cell.variants
+        if v.failed
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(x.replace("|", "\\|") for x in one) + " |" for one in lines)
