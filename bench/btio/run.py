@@ -51,14 +51,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--out", type=Path, default=ROOT / "build" / "bench-btio", help="where results go")
     add("--dir", type=Path, help="where the data goes, a directory to be made [OUT/scratch]")
     add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
-    add("--cells", help="only these, by name, separated by commas: A-4,B-16")
+    add("--cells", help="only these, by name, separated by commas: A-4,B-16-synced")
     add("--all-libraries", action="store_true", help="those of Open MPI 5 as well")
-    add(
-        "--end",
-        choices=["close", "sync"],
-        default="close",
-        help="an MPI_File_sync before the close",
-    )
+    add("--all", action="store_true", help="the synced cells of B and C as well")
     add("--rounds", type=int, help="blocks after the warm-up [cells.toml]")
     add("--whole", action="store_true", help="all outputs of every class: 6.8 GB for C")
     add("--try", dest="trial", action="store_true", help="class S and one round: no conclusions")
@@ -78,16 +73,17 @@ def site_of(args: argparse.Namespace) -> Site:
 def work_of(args: argparse.Namespace, study: Study) -> Work:
     """What is measured of the study."""
     classes = dict(study.classes)
-    cells = studies.cells_of(study)
+    cells = studies.cells_of(study, every_end=args.all or bool(args.cells))
     if args.trial:
-        classes = {"S": Class(outputs=2, of=12)}
-        cells = [Cell("S", ranks) for ranks in study.design.ranks]
+        classes = {"S": Class(outputs=2, of=12, ends=list(studies.ENDS), own_files=True)}
+        cells = [Cell("S", ranks, end) for end in studies.ENDS for ranks in study.design.ranks]
     if args.whole:
-        classes = {name: Class(outputs=one.of, of=one.of) for name, one in classes.items()}
+        whole = {name: {"outputs": one.of} for name, one in classes.items()}
+        classes = {name: one.model_copy(update=whole[name]) for name, one in classes.items()}
     if args.cells:
         cells = _chosen(args.cells.split(","), cells)
     peers = [peer for peer in study.peer if args.all_libraries or not peer.extra]
-    return Work(cells, classes, peers, args.end)
+    return Work(cells, classes, peers)
 
 
 def _chosen(names: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:

@@ -29,6 +29,7 @@ OUTPUTS = {"S": 12, "W": 5}  # of W not all: its 40 would take a minute where ra
 SUBTYPES = ("full", "simple", "epio")
 QUICK = ("--regime", "asis", "--warm-disk", "64KiB")
 POINT_BYTES = 40
+PROGRAM_OF = {"sync": "peer-btio", "close": "peer-btio-unsynced"}
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,14 @@ class Place:
     only: str
 
     def run(
-        self, ranks: int, file: Path, *options: str, penstock: Penstock | None = None
+        self,
+        ranks: int,
+        file: Path,
+        *options: str,
+        penstock: Penstock | None = None,
+        name: str = "peer-btio",
     ) -> Outcome:
-        program = self.bench.build / "bench" / f"peer-btio-{self.bench.mpi.family}"
+        program = self.bench.build / "bench" / f"{name}-{self.bench.mpi.family}"
         words = [str(program), "--file", str(file), *QUICK, *options]
         environment = self.bench.mpi.environment()
         return launch(
@@ -134,7 +140,8 @@ def one_file(place: Place, suite: Suite, subtype: str, kind: str, ranks: int) ->
         if not place.wants(case):
             continue
         with tempfile.TemporaryDirectory(prefix="penstock-btio-") as directory:
-            outcome = place.run(ranks, Path(directory) / "data", *words, penstock=penstock)
+            data = Path(directory) / "data"
+            outcome = place.run(ranks, data, *words, penstock=penstock, name=PROGRAM_OF[end])
         problems = problems_of(outcome, subtype, kind, ranks, end)
         if penstock is not None:
             problems += served_problems(outcome, subtype, kind, ranks)
@@ -179,6 +186,23 @@ def wrong_usage(place: Place, suite: Suite) -> None:
         problems += [] if message in outcome.errors else [f"stderr does not say: {message}"]
         problems += ["there is a line on stdout"] if outcome.output.strip() else []
         suite.check(case, problems, outcome)
+
+
+def never_syncs(place: Place, suite: Suite) -> None:
+    """As BT-IO itself: what is not named in a program cannot be called."""
+    case = "the unsynced program has no sync in it"
+    if not place.wants(case):
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-btio-") as directory:
+        data = Path(directory) / "data"
+        outcome = place.run(1, data, "--end", "sync", name=PROGRAM_OF["close"])
+    problems = [] if outcome.code == 2 else [f"exit code {outcome.code}, not 2"]
+    problems += [] if "never syncs" in outcome.errors else ["stderr does not say why"]
+    for end, name in PROGRAM_OF.items():
+        program = place.bench.build / "bench" / f"{name}-{place.bench.mpi.family}"
+        if (b"MPI_File_sync\0" in program.read_bytes()) != (end == "sync"):
+            problems.append(f"{name} names MPI_File_sync, or should")
+    suite.check(case, problems, outcome)
 
 
 def failure_problems(outcome: Outcome, where: set[str]) -> list[str]:
@@ -241,14 +265,9 @@ def main(argv: Sequence[str]) -> int:
     mpi = MPIS[options.mpi]
     suite = Suite(f"btio {mpi.name}", mpi.name, options.record)
     place = Place(Bench(options.build.resolve(), mpi), options.only)
-    for cases in (
-        every_byte,
-        wrong_byte,
-        wrong_usage,
-        no_directory,
-        somebodys_directory,
-        full_disk,
-    ):
+    for cases in (every_byte, wrong_byte, wrong_usage, never_syncs):
+        cases(place, suite)
+    for cases in (no_directory, somebodys_directory, full_disk):
         cases(place, suite)
     code: int = suite.finish()
     return code

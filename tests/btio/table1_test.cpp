@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ constexpr Case kTable[] = {
     {"C", 49, 150000},
     {"C", 64, 131240},
 };
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name << " on " << c.ranks; }
 
 std::string title(const testing::TestParamInfo<Case>& info) {
   return std::string(info.param.name) + "_" + std::to_string(info.param.ranks);

@@ -1,4 +1,4 @@
-"""What the samples say: rates and ratios of every cell by both clocks, and the conclusions.
+"""What the samples say: rates and ratios of every cell, and the conclusions.
 
 Ratios are of rates (above 1 the first is faster), paired by block, with the order-statistic
 interval of their median.
@@ -7,21 +7,19 @@ interval of their median.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from beside.spec import Access, Setting, Verdict
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import noise
 from penstock.bench.noise import Finding
-from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.sample import Provenance, Sample
 from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
 from penstock.bench.store import Results
 from rounds.study import OWN_FILES, Conclusion, Kind
 
 SCHEMA = "penstock.btio/1"
-Clock = Literal["closed", "durable"]
-CLOCKS: dict[Clock, RateKind] = {"closed": "application", "durable": "actual"}
 ByBlock = Mapping[int, float]
 
 
@@ -47,7 +45,7 @@ class Variant(_Model):
     kind: Kind
     access: Access | None
     setting: Setting
-    rate: dict[Clock, Spread]
+    rate: Spread | None
     failures: int
     failed: list[str]
     wrong: bool
@@ -72,7 +70,7 @@ class CellReport(_Model):
     end: str
     bytes: int | None
     variants: list[Variant]
-    ratios: dict[str, dict[Clock, RatioReport]]  # by the conclusion's name
+    ratios: dict[str, RatioReport]  # by the conclusion's name
 
 
 class CellVerdict(_Model):
@@ -163,10 +161,9 @@ def _cell(
 ) -> CellReport:
     by_variant = {p["variant"]: [s for s in samples if s.variant == p["variant"]] for p in planned}
     variants = [_variant(p, by_variant[p["variant"]]) for p in planned]
-    ratios: dict[str, dict[Clock, RatioReport]] = {}
-    for conclusion in conclusions:
-        if not conclusion.every_sample:
-            ratios[conclusion.name] = _ratios(conclusion, variants, by_variant)
+    ratios = {
+        c.name: ratio for c in conclusions if (ratio := _ratio(c, variants, by_variant)) is not None
+    }
     facts = planned[0]["parameters"]
     last = next((s.result for s in reversed(samples) if s.result is not None), None)
     return CellReport(
@@ -181,11 +178,11 @@ def _cell(
 def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
     facts = planned["parameters"]
     failed = [s.failed for s in samples if s.failed is not None]
-    rates = {clock: list(_by_block(samples, clock).values()) for clock in CLOCKS}
+    rates = list(_by_block(samples).values())
     return Variant(
         name=planned["variant"],
         **{k: facts[k] for k in ("title", "kind", "access", "setting")},
-        rate={clock: _spread(values) for clock, values in rates.items() if values},
+        rate=_spread(rates) if rates else None,
         failures=len(failed),
         failed=list(dict.fromkeys(failed)),
         wrong=any(
@@ -199,8 +196,8 @@ def _wrong(sample: Sample) -> bool:
     return verified is not None and verified.wrong_bytes > 0
 
 
-def _by_block(samples: Sequence[Sample], clock: Clock) -> dict[int, float]:
-    return {s.block: rate for s in samples if (rate := s.rate(CLOCKS[clock]))}
+def _by_block(samples: Sequence[Sample]) -> dict[int, float]:
+    return {s.block: rate for s in samples if (rate := s.rate("application"))}
 
 
 def _spread(values: Sequence[float]) -> Spread:
@@ -208,38 +205,34 @@ def _spread(values: Sequence[float]) -> Spread:
     return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
 
 
-def best_peer(variants: Sequence[Variant], access: Access, clock: Clock) -> str | None:
+def best_peer(variants: Sequence[Variant], access: Access) -> str | None:
     """The fastest by the median; one that wrote a wrong byte is none."""
-    fit = [
-        v
+    fit = {
+        v.name: v.rate.median
         for v in variants
-        if v.kind == "peer" and v.access == access and clock in v.rate and not v.wrong
-    ]
-    return max(fit, key=lambda v: v.rate[clock].median).name if fit else None
+        if v.kind == "peer" and v.access == access and v.rate is not None and not v.wrong
+    }
+    return max(fit, key=lambda name: fit[name]) if fit else None
 
 
-def _ratios(
+def _ratio(
     conclusion: Conclusion,
     variants: Sequence[Variant],
     by_variant: Mapping[str, Sequence[Sample]],
-) -> dict[Clock, RatioReport]:
-    found: dict[Clock, RatioReport] = {}
+) -> RatioReport | None:
+    whom = _against(conclusion, variants)
+    if conclusion.every_sample or whom is None:
+        return None
     ours = f"penstock-{conclusion.ours}"
-    for clock in CLOCKS:
-        whom = _against(conclusion, variants, clock)
-        if whom is None:
-            continue
-        pair = [_by_block(by_variant.get(name, []), clock) for name in (whom, ours)]
-        if (ratio := paired(*pair)) is not None:
-            found[clock] = RatioReport(ours=ours, against=whom, ratio=ratio)
-    return found
+    ratio = paired(*(_by_block(by_variant.get(name, [])) for name in (whom, ours)))
+    return RatioReport(ours=ours, against=whom, ratio=ratio) if ratio is not None else None
 
 
-def _against(conclusion: Conclusion, variants: Sequence[Variant], clock: Clock) -> str | None:
+def _against(conclusion: Conclusion, variants: Sequence[Variant]) -> str | None:
     if conclusion.against == "penstock collective":
         return "penstock-collective"
     access: Access = "collective" if conclusion.against == "best collective" else "independent"
-    return best_peer(variants, access, clock)
+    return best_peer(variants, access)
 
 
 def paired(other: ByBlock, ours: ByBlock) -> Spread | None:
@@ -255,7 +248,7 @@ def paired(other: ByBlock, ours: ByBlock) -> Spread | None:
 
 
 def _conclusion(conclusion: Conclusion, cells: Sequence[CellReport]) -> ConclusionReport:
-    verdicts = [v for cell in cells for v in _verdicts(conclusion, cell)]
+    verdicts = [_verdict(conclusion, cell) for cell in cells]
     return ConclusionReport(
         name=conclusion.name,
         says=conclusion.says,
@@ -272,30 +265,23 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
     return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")
 
 
-def _verdicts(conclusion: Conclusion, cell: CellReport) -> list[CellVerdict]:
+def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
     if conclusion.every_sample:
-        return [_every_sample(cell)]
-    found = []
-    for clock in CLOCKS:
-        where = f"{cell.name} {clock}"
-        one = cell.ratios[conclusion.name].get(clock)
-        if one is None:
-            found.append(_no_pair(where, conclusion, cell))
-            continue
-        r = one.ratio
-        why = f"{r.median:.2f} [{r.low:.2f}-{r.high:.2f}] n={r.n} of {one.against}"
-        verdict = decide(r, conclusion.at_least)
-        found.append(CellVerdict(cell=where, verdict=verdict, why=why))
-    return found
+        return _every_sample(cell)
+    one = cell.ratios.get(conclusion.name)
+    if one is None:
+        return _no_pair(conclusion, cell)
+    verdict = decide(one.ratio, conclusion.at_least)
+    return CellVerdict(cell=cell.name, verdict=verdict, why=_ratio_text(one))
 
 
-def _no_pair(where: str, conclusion: Conclusion, cell: CellReport) -> CellVerdict:
+def _no_pair(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
     """Without a sample of ours because ours failed, it failed; else nobody was there to compare."""
     named = (v for v in cell.variants if v.name == f"penstock-{conclusion.ours}")
     ours = next(named, None)
     if ours is not None and ours.failed and not ours.rate:
-        return CellVerdict(cell=where, verdict="fails", why=ours.failed[0])
-    return CellVerdict(cell=where, verdict="not measured", why="no pair of samples")
+        return CellVerdict(cell=cell.name, verdict="fails", why=ours.failed[0])
+    return CellVerdict(cell=cell.name, verdict="not measured", why="no pair of samples")
 
 
 def decide(ratio: Spread, at_least: float) -> Verdict:
@@ -310,7 +296,7 @@ def decide(ratio: Spread, at_least: float) -> Verdict:
 def _every_sample(cell: CellReport) -> CellVerdict:
     ours = [v for v in cell.variants if v.kind == "penstock"]
     failed = [why for v in ours for why in v.failed]
-    taken = sum(v.rate["closed"].n for v in ours if "closed" in v.rate)
+    taken = sum(v.rate.n for v in ours if v.rate is not None)
     if failed:
         return CellVerdict(cell=cell.name, verdict="fails", why=failed[0])
     verdict: Verdict = "holds" if taken else "not measured"
@@ -347,8 +333,9 @@ def markdown(said: Report, raw: str, command: str) -> str:
 def tables(said: Report) -> list[str]:
     """What the page and the terminal have in common."""
     parts = ["## Conclusions", _table(_DECIDED, [_conclusion_row(c) for c in said.conclusions])]
-    for clock in CLOCKS:
-        parts += [f"## Until {clock}", _ratio_table(said, clock), _rate_table(said, clock)]
+    for end, title in (("close", "Not synced"), ("sync", "Synced")):
+        if cells := [cell for cell in said.cells if cell.end == end]:
+            parts += [f"## {title}", _ratio_table(said, cells), _rate_table(cells)]
     doubts = [*_failures(said), *(f"{f.name}: {f.evidence}" for f in said.findings), *said.notices]
     if doubts:
         parts += ["## What to doubt", "\n".join(f"- {line}" for line in doubts)]
@@ -368,8 +355,8 @@ first sample (`bench/btio/cells.toml`).
 `.venv/bin/python bench/btio/run.py` measures it on your machine; this page was made by `{command}`
 from [the raw samples]({raw}).
 
-- *closed*: from before the open until after the close, as in liao-2007. *durable*: until an fsync
-  after it has returned, too.
+- The clock runs from before the open until after the close, as in liao-2007; *synced* with an
+  `MPI_File_sync` before the close. What is not synced is written by a program that has none in it.
 - A cell is a class and a number of ranks; how many of its outputs were written stands beside it.
 - Rates in MB/s (10^6 bytes per second), the median and its interval. Ratios are of rates, paired by
   block, with the interval of the median of the pairs: above 1 Penstock is faster. *best* is the
@@ -400,38 +387,38 @@ def _size_of(cell: CellReport) -> str:
     return f"{cell.name}{factor}"
 
 
-def _ratio_table(said: Report, clock: Clock) -> str:
-    names = list(dict.fromkeys(name for cell in said.cells for name in cell.ratios))
-    says = {c.name: c for c in said.conclusions}
-    head = ["cell", *(f"{name} ({says[name].verdict})" for name in names)]
-    rows = [[_size_of(cell), *(_ratio_text(cell, n, clock) for n in names)] for cell in said.cells]
+def _ratio_table(said: Report, cells: Sequence[CellReport]) -> str:
+    asked = [c for c in said.conclusions if any(c.name in cell.ratios for cell in cells)]
+    head = ["cell", *(f"{c.name} ({c.verdict})" for c in asked)]
+    rows = [
+        [_size_of(cell), *(_ratio_text(cell.ratios.get(c.name)) for c in asked)] for cell in cells
+    ]
     return _table(head, rows)
 
 
-def _ratio_text(cell: CellReport, name: str, clock: Clock) -> str:
-    one = cell.ratios[name].get(clock)
+def _ratio_text(one: RatioReport | None) -> str:
     if one is None:
         return "-"
     r = one.ratio
     return f"{r.median:.2f} [{r.low:.2f}-{r.high:.2f}] n={r.n} of {one.against}"
 
 
-def _rate_table(said: Report, clock: Clock) -> str:
-    names = list(dict.fromkeys(v.name for cell in said.cells for v in cell.variants))
+def _rate_table(cells: Sequence[CellReport]) -> str:
+    names = list(dict.fromkeys(v.name for cell in cells for v in cell.variants))
     rows = []
-    for cell in said.cells:
+    for cell in cells:
         by_name = {v.name: v for v in cell.variants}
-        rows.append([cell.name, *(_rate_text(by_name.get(n), clock) for n in names)])
+        rows.append([cell.name, *(_rate_text(by_name.get(n)) for n in names)])
     marked = [f"{n} (other files)" if n == OWN_FILES else n for n in names]
     return _table(["cell", *marked], rows)
 
 
-def _rate_text(variant: Variant | None, clock: Clock) -> str:
+def _rate_text(variant: Variant | None) -> str:
     if variant is None:
         return "-"
-    if clock not in variant.rate:
+    if variant.rate is None:
         return "failed" if variant.failed else "-"
-    s = variant.rate[clock]
+    s = variant.rate
     low, middle, high = (f"{x / 1e6:.0f}" for x in (s.low, s.median, s.high))
     return f"{middle} [{low}-{high}]"
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from beside import spec
 from beside.place import MissingError, Site, environment, preload, start, wrote_it_all
-from beside.spec import Access, Setting, Verdict
+from beside.spec import Access, End, Setting, Verdict
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench.programs import options
@@ -19,6 +19,7 @@ PEERS = HERE.parent / "peers" / "peers.toml"
 SUBTYPE: dict[Access, str] = {"collective": "full", "independent": "simple"}
 OWN_FILES = "file-per-process"
 Kind = Literal["penstock", "peer", "own files"]
+ENDS: tuple[End, ...] = ("close", "sync")
 
 
 class _Model(BaseModel):
@@ -36,10 +37,13 @@ class Design(_Model):
 
 
 class Class(_Model):
-    """How many of a class's outputs are written."""
+    """How many of a class's outputs are written; how its cells end, unless all are asked for; and
+    whether a file per process is measured beside."""
 
     outputs: int
     of: int
+    ends: list[End]
+    own_files: bool = False
 
 
 class Peer(_Model):
@@ -77,15 +81,17 @@ class Study(_Model):
 
 @dataclass(frozen=True)
 class Cell:
-    """A class and a number of ranks."""
+    """A class, a number of ranks, and how it ends."""
 
     class_name: str
     ranks: int
+    end: End = "close"
 
     @property
     def name(self) -> str:
-        """As on the command line: A-4."""
-        return f"{self.class_name}-{self.ranks}"
+        """As on the command line: A-4, A-4-synced."""
+        synced = "-synced" if self.end == "sync" else ""
+        return f"{self.class_name}-{self.ranks}{synced}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,6 @@ class Work:
     cells: list[Cell]
     classes: dict[str, Class]
     peers: list[Peer]
-    end: str
 
 
 @dataclass
@@ -122,9 +127,15 @@ def load(path: Path = HERE / "cells.toml") -> Study:
     return spec.read(path, Study)
 
 
-def cells_of(study: Study) -> list[Cell]:
-    """All cells, the smallest first."""
-    return [Cell(name, ranks) for name in study.classes for ranks in study.design.ranks]
+def cells_of(study: Study, every_end: bool = False) -> list[Cell]:
+    """The cells, the smallest first."""
+    return [
+        Cell(name, ranks, end)
+        for end in ENDS
+        for name, one in study.classes.items()
+        for ranks in study.design.ranks
+        if every_end or end in one.ends
+    ]
 
 
 def lineup(study: Study, work: Work, site: Site) -> Lineup:
@@ -132,7 +143,7 @@ def lineup(study: Study, work: Work, site: Site) -> Lineup:
     libraries = spec.read(PEERS, spec.Peers)
     found = Lineup()
     for cell in work.cells:
-        for one in _variants(study, work, libraries):
+        for one in _variants(study, work, libraries, cell):
             try:
                 found.measurements.append(_measurement(study, work, site, libraries, cell, one))
             except MissingError as why:
@@ -151,7 +162,7 @@ class _Variant:
     setting: Setting = field(default_factory=dict)
 
 
-def _variants(study: Study, work: Work, libraries: spec.Peers) -> list[_Variant]:
+def _variants(study: Study, work: Work, libraries: spec.Peers, cell: Cell) -> list[_Variant]:
     on = study.design.penstock
     found = [
         _Variant(f"penstock-{access}", f"Penstock, {access}", "penstock", on, subtype, access)
@@ -163,7 +174,8 @@ def _variants(study: Study, work: Work, libraries: spec.Peers) -> list[_Variant]
         found.append(
             _Variant(name, title, "peer", peer.library, subtype, peer.access, peer.setting)
         )
-    found.append(_Variant(OWN_FILES, "a file per process, write(2)", "own files", on, "epio"))
+    if work.classes[cell.class_name].own_files:
+        found.append(_Variant(OWN_FILES, "a file per process, write(2)", "own files", on, "epio"))
     return found
 
 
@@ -171,9 +183,7 @@ def _measurement(
     study: Study, work: Work, site: Site, libraries: spec.Peers, cell: Cell, one: _Variant
 ) -> Measurement:
     library = libraries.library[one.library]
-    program = site.program(f"bench/peer-btio-{library.flavour}")
-    if program is None:
-        raise MissingError(f"peer-btio-{library.flavour} is not built (make build)")
+    program = _program(site, cell.end, library.flavour)
     ours = one.kind == "penstock"
     mca, hints = _setting(one.setting, libraries.grid[library.grid].how)
     size = work.classes[cell.class_name]
@@ -181,7 +191,7 @@ def _measurement(
         *start(site, library, cell.ranks, mca),
         *(preload(site) if ours else []),
         str(program),
-        *options(_options(site, cell, one, size, work.end, hints)),
+        *options(_options(site, cell, one, size, hints)),
     ]
     extra: dict[str, Any] = {"expect": wrote_it_all(site.scratch)} if ours else {}
     return Measurement(
@@ -190,9 +200,17 @@ def _measurement(
         command,
         env=environment(site, library),
         timeout_s=study.design.timeout_s,
-        parameters=_facts(cell, one, size, work.end),
+        parameters=_facts(cell, one, size),
         **extra,
     )
+
+
+def _program(site: Site, end: End, flavour: str) -> Path:
+    """A program that never syncs has no MPI_File_sync in it, and Penstock looks at that."""
+    name = f"peer-btio-{flavour}" if end == "sync" else f"peer-btio-unsynced-{flavour}"
+    if (found := site.program(f"bench/{name}")) is None:
+        raise MissingError(f"{name} is not built (make build)")
+    return found
 
 
 def _setting(setting: Setting, how: str) -> tuple[list[str], list[str]]:
@@ -203,27 +221,27 @@ def _setting(setting: Setting, how: str) -> tuple[list[str], list[str]]:
 
 
 def _options(
-    site: Site, cell: Cell, one: _Variant, size: Class, end: str, hints: list[str]
+    site: Site, cell: Cell, one: _Variant, size: Class, hints: list[str]
 ) -> dict[str, Any]:
     return {
         "file": site.scratch / "data",
         "class": cell.class_name,
         "subtype": one.subtype,
         "outputs": size.outputs,
-        "end": end,
+        "end": cell.end,
         "regime": "warm",
         "hint": hints,
     }
 
 
-def _facts(cell: Cell, one: _Variant, size: Class, end: str) -> dict[str, Any]:
+def _facts(cell: Cell, one: _Variant, size: Class) -> dict[str, Any]:
     """What a table made of the results needs to know of a variant."""
     return {
         "class": cell.class_name,
         "ranks": cell.ranks,
         "outputs": size.outputs,
         "of": size.of,
-        "end": end,
+        "end": cell.end,
         "title": one.title,
         "kind": one.kind,
         "access": one.access,
