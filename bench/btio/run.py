@@ -1,6 +1,6 @@
 """BT-IO: independent writes through Penstock beside collective ones and beside the MPI libraries.
 
-    python bench/btio/run.py                         all cells: a quarter of an hour; make it quiet
+    python bench/btio/run.py                         six cells: a quarter of an hour; make it quiet
     python bench/btio/run.py --dry-run               what would run, and how long
     python bench/btio/run.py --try                   whether everything works: class S, one round
     python bench/btio/run.py --table OUT             text, JSON and Markdown of a run's samples
@@ -38,7 +38,7 @@ from penstock.bench.statistics import Stopping  # noqa: E402
 from penstock.bench.store import NAME, Store, load  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
-USUAL_S = 1.7  # a sample, before any was taken on this machine
+USUAL_S = 3.0  # a sample, before any was taken on this machine
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 
 
@@ -53,7 +53,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
     add("--cells", help="only these, by name, separated by commas: A-4,B-16-synced")
     add("--all-libraries", action="store_true", help="those of Open MPI 5 as well")
-    add("--all", action="store_true", help="the synced cells of B and C as well")
+    add("--all", action="store_true", help="every class on every number of ranks, synced and not")
     add("--rounds", type=int, help="blocks after the warm-up [cells.toml]")
     add("--whole", action="store_true", help="all outputs of every class: 6.8 GB for C")
     add("--try", dest="trial", action="store_true", help="class S and one round: no conclusions")
@@ -73,15 +73,17 @@ def site_of(args: argparse.Namespace) -> Site:
 def work_of(args: argparse.Namespace, study: Study) -> Work:
     """What is measured of the study."""
     classes = dict(study.classes)
-    cells = studies.cells_of(study, every_end=args.all or bool(args.cells))
+    cells = studies.cells_of(study)
     if args.trial:
-        classes = {"S": Class(outputs=2, of=12, ends=list(studies.ENDS), own_files=True)}
+        classes = {"S": Class(outputs=2, of=12, own_files=True)}
         cells = [Cell("S", ranks, end) for end in studies.ENDS for ranks in study.design.ranks]
     if args.whole:
         whole = {name: {"outputs": one.of} for name, one in classes.items()}
         classes = {name: one.model_copy(update=whole[name]) for name, one in classes.items()}
     if args.cells:
         cells = _chosen(args.cells.split(","), cells)
+    elif not (args.all or args.trial):
+        cells = _chosen(study.design.usual, cells)
     peers = [peer for peer in study.peer if args.all_libraries or not peer.extra]
     return Work(cells, classes, peers)
 

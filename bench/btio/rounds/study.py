@@ -27,22 +27,22 @@ class _Model(BaseModel):
 
 
 class Design(_Model):
-    """How often, in which order, and on which library Penstock runs."""
+    """How often, in which order, on which library Penstock runs, and which cells are measured
+    where nobody says it."""
 
     rounds: int
     seed: int
     timeout_s: float
     penstock: str
     ranks: list[int]
+    usual: list[str]
 
 
 class Class(_Model):
-    """How many of a class's outputs are written; how its cells end, unless all are asked for; and
-    whether a file per process is measured beside."""
+    """How many of a class's outputs are written, and whether as a file per process too."""
 
     outputs: int
     of: int
-    ends: list[End]
     own_files: bool = False
 
 
@@ -127,14 +127,13 @@ def load(path: Path = HERE / "cells.toml") -> Study:
     return spec.read(path, Study)
 
 
-def cells_of(study: Study, every_end: bool = False) -> list[Cell]:
-    """The cells, the smallest first."""
+def cells_of(study: Study) -> list[Cell]:
+    """All cells, the smallest first."""
     return [
         Cell(name, ranks, end)
         for end in ENDS
-        for name, one in study.classes.items()
+        for name in study.classes
         for ranks in study.design.ranks
-        if every_end or end in one.ends
     ]
 
 

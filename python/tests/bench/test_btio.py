@@ -51,7 +51,7 @@ def line(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_arithmetic_of_the_cells_is_as_written_down(run: Any) -> None:
     study = run.studies.load()
     peers = [peer for peer in study.peer if not peer.extra]
-    cells = run.studies.cells_of(study)
+    cells = [c for c in run.studies.cells_of(study) if c.name in study.design.usual]
     own = sum(study.classes[cell.class_name].own_files for cell in cells)
     each, rounds = 2 + len(peers), study.design.rounds
     number = len(cells) * each + own
@@ -59,6 +59,15 @@ def test_arithmetic_of_the_cells_is_as_written_down(run: Any) -> None:
     assert f"{len(cells)} cells of {each} variants, and {own} times a file per process" in text
     assert f"{number} variants. One warm-up and {rounds} rounds" in text
     assert f"= {number * (rounds + 1) + rounds} samples" in text
+
+
+def test_usual_cells_have_each_class_and_each_number_of_ranks_once_per_end(run: Any) -> None:
+    study = run.studies.load()
+    cells = [c for c in run.studies.cells_of(study) if c.name in study.design.usual]
+    assert len(cells) == len(study.design.usual)
+    for end in run.studies.ENDS:
+        assert {c.class_name for c in cells if c.end == end} == set(study.classes)
+        assert {c.ranks for c in cells if c.end == end} == set(study.design.ranks)
 
 
 def test_enough_rounds_for_an_interval_that_decides(run: Any) -> None:
@@ -118,8 +127,8 @@ def test_what_is_not_there_is_said_once_with_the_reason(run: Any, tmp_path: Path
     line = run.studies.lineup(study, run.work_of(args, study), run.site_of(args))
     assert line.measurements == []
     assert line.reasons == [
-        "peer-btio-unsynced-openmpi is not built (make build) (57 variants)",
-        "peer-btio-openmpi is not built (make build) (21 variants)",
+        "peer-btio-unsynced-openmpi is not built (make build) (19 variants)",
+        "peer-btio-openmpi is not built (make build) (19 variants)",
     ]
 
 
