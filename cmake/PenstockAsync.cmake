@@ -20,6 +20,7 @@ function(penstock_check_liburing)
       io_uring_free_probe(probe);
       return io_uring_queue_init(1, ring, 0) + io_uring_submit_and_wait(ring, 1);
     }" PENSTOCK_LIBURING_FITS)
+  check_symbol_exists(io_uring_register_buffers_update_tag liburing.h PENSTOCK_LIBURING_REGISTERS)
 endfunction()
 
 function(penstock_link_liburing target)
@@ -42,6 +43,9 @@ function(penstock_link_liburing target)
   message(STATUS "penstock: liburing: ${PENSTOCK_LIBURING_LIBRARY}")
   target_include_directories(${target} SYSTEM PRIVATE ${PENSTOCK_LIBURING_INCLUDE_DIR})
   target_compile_definitions(${target} PRIVATE PENSTOCK_LIBURING)
+  if(PENSTOCK_LIBURING_REGISTERS)
+    target_compile_definitions(${target} PRIVATE PENSTOCK_LIBURING_REGISTERS)
+  endif()
   target_link_libraries(${target} PRIVATE ${PENSTOCK_LIBURING_LIBRARY})
 endfunction()
 

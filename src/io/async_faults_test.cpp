@@ -13,6 +13,7 @@
 
 #include "io/mechanism.hpp"
 #include "io/temporary_file.hpp"
+#include "io/ways.hpp"
 
 namespace penstock::io {
 namespace {
@@ -21,16 +22,15 @@ using Bytes = std::vector<std::byte>;
 
 struct Tried {
   const Mechanism* mechanism;
-  bool direct;
-  int depth;
+  OpenRequest way;
 };
 
 std::vector<Tried> all_ways() {
   std::vector<Tried> all;
   for (const Mechanism* m : mechanisms()) {
-    if (m->default_depth > 0) all.push_back({m, false, 0});
-    if (m->default_depth > 0) all.push_back({m, false, 1});
-    if (m->takes_direct) all.push_back({m, true, 0});
+    if (m->default_depth > 0) all.push_back({m, {.depth = 1}});
+    for (const OpenRequest& way : ways_of(*m))
+      if (m->default_depth > 0 || way.direct) all.push_back({m, way});
   }
   return all;
 }
@@ -52,9 +52,7 @@ class AsyncFaults : public ::testing::TestWithParam<Tried> {
 
   std::unique_ptr<MechanismFile> open(const TemporaryFile& file) {
     const Tried& t = GetParam();
-    return t.mechanism
-        ->open({.path = file.path(), .unit_bytes = 4096, .direct = t.direct, .depth = t.depth})
-        .value();
+    return t.mechanism->open(request_for(file.path(), t.way)).value();
   }
 
   // Two pages under way at a time, so that both meet what fails.
@@ -129,9 +127,8 @@ TEST_P(AsyncFaults, ADiskThatFillsSaysNoSpaceAndEveryByteBeforeTheFirstMissingOn
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AsyncFaults, ::testing::ValuesIn(all_ways()), [](const auto& tested) {
-  const Tried& way = tested.param;
-  return std::string(way.mechanism->name) + (way.direct ? "_direct" : "") +
-         (way.depth > 0 ? "_depth_" + std::to_string(way.depth) : "");
+  const Tried& t = tested.param;
+  return name_of_way(*t.mechanism, t.way) + (t.way.depth > 0 ? "_depth_1" : "");
 });
 
 }  // namespace

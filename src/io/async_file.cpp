@@ -14,6 +14,7 @@
 
 #include "io/buffer_slots.hpp"
 #include "io/direct.hpp"
+#include "io/touching.hpp"
 
 namespace penstock::io {
 namespace {
@@ -39,16 +40,6 @@ struct Submission {
   bool wants(Off offset) const noexcept { return !fault || offset < fault->first_missing; }
 };
 
-// Calls back for each run of extents that touch.
-template <class Take>
-void join_touching(std::span<const Extent> extents, Take take) {
-  for (size_t i = 0; i < extents.size();) {
-    Extent run = extents[i++];
-    while (i < extents.size() && extents[i].begin == run.end) run.end = extents[i++].end;
-    take(run);
-  }
-}
-
 // What another thread, or the kernel, may still look at is kept to the end of the process.
 template <class T>
 void keep_for_ever(T kept) {
@@ -73,12 +64,13 @@ class AsyncFile final : public MechanismFile {
   }
   ~AsyncFile() override {
     (void)close();
-    if (queue_ && ::getpid() != owner_) keep_for_ever(std::move(queue_));
+    if (queue_ && is_parents_queue()) keep_for_ever(std::move(queue_));
   }
 
   // Without a queue every write blocks; `why` is said by degraded().
   void use(std::unique_ptr<WriteQueue> queue) { queue_ = std::move(queue); }
   void do_without_queue(const std::string& why) { without_queue_ = why; }
+  void use_registered_memory() { registers_ = true; }
 
   Result<Lease> lease(Extent where) override {
     return slots_.lease(where, file_->memory_shift(where.begin));
@@ -87,9 +79,7 @@ class AsyncFile final : public MechanismFile {
   std::optional<Fault> reap() override;
   int slots() const noexcept override { return BufferSlots::kSlots; }
   bool starts_writes() const noexcept override { return true; }
-  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
-    return slots_.use_memory(buffers);
-  }
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override;
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return file_->write(bytes, offset, Way::buffered);
   }
@@ -117,12 +107,21 @@ class AsyncFile final : public MechanismFile {
   Started take_back(int token);
   void leave_queue(const std::string& why);
   void leave_parents_queue();
+  bool is_parents_queue() const noexcept { return ::getpid() != owner_; }
+  void register_memory(int slot);
+  void forget_memory();
+  int buffer_of(int slot) const noexcept { return known_[size_t(slot)].empty() ? -1 : slot; }
 
   std::unique_ptr<DirectFile> file_;
   std::unique_ptr<WriteQueue> queue_;
   std::string without_queue_;
   const pid_t owner_;
   BufferSlots slots_;
+  bool registers_ = false;      // as asked, and not refused
+  std::string not_registered_;  // why it was
+  // Invariant: of each slot what the queue has registered, or nothing.
+  std::array<std::span<std::byte>, BufferSlots::kSlots> known_;
+  static_assert(BufferSlots::kSlots == kQueueBuffers);
   // Invariant: ring_[oldest_ ...], submissions_ of them, are submitted and not reaped.
   std::array<Submission, BufferSlots::kSlots> ring_;
   size_t oldest_ = 0, submissions_ = 0;
@@ -146,6 +145,7 @@ void AsyncFile::submit(Lease lease, std::span<const Extent> dirty) {
   s.next = 0;
   s.fault.reset();
   cut(lease, dirty, s.pieces);
+  register_memory(lease.slot);
   start();
 }
 
@@ -181,7 +181,7 @@ void AsyncFile::fill_batch() {
     for (size_t i = s.next; i < s.pieces.size() && batch_.size() < free_.size(); ++i) {
       const Piece& p = s.pieces[i];
       const int token = free_[free_.size() - 1 - batch_.size()];
-      batch_.push_back({token, file_->fd(p.way), p.bytes, p.offset});
+      batch_.push_back({token, file_->fd(p.way), p.bytes, p.offset, buffer_of(s.slot)});
       batch_of_.push_back(&s);
     }
   }
@@ -258,6 +258,41 @@ void AsyncFile::finish(Submission& s, const Piece& piece, int64_t written) {
     s.fault = std::move(fault);
 }
 
+// --- Registered memory (docs/decisions/0032-registered-whole-file.md) ---
+
+// Before the first write from memory that the queue does not know. A slot that is submitted has
+// nothing under way yet.
+void AsyncFile::register_memory(int slot) {
+  if (!registers_ || !queue_) return;
+  const std::span<std::byte> memory = slots_.memory(slot);
+  std::span<std::byte>& known = known_[size_t(slot)];
+  if (known.data() == memory.data() && known.size() == memory.size()) return;
+  Result<void> done = queue_->register_memory(slot, memory);
+  if (done) {
+    known = memory;
+    return;
+  }
+  registers_ = false;
+  not_registered_ = done.error().message();
+  forget_memory();
+}
+
+// Memory that goes away may not stay registered: what is mapped there later would not be what the
+// kernel writes. An entry that cannot be taken back is not named any more. A child leaves its
+// parent's alone.
+void AsyncFile::forget_memory() {
+  const bool is_ours = queue_ != nullptr && !is_parents_queue();
+  for (int slot = 0; slot < BufferSlots::kSlots; ++slot)
+    if (!std::exchange(known_[size_t(slot)], {}).empty() && is_ours)
+      (void)queue_->register_memory(slot, {});
+}
+
+Result<void> AsyncFile::use_memory(std::span<const std::span<std::byte>> buffers) {
+  Result<void> used = slots_.use_memory(buffers);
+  if (used && registers_) forget_memory();
+  return used;
+}
+
 // --- Without the queue ---
 
 // Nobody will say what becomes of the pieces under way, so they are written again. The old writes,
@@ -275,21 +310,25 @@ void AsyncFile::leave_queue(const std::string& why) {
 
 // A child has no part in the queue: neither are its completions this process's, nor its memory.
 void AsyncFile::leave_parents_queue() {
-  if (queue_ && ::getpid() != owner_) leave_queue("a forked process has no queue of its own");
+  if (queue_ && is_parents_queue()) leave_queue("a forked process has no queue of its own");
 }
 
 Result<void> AsyncFile::close() {
-  if (queue_ && ::getpid() == owner_)  // nothing may be under way when the descriptors go
+  if (queue_ && !is_parents_queue())  // nothing may be under way when the descriptors go
     for (size_t age = 0; age < submissions_; ++age)
       while (!submission(age).done()) progress();
   return file_->close();
 }
 
 std::string AsyncFile::degraded() const {
-  const std::string direct = file_->degraded();
-  if (without_queue_.empty()) return direct;
-  const std::string queue = "each write blocks: " + without_queue_;
-  return direct.empty() ? queue : queue + "; " + direct;
+  std::string all;
+  const auto say = [&](const char* what, const std::string& why) {
+    if (!why.empty()) all += (all.empty() ? "" : "; ") + std::string(what) + why;
+  };
+  say("each write blocks: ", without_queue_);
+  say("written from memory that is not registered: ", not_registered_);
+  say("", file_->degraded());
+  return all;
 }
 
 }  // namespace
@@ -300,6 +339,7 @@ Result<std::unique_ptr<MechanismFile>> open_async(const OpenRequest& request, in
   if (!file) return tl::unexpected(std::move(file).error());
   const int depth = request.depth > 0 ? request.depth : default_depth;
   auto opened = std::make_unique<AsyncFile>(*std::move(file), depth);
+  if (request.registered) opened->use_registered_memory();
   if (auto queue = open_queue(depth))
     opened->use(*std::move(queue));
   else

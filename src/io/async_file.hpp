@@ -16,4 +16,18 @@ using OpenQueue = Result<std::unique_ptr<WriteQueue>> (*)(int depth);
 Result<std::unique_ptr<MechanismFile>> open_async(const OpenRequest& request, int default_depth,
                                                   OpenQueue open_queue);
 
+// The descriptor of an asynchronous mechanism.
+inline Mechanism async_mechanism(std::string_view name, std::string_view summary, int default_depth,
+                                 decltype(Mechanism::unavailable) unavailable,
+                                 decltype(Mechanism::open) open) {
+  return {.name = name,
+          .summary = summary,
+          .alignment_bytes = 1,
+          .writes_file = true,
+          .takes_direct = true,
+          .default_depth = default_depth,
+          .unavailable = unavailable,
+          .open = open};
+}
+
 }  // namespace penstock::io

@@ -12,11 +12,14 @@
 
 namespace penstock::io {
 
+inline constexpr int kQueueBuffers = 2;  // that may be registered at a time
+
 struct WriteRequest {
   int token = 0;  // comes back when it is done; in [0, depth), unique among those under way
   int fd = -1;
   std::span<const std::byte> bytes;
   Off offset = 0;
+  int buffer = -1;  // the registered one that the bytes lie in; -1: none
 };
 
 struct Completion {
@@ -35,6 +38,14 @@ class WriteQueue {
   // Waits until at least one is done, and gives as many as are and as fit. REQUIRES that one is
   // under way. An error: the queue is broken, and what becomes of those under way cannot be known.
   virtual Result<size_t> wait(std::span<Completion> done) = 0;
+
+  // From now on this memory is buffer number `buffer`, and the kernel keeps hold of its pages; an
+  // empty span: none is. REQUIRES that nothing of the buffer's is under way. After an error the
+  // buffer must not be named in a request.
+  virtual Result<void> register_memory(int buffer, std::span<std::byte> memory) {
+    (void)buffer, (void)memory;
+    return fail(ErrorClass::unsupported, "register memory", "this queue has no way to");
+  }
 };
 
 }  // namespace penstock::io

@@ -49,6 +49,13 @@ class BufferSlots {
     return {};
   }
 
+  // All of what leases of a slot are parts of. It stays while the slot is leased.
+  std::span<std::byte> memory(int slot) {
+    const std::lock_guard lock(mutex_);
+    const Slot& s = slots_[size_t(slot)];
+    return s.given.empty() ? s.memory.first(s.memory.size()) : s.given;
+  }
+
   // Takes the memory away. What is leased now stays usable as long as the caller keeps it. Memory
   // that was given cannot be kept: nothing is leased from it any more.
   std::array<AlignedBuffer, kSlots> take_memory() noexcept {

@@ -44,6 +44,7 @@ class DirectFile {
   ~DirectFile();
 
   int fd() const noexcept { return buffered_.fd(); }
+  const std::string& path() const noexcept { return buffered_.path(); }
   int fd(Way way) const noexcept { return way == Way::direct ? direct_fd_ : buffered_.fd(); }
   // Where parts are cut; 0 as long as all writes are buffered.
   int64_t unit_bytes() const noexcept { return unit_bytes_; }

@@ -93,14 +93,9 @@ Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
 }  // namespace
 
 const Mechanism& linux_aio_mechanism() {
-  static const Mechanism m{.name = "linux_aio",
-                           .summary = "asynchronous writes by the kernel's older interface",
-                           .alignment_bytes = 1,
-                           .writes_file = true,
-                           .takes_direct = true,
-                           .default_depth = kDefaultDepth,
-                           .unavailable = &why_not,
-                           .open = &open};
+  static const Mechanism m =
+      async_mechanism("linux_aio", "asynchronous writes by the kernel's older interface",
+                      kDefaultDepth, &why_not, &open);
   return m;
 }
 

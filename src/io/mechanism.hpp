@@ -18,13 +18,20 @@
 
 namespace penstock::io {
 
+// How much of a file is mapped at a time: a lease, or all of it until the file is closed.
+enum class WindowOf : uint8_t { cycle, file };
+
+// A mechanism must not be given what its descriptor does not take (the parser of methods sees to
+// it).
 struct OpenRequest {
-  std::string path;
+  std::string path = {};
   int64_t unit_bytes = 4096;  // the geometry's unit, for alignment
-  // Past the page cache where that can be (docs/decisions/0018-direct-io.md). A mechanism that does
-  // not take it, and a depth, must not be given them (the parser of methods sees to it).
+  // Past the page cache where that can be (docs/decisions/0018-direct-io.md).
   bool direct = false;
   int depth = 0;  // writes under way at a time; 0: the mechanism's own default
+  // The kernel keeps hold of the leases' memory (docs/decisions/0032-registered-whole-file.md).
+  bool registered = false;
+  WindowOf window = WindowOf::cycle;
 };
 
 // A buffer for the bytes of `where`: memory[i] is the file byte where.begin + i.
@@ -122,7 +129,9 @@ struct Mechanism {
   int64_t alignment_bytes = 1;
   bool writes_file = true;    // false for `null`: the suites then check that the file is untouched
   bool takes_direct = false;  // OpenRequest::direct
-  int default_depth = 0;      // OpenRequest::depth where it is left open; 0: takes none
+  bool takes_registered = false;
+  bool takes_window = false;
+  int default_depth = 0;  // OpenRequest::depth where it is left open; 0: takes none
   // Empty when usable here, else the reason ("io_uring: disabled by sysctl ...").
   std::string (*unavailable)() = nullptr;  // nullptr: always usable
   // Opens an existing file for writing (no O_CREAT, O_EXCL or O_TRUNC; O_CLOEXEC).

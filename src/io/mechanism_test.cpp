@@ -13,17 +13,18 @@
 #include "io/behind.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
+#include "io/ways.hpp"
 
 namespace penstock::io {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// A mechanism as it is tried: with `direct`, where it takes that, and without; by the caller and by
-// a thread behind it.
+// A mechanism as it is tried: with what options it takes, and without; by the caller and by a
+// thread behind it.
 struct Tried {
   const Mechanism* mechanism;
-  bool direct;
+  OpenRequest way;
   bool behind;
 
   const Mechanism& operator*() const { return *mechanism; }
@@ -32,12 +33,9 @@ struct Tried {
 
 std::vector<Tried> all_ways() {
   std::vector<Tried> all;
-  for (const Mechanism* m : mechanisms()) {
-    for (const bool behind : {false, true}) {
-      all.push_back({m, false, behind});
-      if (m->takes_direct) all.push_back({m, true, behind});
-    }
-  }
+  for (const Mechanism* m : mechanisms())
+    for (const OpenRequest& way : ways_of(*m))
+      for (const bool behind : {false, true}) all.push_back({m, way, behind});
   return all;
 }
 
@@ -63,8 +61,7 @@ class EveryMechanism : public ::testing::TestWithParam<Tried> {
   }
 
   std::unique_ptr<MechanismFile> open() {
-    auto opened = GetParam()->open(
-        {.path = file_.path(), .unit_bytes = 4096, .direct = GetParam().direct, .depth = 0});
+    auto opened = GetParam()->open(request_for(file_.path(), GetParam().way));
     EXPECT_TRUE(opened) << opened.error().message();
     if (!GetParam().behind) return std::move(*opened);
     return std::make_unique<Behind>(std::move(*opened));
@@ -280,8 +277,7 @@ TEST_P(EveryMechanism, SyncsAndClosesAndClosesAgain) {
 
 TEST_P(EveryMechanism, NeverCreatesAFile) {
   const std::string missing = file_.path() + ".missing";
-  const auto opened = GetParam()->open(
-      {.path = missing, .unit_bytes = 4096, .direct = GetParam().direct, .depth = 0});
+  const auto opened = GetParam()->open(request_for(missing, GetParam().way));
   EXPECT_NE(::access(missing.c_str(), F_OK), 0);
   EXPECT_EQ(opened.has_value(), !GetParam()->writes_file);
   if (!opened) {
@@ -298,8 +294,7 @@ TEST_P(EveryMechanism, DescriptorIsCompleteAndFoundByName) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryMechanism, ::testing::ValuesIn(all_ways()),
                          [](const auto& tested) {
-                           return std::string(tested.param->name) +
-                                  (tested.param.direct ? "_direct" : "") +
+                           return name_of_way(*tested.param, tested.param.way) +
                                   (tested.param.behind ? "_behind" : "");
                          });
 

@@ -9,6 +9,8 @@
 // - Bytes that are not dirty are not stored to (io/mechanism.hpp), so they keep their contents.
 // - A stored byte is in the file at once, and on the device after fsync(2) of the descriptor.
 // - Pages of one file are coherent on one node only: it needs a plan that owns blocks.
+// With `window=file` windows are parts of one mapping of the whole file, which stays, and is made
+// anew when the file has grown (docs/decisions/0032-registered-whole-file.md).
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -62,14 +64,14 @@ constexpr std::string_view kGrows =
 
 class MmapFile final : public MechanismFile {
  public:
-  explicit MmapFile(Descriptor file) : file_(std::move(file)) {}
+  MmapFile(Descriptor file, WindowOf window_of) : file_(std::move(file)), window_of_(window_of) {}
 
   static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
     Result<Descriptor> both = Descriptor::open_for_mapping(request.path);
-    if (both) return serving(*std::move(both), &MmapFile::learn_file_system);
+    if (both) return serving(*std::move(both), request.window, &MmapFile::learn_file_system);
     if (both.error().sys_errno != EACCES) return tl::unexpected(std::move(both).error());
     return Descriptor::open_for_writing(request.path).map([](Descriptor&& file) {
-      return serving(std::move(file), &MmapFile::learn_not_readable);
+      return serving(std::move(file), WindowOf::cycle, &MmapFile::learn_not_readable);
     });
   }
 
@@ -99,13 +101,18 @@ class MmapFile final : public MechanismFile {
   }
 
   Result<void> sync(SyncKind kind) override { return file_.sync(kind); }
-  Result<void> close() override { return file_.close(); }
+  // Unmapped before, so that it is the last to hold the file.
+  Result<void> close() override {
+    whole_.reset();
+    return file_.close();
+  }
   int fd() const noexcept override { return file_.fd(); }
   std::string degraded() const override { return degraded_; }
 
  private:
-  static std::unique_ptr<MechanismFile> serving(Descriptor file, void (MmapFile::*learn)()) {
-    auto served = std::make_unique<MmapFile>(std::move(file));
+  static std::unique_ptr<MechanismFile> serving(Descriptor file, WindowOf window_of,
+                                                void (MmapFile::*learn)()) {
+    auto served = std::make_unique<MmapFile>(std::move(file), window_of);
     (served.get()->*learn)();
     return served;
   }
@@ -124,14 +131,26 @@ class MmapFile final : public MechanismFile {
   // A window of the file, or nothing is mapped.
   Window map(Extent where) {
     if (how_ == nullptr || where.empty()) return {};
-    if (where.end > size()) {
+    const Off file_bytes = size();
+    if (where.end > file_bytes) {
       say(kGrows);
       return {};
     }
-    auto window = Window::map(file_.fd(), where, how_->reserve_mode);
+    auto window = window_of_ == WindowOf::file ? part_of_whole(where, file_bytes)
+                                               : Window::map(file_.fd(), where, how_->reserve_mode);
     if (window) return *std::move(window);
     refused(window.error());
     return {};
+  }
+
+  // Windows of an older, shorter mapping keep it until they are submitted.
+  tl::expected<Window, Refusal> part_of_whole(Extent where, Off file_bytes) {
+    if (whole_ == nullptr || whole_->where().end < where.end) {
+      auto mapped = Mapping::make(file_.fd(), {0, file_bytes});
+      if (!mapped) return tl::unexpected(mapped.error());
+      whole_ = *std::move(mapped);
+    }
+    return Window::within(whole_, file_.fd(), where, how_->reserve_mode);
   }
 
   Off size() const {
@@ -139,7 +158,7 @@ class MmapFile final : public MechanismFile {
     return ::fstat(file_.fd(), &file) == 0 ? file.st_size : 0;
   }
 
-  void refused(const Window::Refusal& r) {
+  void refused(const Refusal& r) {
     const bool for_good = is_for_good(r.sys_errno);
     if (for_good) how_ = nullptr;
     const char* what = for_good ? "no window can be mapped; written by pwrite"
@@ -165,6 +184,8 @@ class MmapFile final : public MechanismFile {
   Descriptor file_;
   const InPlace* how_ = nullptr;  // nullptr: everything by pwrite
   std::string degraded_;
+  const WindowOf window_of_;
+  std::shared_ptr<const Mapping> whole_;  // nullptr: not mapped yet, or never
   BufferSlots slots_;
   std::array<Window, BufferSlots::kSlots> windows_;
 };
@@ -176,6 +197,7 @@ const Mechanism& mmap_mechanism() {
                            .summary = "fills mapped windows of the file in place",
                            .alignment_bytes = 4096,
                            .writes_file = true,
+                           .takes_window = true,
                            .unavailable = nullptr,
                            .open = &MmapFile::open};
   return m;

@@ -58,7 +58,7 @@ using Bytes = std::vector<std::byte>;
 
 // A directory whose file system can be mapped.
 std::string mappable_directory() {
-  const std::string usual = ::testing::TempDir();
+  const std::string usual = test_directory();
   const int fd = ::open(usual.c_str(), O_RDONLY | O_CLOEXEC);
   const auto found = probe(fd);
   ::close(fd);
@@ -109,11 +109,13 @@ class Mmap : public ::testing::Test {
     return file.reap();
   }
 
-  bool is_mapped() const {
+  bool is_mapped() const { return mappings() > 0; }
+  int mappings() const {
+    int n = 0;
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);)
-      if (line.find(file_.path()) != std::string::npos) return true;
-    return false;
+      if (line.find(file_.path()) != std::string::npos) ++n;
+    return n;
   }
 
   TemporaryFile file_;
@@ -219,6 +221,100 @@ TEST_F(Mmap, AWindowThatIsStillOutIsUnmappedWithTheFile) {
   EXPECT_TRUE(file->close());
   file.reset();
   EXPECT_FALSE(is_mapped());
+}
+
+// ---- window=file
+
+class MmapOfTheWholeFile : public Mmap {
+ protected:
+  std::unique_ptr<MechanismFile> open() {
+    return find_mechanism("mmap")->open({.path = file_.path(), .window = WindowOf::file}).value();
+  }
+};
+
+TEST_F(MmapOfTheWholeFile, WindowsArePartsOfOneMappingThatStaysUntilTheFileIsClosed) {
+  Bytes model = counting_bytes(1 << 20);
+  put(model);
+  auto file = open();
+  EXPECT_FALSE(is_mapped()) << "not before it is needed";
+  const Extent late{700'000, 900'000}, early{5000, 70'000};
+  const Lease second = file->lease(late).value(), first = file->lease(early).value();
+  EXPECT_EQ(second.memory.data() - first.memory.data(), late.begin - early.begin);
+  EXPECT_EQ(mappings(), 1);
+  for (const Lease& lease : {second, first}) {
+    store(lease, lease.where, kX);
+    std::fill_n(model.begin() + lease.where.begin, lease.where.size(), kX);
+    EXPECT_EQ(file_.contents(), model) << "in the file at the store";
+    file->submit(lease, {&lease.where, 1});
+    EXPECT_FALSE(file->reap());
+  }
+  EXPECT_EQ(mappings(), 1);
+  EXPECT_EQ(file->lease(early).value().memory.data(), first.memory.data()) << "mapped once";
+  EXPECT_EQ(file->degraded(), "");
+  EXPECT_TRUE(file->close());
+  EXPECT_TRUE(is_mapped()) << "a window that is still out";
+  file.reset();
+  EXPECT_FALSE(is_mapped());
+}
+
+TEST_F(MmapOfTheWholeFile, CloseUnmapsIt) {
+  resize(65536);
+  auto file = open();
+  EXPECT_FALSE(write(*file, {0, 65536}, {{0, 65536}}, kX));
+  EXPECT_TRUE(is_mapped());
+  EXPECT_TRUE(file->sync(SyncKind::full));
+  EXPECT_TRUE(file->close());
+  EXPECT_FALSE(is_mapped());
+  EXPECT_EQ(file_.contents(), Bytes(65536, kX));
+}
+
+// The file grows by pwrite, to what was written and no further, and is mapped anew.
+TEST_F(MmapOfTheWholeFile, AFileThatGrewIsMappedAnewAndWindowsOfBeforeStay) {
+  resize(65536);
+  auto file = open();
+  const Extent old{0, 4096};
+  const Lease before = file->lease(old).value();
+  EXPECT_FALSE(write(*file, {65536, 200'704}, {{65536, 150'000}}, kX));
+  EXPECT_EQ(status().st_size, 150'000);
+  EXPECT_NE(file->degraded().find("MPI_File_preallocate"), std::string::npos);
+  const Lease after = file->lease({131'072, 150'000}).value();
+  EXPECT_EQ(mappings(), 2);
+  store(before, old, kX);
+  store(after, {140'000, 150'000}, std::byte{'y'});
+  const Extent dirty{140'000, 150'000};
+  file->submit(before, {&old, 1});
+  EXPECT_EQ(mappings(), 1);
+  file->submit(after, {&dirty, 1});
+  EXPECT_FALSE(file->reap());
+  EXPECT_FALSE(file->reap());
+  Bytes model(150'000);
+  std::fill_n(model.begin(), 4096, kX);
+  std::fill(model.begin() + 65536, model.end(), kX);
+  std::fill(model.begin() + 140'000, model.end(), std::byte{'y'});
+  EXPECT_EQ(file_.contents(), model);
+}
+
+// What the mapping held before says nothing of what is there now.
+TEST_F(MmapOfTheWholeFile, AFileThatWasCutAndGrewAgainIsReservedAnew) {
+  put(counting_bytes(1 << 20));
+  auto file = open();
+  EXPECT_FALSE(write(*file, {0, 1 << 20}, {{0, 1 << 20}}, kX));
+  resize(0);
+  resize(1 << 20);
+  const Extent where{0, 1 << 20};
+  const Lease lease = file->lease(where).value();
+  EXPECT_GE(status().st_blocks * 512, 1 << 20);
+  store(lease, where, std::byte{'y'});
+  file->submit(lease, {&where, 1});
+  EXPECT_FALSE(file->reap());
+  EXPECT_EQ(file_.contents(), Bytes(1 << 20, std::byte{'y'}));
+}
+
+TEST_F(MmapOfTheWholeFile, OnlyWhatIsLeasedIsReserved) {
+  resize(64 << 20);
+  auto file = open();
+  EXPECT_FALSE(write(*file, {1 << 20, 2 << 20}, {{1 << 20, 2 << 20}}, kX));
+  EXPECT_LT(status().st_blocks * 512, 8 << 20);
 }
 
 // ---- where the kernel says no
@@ -348,25 +444,27 @@ class MmapOnATinyDisk : public ::testing::Test {
 
 // Stores into a mapping of this hole would be a SIGBUS from the 65537th byte on.
 TEST_F(MmapOnATinyDisk, AHoleThatTheDiskCannotFillIsAFaultAndNoSignal) {
-  const TemporaryFile target(directory_);
-  ASSERT_EQ(::truncate(target.path().c_str(), 1 << 20), 0);
-  auto file = find_mechanism("mmap")->open({.path = target.path()}).value();
-  EXPECT_EQ(file->degraded(), "");
-  const Extent where{0, 262'144};
-  const Lease lease = file->lease(where).value();
-  std::fill(lease.memory.begin(), lease.memory.end(), kX);
-  file->submit(lease, {&where, 1});
-  const auto fault = file->reap();
-  ASSERT_TRUE(fault);
-  EXPECT_EQ(fault->error.error_class, ErrorClass::no_space);
-  EXPECT_GT(fault->first_missing, 0);
-  EXPECT_LE(fault->first_missing, 65536);
-  EXPECT_NE(file->degraded().find("No space left"), std::string::npos);
-  const Bytes got = target.contents();
-  EXPECT_EQ(got.size(), size_t{1} << 20);
-  EXPECT_TRUE(std::all_of(got.begin(), got.begin() + fault->first_missing,
-                          [](std::byte b) { return b == kX; }));
-  EXPECT_TRUE(file->close());
+  for (const WindowOf window : {WindowOf::cycle, WindowOf::file}) {
+    const TemporaryFile target(directory_);
+    ASSERT_EQ(::truncate(target.path().c_str(), 1 << 20), 0);
+    auto file = find_mechanism("mmap")->open({.path = target.path(), .window = window}).value();
+    EXPECT_EQ(file->degraded(), "");
+    const Extent where{0, 262'144};
+    const Lease lease = file->lease(where).value();
+    std::fill(lease.memory.begin(), lease.memory.end(), kX);
+    file->submit(lease, {&where, 1});
+    const auto fault = file->reap();
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->error.error_class, ErrorClass::no_space);
+    EXPECT_GT(fault->first_missing, 0);
+    EXPECT_LE(fault->first_missing, 65536);
+    EXPECT_NE(file->degraded().find("No space left"), std::string::npos);
+    const Bytes got = target.contents();
+    EXPECT_EQ(got.size(), size_t{1} << 20);
+    EXPECT_TRUE(std::all_of(got.begin(), got.begin() + fault->first_missing,
+                            [](std::byte b) { return b == kX; }));
+    EXPECT_TRUE(file->close());
+  }
 }
 
 TEST_F(MmapOnATinyDisk, WhatAFullDiskHoldsCanBeRewrittenInPlace) {

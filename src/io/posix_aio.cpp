@@ -81,14 +81,8 @@ Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
 }  // namespace
 
 const Mechanism& posix_aio_mechanism() {
-  static const Mechanism m{.name = "posix_aio",
-                           .summary = "asynchronous writes by the C library's threads",
-                           .alignment_bytes = 1,
-                           .writes_file = true,
-                           .takes_direct = true,
-                           .default_depth = kDefaultDepth,
-                           .unavailable = nullptr,
-                           .open = &open};
+  static const Mechanism m = async_mechanism(
+      "posix_aio", "asynchronous writes by the C library's threads", kDefaultDepth, nullptr, &open);
   return m;
 }
 

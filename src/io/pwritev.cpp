@@ -1,17 +1,14 @@
 // Vectored positional writes with pwritev(2). One call carries up to IOV_MAX pieces that are
-// contiguous in the file and scattered in memory. Dirty extents of a lease that touch each other
-// lie side by side in its memory, too, and are one write.
+// contiguous in the file and scattered in memory. With `direct` a lease's whole units, which lie in
+// one piece, go past the page cache.
 #include <limits.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "base/seeded_fault.hpp"
-#include "io/buffer_slots.hpp"
-#include "io/descriptor.hpp"
-#include "io/mechanism.hpp"
+#include "io/blocking_file.hpp"
 
 namespace penstock::io {
 namespace {
@@ -53,29 +50,9 @@ class PieceCursor {
   size_t within_ = 0;  // of the first one, behind us
 };
 
-class PwritevFile final : public MechanismFile {
+class PwritevFile final : public BlockingFile {
  public:
-  explicit PwritevFile(Descriptor file) : file_(std::move(file)) {}
-
-  static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
-    return Descriptor::open_for_writing(request.path).map([](Descriptor&& file) {
-      return std::unique_ptr<MechanismFile>(std::make_unique<PwritevFile>(std::move(file)));
-    });
-  }
-
-  Result<Lease> lease(Extent where) override { return slots_.lease(where); }
-
-  void submit(Lease lease, std::span<const Extent> dirty) override {
-    if (dirty.empty()) return slots_.give_back(lease.slot);
-    slots_.settle(lease.slot, write_all(lease, dirty));
-  }
-
-  std::optional<Fault> reap() override { return slots_.reap_settled(); }
-
-  int slots() const noexcept override { return BufferSlots::kSlots; }
-  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
-    return slots_.use_memory(buffers);
-  }
+  using BlockingFile::BlockingFile;
 
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return write_pieces({&bytes, 1}, offset);
@@ -86,7 +63,7 @@ class PwritevFile final : public MechanismFile {
     // Invariant: everything before `offset` is in the file, and the cursor stands at its byte.
     for (PieceCursor cursor(pieces); !cursor.done();) {
       const int count = cursor.peek(batch);
-      const ssize_t n = ::pwritev(file_.fd(), batch, count, offset);
+      const ssize_t n = ::pwritev(file().fd(), batch, count, offset);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return missing_from(offset, n < 0 ? errno : EIO);
       if (seeded_fault("short_write_ignored")) return std::nullopt;
@@ -97,29 +74,11 @@ class PwritevFile final : public MechanismFile {
   }
   bool gathers() const noexcept override { return true; }
 
-  Result<void> sync(SyncKind kind) override { return file_.sync(kind); }
-  Result<void> close() override { return file_.close(); }
-  int fd() const noexcept override { return file_.fd(); }
-
  private:
-  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
-  std::optional<Fault> write_all(const Lease& lease, std::span<const Extent> dirty) {
-    LeaseBytes memory(lease);
-    for (size_t i = 0; i < dirty.size();) {
-      Extent run = dirty[i++];
-      while (i < dirty.size() && dirty[i].begin == run.end) run.end = dirty[i++].end;
-      if (auto fault = write(memory.of(run), run.begin)) return fault;
-    }
-    return std::nullopt;
-  }
-
   Fault missing_from(Off offset, int sys_errno) const {
-    const std::string where = file_.path() + ", offset " + std::to_string(offset);
+    const std::string where = file().path() + ", offset " + std::to_string(offset);
     return {os_error("pwritev", where, sys_errno).value(), offset};
   }
-
-  Descriptor file_;
-  BufferSlots slots_;
 };
 
 }  // namespace
@@ -129,8 +88,9 @@ const Mechanism& pwritev_mechanism() {
                            .summary = "vectored positional writes: memory in pieces is not packed",
                            .alignment_bytes = 1,
                            .writes_file = true,
+                           .takes_direct = true,
                            .unavailable = nullptr,
-                           .open = &PwritevFile::open};
+                           .open = &BlockingFile::open<PwritevFile>};
   return m;
 }
 

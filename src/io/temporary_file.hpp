@@ -1,5 +1,5 @@
 // For tests: an empty file that is removed at the end, and the plain reader that every test of a
-// mechanism takes for the truth.
+// mechanism takes for the truth. PENSTOCK_TEST_DIR says on which file system.
 #pragma once
 
 #include <fcntl.h>
@@ -15,9 +15,14 @@
 
 namespace penstock::io {
 
+inline std::string test_directory() {
+  const char* asked = std::getenv("PENSTOCK_TEST_DIR");
+  return asked == nullptr ? ::testing::TempDir() : asked;
+}
+
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& directory = ::testing::TempDir()) {
+  explicit TemporaryFile(const std::string& directory = test_directory()) {
     path_ = directory + (directory.back() == '/' ? "" : "/") + "penstock-XXXXXX";
     const int fd = ::mkstemp(path_.data());
     EXPECT_GE(fd, 0) << path_;

@@ -40,8 +40,7 @@ class Uring final : public WriteQueue {
     for (const WriteRequest& r : requests) {
       io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
       if (entry == nullptr) break;
-      ::io_uring_prep_write(entry, r.fd, r.bytes.data(), unsigned(r.bytes.size()),
-                            uint64_t(r.offset));
+      prepare(entry, r);
       entry->user_data = uint64_t(r.token);
       ++begun;
     }
@@ -61,9 +60,56 @@ class Uring final : public WriteQueue {
     }
   }
 
+#ifdef PENSTOCK_LIBURING_REGISTERS
+  Result<void> register_memory(int buffer, std::span<std::byte> memory) override {
+    if (auto table = make_table(); !table) return table;
+    const iovec pages{memory.data(), memory.size()};
+    const int rc =
+        ::io_uring_register_buffers_update_tag(&ring_, unsigned(buffer), &pages, nullptr, 1);
+    if (rc == 1) return {};
+    return refused_memory(memory.size(), rc < 0 ? -rc : EIO);
+  }
+#else
+  Result<void> register_memory(int, std::span<std::byte>) override {
+    return fail(ErrorClass::unsupported, "io_uring_register",
+                "Penstock was built with a liburing before 2.1");
+  }
+#endif
+
  private:
   static constexpr int kMostRefusals = 1000;
   static constexpr useconds_t kPauseUs = 1000;
+
+  static void prepare(io_uring_sqe* entry, const WriteRequest& r) {
+    const auto n = unsigned(r.bytes.size());
+    if (r.buffer < 0)
+      ::io_uring_prep_write(entry, r.fd, r.bytes.data(), n, uint64_t(r.offset));
+    else
+      ::io_uring_prep_write_fixed(entry, r.fd, r.bytes.data(), n, uint64_t(r.offset), r.buffer);
+  }
+
+#ifdef PENSTOCK_LIBURING_REGISTERS
+  // Empty at first. A kernel that has no such table is older than Linux 5.13; one before 5.9 would,
+  // when the program forks, leave the pinned pages to the child, and write the old bytes from them.
+  Result<void> make_table() {
+    if (has_table_) return {};
+    if ((ring_.features & IORING_FEAT_RSRC_TAGS) == 0)
+      return fail(ErrorClass::unsupported, "io_uring_register", "needs Linux 5.13");
+    const std::array<iovec, kQueueBuffers> none{};
+    const int rc = ::io_uring_register_buffers(&ring_, none.data(), unsigned(none.size()));
+    if (rc < 0) return os_error("io_uring_register", "a table of buffers", -rc);
+    has_table_ = true;
+    return {};
+  }
+
+  static tl::unexpected<Error> refused_memory(size_t bytes, int sys_errno) {
+    std::string what = std::to_string(bytes) + " bytes";
+    if (sys_errno == ENOMEM) what += ", which may be more than ulimit -l allows";
+    return os_error("io_uring_register", what, sys_errno);
+  }
+
+  bool has_table_ = false;
+#endif
 
   size_t take(std::span<Completion> done) {
     std::array<io_uring_cqe*, 64> entries;
@@ -125,14 +171,12 @@ Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
 }  // namespace
 
 const Mechanism& uring_mechanism() {
-  static const Mechanism m{.name = "uring",
-                           .summary = "asynchronous writes by io_uring",
-                           .alignment_bytes = 1,
-                           .writes_file = true,
-                           .takes_direct = true,
-                           .default_depth = kDefaultDepth,
-                           .unavailable = &why_not,
-                           .open = &open};
+  static const Mechanism m = [] {
+    Mechanism made =
+        async_mechanism("uring", "asynchronous writes by io_uring", kDefaultDepth, &why_not, &open);
+    made.takes_registered = true;
+    return made;
+  }();
   return m;
 }
 

@@ -37,23 +37,41 @@ int populate(std::span<std::byte> pages) {
   return rc == 0 ? 0 : errno;
 }
 
+Extent whole_pages(Extent where) { return {align_down(where.begin, page_bytes()), where.end}; }
+
 }  // namespace
 
-tl::expected<Window, Window::Refusal> Window::map(int fd, Extent where, int reserve_mode) {
-  const Extent pages{align_down(where.begin, page_bytes()), where.end};
-  if (const int e = reserve(fd, pages, reserve_mode))
-    return tl::unexpected(Refusal{"fallocate", e});
-  const auto size = size_t(pages.size());
-  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, pages.begin);
+tl::expected<std::shared_ptr<const Mapping>, Refusal> Mapping::make(int fd, Extent where) {
+  void* at =
+      ::mmap(nullptr, size_t(where.size()), PROT_READ | PROT_WRITE, MAP_SHARED, fd, where.begin);
   if (at == MAP_FAILED) return tl::unexpected(Refusal{"mmap", errno});
-  Window window({static_cast<std::byte*>(at), size}, size_t(where.begin - pages.begin));
-  if (const int e = populate(window.pages_)) return tl::unexpected(Refusal{"madvise", e});
-  return window;
+  return std::shared_ptr<const Mapping>(new Mapping(static_cast<std::byte*>(at), where));
 }
 
 // Cannot fail for a whole mapping; what was stored is in the file since it was stored.
-Window::~Window() {
-  if (mapped()) ::munmap(pages_.data(), pages_.size());
+Mapping::~Mapping() { ::munmap(begin_, size_t(where_.size())); }
+
+tl::expected<Window, Refusal> Window::map(int fd, Extent where, int reserve_mode) {
+  if (const int e = reserve(fd, whole_pages(where), reserve_mode))
+    return tl::unexpected(Refusal{"fallocate", e});
+  auto pages = Mapping::make(fd, whole_pages(where));
+  if (!pages) return tl::unexpected(pages.error());
+  return populated(*std::move(pages), where);
+}
+
+tl::expected<Window, Refusal> Window::within(std::shared_ptr<const Mapping> pages, int fd,
+                                             Extent where, int reserve_mode) {
+  if (const int e = reserve(fd, whole_pages(where), reserve_mode))
+    return tl::unexpected(Refusal{"fallocate", e});
+  return populated(std::move(pages), where);
+}
+
+tl::expected<Window, Refusal> Window::populated(std::shared_ptr<const Mapping> pages,
+                                                Extent where) {
+  if (const int e = populate(pages->memory(whole_pages(where))))
+    return tl::unexpected(Refusal{"madvise", e});
+  const std::span<std::byte> memory = pages->memory(where);
+  return Window(std::move(pages), memory);
 }
 
 }  // namespace penstock::io

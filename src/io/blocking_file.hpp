@@ -1,0 +1,76 @@
+// The file of mechanisms that fill ordinary memory and write all of a lease inside submit(). What
+// is left to them is the system call: write().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "io/buffer_slots.hpp"
+#include "io/direct.hpp"
+#include "io/mechanism.hpp"
+#include "io/touching.hpp"
+
+namespace penstock::io {
+
+class BlockingFile : public MechanismFile {
+ public:
+  explicit BlockingFile(std::unique_ptr<DirectFile> file) : file_(std::move(file)) {}
+
+  // `File` is the mechanism's own, derived from this one.
+  template <class File>
+  static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
+    return DirectFile::open(request).map([](std::unique_ptr<DirectFile>&& file) {
+      return std::unique_ptr<MechanismFile>(std::make_unique<File>(std::move(file)));
+    });
+  }
+
+  Result<Lease> lease(Extent where) final {
+    return slots_.lease(where, file_->memory_shift(where.begin));
+  }
+  void submit(Lease lease, std::span<const Extent> dirty) final {
+    if (dirty.empty()) return slots_.give_back(lease.slot);
+    slots_.settle(lease.slot, write_all(lease, dirty));
+  }
+  std::optional<Fault> reap() final { return slots_.reap_settled(); }
+  int slots() const noexcept final { return BufferSlots::kSlots; }
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) final {
+    return slots_.use_memory(buffers);
+  }
+
+  Result<void> sync(SyncKind kind) final { return file_->sync(kind); }
+  Result<void> close() final { return file_->close(); }
+  int fd() const noexcept final { return file_->fd(); }
+  std::string degraded() const final { return file_->degraded(); }
+
+ protected:
+  DirectFile& file() noexcept { return *file_; }
+  const DirectFile& file() const noexcept { return *file_; }
+
+ private:
+  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
+  std::optional<Fault> write_all(const Lease& lease, std::span<const Extent> dirty) {
+    LeaseBytes memory(lease);
+    std::optional<Fault> fault;
+    join_touching(dirty, [&](Extent run) {
+      if (!fault) fault = write_run(memory.of(run), run);
+    });
+    return fault;
+  }
+
+  std::optional<Fault> write_run(std::span<const std::byte> bytes, Extent run) {
+    for (const auto& [where, way] : cut_for_direct(run, file_->unit_bytes())) {
+      const std::span<const std::byte> part = part_of(bytes, run, where);
+      auto fault =
+          way == Way::direct ? file_->write(part, where.begin, way) : write(part, where.begin);
+      if (fault) return fault;
+    }
+    return std::nullopt;
+  }
+
+  std::unique_ptr<DirectFile> file_;
+  BufferSlots slots_;
+};
+
+}  // namespace penstock::io

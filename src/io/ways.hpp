@@ -1,0 +1,32 @@
+// For tests: the ways in which a mechanism can be asked to write.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/mechanism.hpp"
+
+namespace penstock::io {
+
+// Without options first. Depths are not among them: they change no byte's way.
+inline std::vector<OpenRequest> ways_of(const Mechanism& m) {
+  std::vector<OpenRequest> all = {{}};
+  if (m.takes_direct) all.push_back({.direct = true});
+  if (m.takes_registered) all.push_back({.registered = true});
+  if (m.takes_direct && m.takes_registered) all.push_back({.direct = true, .registered = true});
+  if (m.takes_window) all.push_back({.window = WindowOf::file});
+  return all;
+}
+
+inline OpenRequest request_for(const std::string& path, OpenRequest way) {
+  way.path = path;
+  return way;
+}
+
+// For the names of tests: "uring_direct_registered".
+inline std::string name_of_way(const Mechanism& m, const OpenRequest& way) {
+  return std::string(m.name) + (way.direct ? "_direct" : "") +
+         (way.registered ? "_registered" : "") + (way.window == WindowOf::file ? "_whole" : "");
+}
+
+}  // namespace penstock::io
