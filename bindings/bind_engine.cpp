@@ -86,6 +86,10 @@ void bind_io(nb::module_& m) {
       .def_ro("alignment_bytes", &Mechanism::alignment_bytes, "Of offsets and lengths.")
       .def_ro("writes_file", &Mechanism::writes_file)
       .def_ro("takes_direct", &Mechanism::takes_direct, "Past the page cache: NAME(direct).")
+      .def_ro("takes_registered", &Mechanism::takes_registered,
+              "Its buffers' memory kept by the kernel: NAME(registered).")
+      .def_ro("takes_window", &Mechanism::takes_window,
+              "One mapping of the whole file: NAME(window=file).")
       .def_ro("default_depth", &Mechanism::default_depth,
               "Writes under way at a time unless NAME(depth=N) says; 0: it takes none.")
       .def_prop_ro(

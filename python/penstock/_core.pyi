@@ -367,6 +367,14 @@ class Mechanism:
         """Past the page cache: NAME(direct)."""
 
     @property
+    def takes_registered(self) -> bool:
+        """Its buffers' memory kept by the kernel: NAME(registered)."""
+
+    @property
+    def takes_window(self) -> bool:
+        """One mapping of the whole file: NAME(window=file)."""
+
+    @property
     def default_depth(self) -> int:
         """Writes under way at a time unless NAME(depth=N) says; 0: it takes none."""
 

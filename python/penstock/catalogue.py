@@ -121,9 +121,13 @@ def _mechanisms() -> tuple[Entry, ...]:
 
 def _mechanism_options(m: _core.Mechanism) -> str:
     """As an algorithm's: "direct: past the page cache; depth: ..."; empty when it takes none."""
-    direct = ["direct: past the page cache"] if m.takes_direct else []
-    depth = [f"depth: writes under way at a time, {m.default_depth} by default"]
-    return "; ".join(direct + (depth if m.default_depth else []))
+    taken = {
+        "direct: past the page cache": m.takes_direct,
+        "registered: the kernel keeps hold of the buffers": m.takes_registered,
+        "window: of the whole file (file), not of a cycle": m.takes_window,
+        f"depth: writes under way at a time, {m.default_depth} by default": m.default_depth > 0,
+    }
+    return "; ".join(text for text, is_taken in taken.items() if is_taken)
 
 
 def _syncs() -> tuple[Entry, ...]:

@@ -19,7 +19,12 @@ std::string File::State::open_here() {
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.writable) return "not opened for writing";
   const Method& method = info.config.method;
-  auto opened = method.mechanism->open({info.path, 4096, method.direct, method.depth});
+  auto opened = method.mechanism->open({.path = info.path,
+                                        .unit_bytes = 4096,
+                                        .direct = method.direct,
+                                        .depth = method.depth,
+                                        .registered = method.registered,
+                                        .window = method.window});
   if (!opened) return opened.error().message();
   file = *std::move(opened);
   if (file->fd() < 0) return "";

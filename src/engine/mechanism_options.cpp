@@ -2,6 +2,7 @@
 #include "engine/mechanism_options.hpp"
 
 #include <charconv>
+#include <utility>
 #include <vector>
 
 #include "engine/nearest.hpp"
@@ -18,6 +19,8 @@ std::string name_of(const Method& m) { return std::string(m.mechanism->name); }
 std::vector<std::string_view> options_of(const io::Mechanism& mechanism) {
   std::vector<std::string_view> names;
   if (mechanism.takes_direct) names.push_back("direct");
+  if (mechanism.takes_registered) names.push_back("registered");
+  if (mechanism.takes_window) names.push_back("window");
   if (mechanism.default_depth > 0) names.push_back("depth");
   return names;
 }
@@ -32,10 +35,17 @@ Result<void> require_taken(std::string_view key, const Method& m) {
   return refuse("option of " + name_of(m) + ": " + not_known(key, valid));
 }
 
-Result<void> set_direct(std::string_view value, Method& m) {
-  if (m.direct) return refuse("direct is given twice");
-  if (!value.empty()) return refuse("direct takes no value, got " + quote(value));
-  m.direct = true;
+Result<void> set_flag(std::string_view key, std::string_view value, bool& flag) {
+  if (std::exchange(flag, true)) return refuse(std::string(key) + " is given twice");
+  if (!value.empty()) return refuse(std::string(key) + " takes no value, got " + quote(value));
+  return {};
+}
+
+// A window of a cycle is what there is without the option.
+Result<void> set_window(std::string_view value, Method& m) {
+  if (value != "file") return refuse("window " + not_known(value, {"file"}));
+  if (m.window == io::WindowOf::file) return refuse("window is given twice");
+  m.window = io::WindowOf::file;
   return {};
 }
 
@@ -46,6 +56,16 @@ Result<void> set_depth(std::string_view value, Method& m) {
   if (code != std::errc() || stop != value.data() + value.size())
     return refuse("depth must be an integer, got " + quote(value));
   return check_depth(depth).map([&](int checked) { m.depth = checked; });
+}
+
+// As they are spelled; what is left to the mechanism is not among them.
+std::vector<std::string> asked_for(const Method& m) {
+  std::vector<std::string> options;
+  if (m.direct) options.emplace_back("direct");
+  if (m.registered) options.emplace_back("registered");
+  if (m.window == io::WindowOf::file) options.emplace_back("window=file");
+  if (m.depth != 0) options.push_back("depth=" + std::to_string(m.depth));
+  return options;
 }
 
 // Ranks that share a block would write it two ways at once, and lose bytes.
@@ -61,24 +81,25 @@ Result<void> check_direct(const Method& m) {
 
 Result<void> set_mechanism_option(std::string_view key, std::string_view value, Method& method) {
   if (auto taken = require_taken(key, method); !taken) return taken;
-  return key == "direct" ? set_direct(value, method) : set_depth(value, method);
+  if (key == "direct") return set_flag(key, value, method.direct);
+  if (key == "registered") return set_flag(key, value, method.registered);
+  return key == "window" ? set_window(value, method) : set_depth(value, method);
 }
 
 std::string spell_mechanism(const Method& method) {
-  std::string options = method.direct ? "direct" : "";
-  if (method.depth != 0)
-    options += (options.empty() ? "depth=" : ", depth=") + std::to_string(method.depth);
+  std::string options;
+  for (const std::string& option : asked_for(method))
+    options += (options.empty() ? "" : ", ") + option;
   return name_of(method) + (options.empty() ? "" : "(" + options + ")");
 }
 
 Result<void> check_mechanism_options(const Method& method) {
-  if (method.direct)
-    if (auto taken = require_taken("direct", method); !taken) return taken;
-  if (method.depth != 0) {
-    if (auto taken = require_taken("depth", method); !taken) return taken;
+  for (const std::string_view option : asked_for(method))
+    if (auto taken = require_taken(option.substr(0, option.find('=')), method); !taken)
+      return taken;
+  if (method.depth != 0)
     if (auto depth = check_depth(method.depth); !depth)
       return tl::unexpected(std::move(depth).error());
-  }
   return check_direct(method);
 }
 

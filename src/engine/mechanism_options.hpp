@@ -1,4 +1,4 @@
-// The options of a mechanism in the text of a method: uring(direct, depth=8).
+// The options of a mechanism in the text of a method: uring(direct, depth=8), mmap(window=file).
 #pragma once
 
 #include <string>

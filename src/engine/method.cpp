@@ -427,6 +427,8 @@ Method default_method() {
           .mechanism = io::find_mechanism("pwrite"),
           .direct = false,
           .depth = 0,
+          .registered = false,
+          .window = io::WindowOf::cycle,
           .sync = io::find_sync_policy("anticipate"),
           .sync_bytes = kAnticipatedBytes,
           .staged_bytes = std::nullopt};

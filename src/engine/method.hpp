@@ -33,12 +33,14 @@ struct Method {
   plan::Parameters parameters;
   // Never nullptr after parsing. Of algorithms that exchange; the others do with `none`.
   const exec::Exchange* exchange = nullptr;
-  exec::Pack pack = exec::Pack::copy;        // of exchanges that take it
-  const io::Mechanism* mechanism = nullptr;  // never nullptr after parsing
-  bool direct = false;                       // past the page cache, of mechanisms that take it
-  int depth = 0;                             // writes under way; 0: the mechanism's own default
-  const io::SyncPolicy* sync = nullptr;      // never nullptr after parsing
-  int64_t sync_bytes = 0;                    // > 0 when the policy takes them, else 0
+  exec::Pack pack = exec::Pack::copy;         // of exchanges that take it
+  const io::Mechanism* mechanism = nullptr;   // never nullptr after parsing
+  bool direct = false;                        // past the page cache, of mechanisms that take it
+  int depth = 0;                              // writes under way; 0: the mechanism's own default
+  bool registered = false;                    // the kernel keeps hold of the buffers, where it can
+  io::WindowOf window = io::WindowOf::cycle;  // of mechanisms that map
+  const io::SyncPolicy* sync = nullptr;       // never nullptr after parsing
+  int64_t sync_bytes = 0;                     // > 0 when the policy takes them, else 0
   // How much non-blocking and split writes may stage in a process; 0: nothing, they return with
   // their bytes in the file. nullopt: `written`, which leaves the bound to the engine. Blocking
   // writes return with their bytes in the file, whatever this is.

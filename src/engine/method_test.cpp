@@ -295,6 +295,14 @@ TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
   ASSERT_TRUE(m);
   EXPECT_TRUE(m->direct);
   EXPECT_EQ(m->depth, 16);
+  EXPECT_EQ(canonical("two_phase + shm + uring(depth=4, registered, direct)"),
+            "two_phase + shm + uring(direct, registered, depth=4) + stream=8MiB + written");
+  EXPECT_TRUE(parse_method("two_phase + shm + uring(registered)")->registered);
+  EXPECT_EQ(canonical("two_phase + shm + mmap( window = file )"),
+            "two_phase + shm + mmap(window=file) + stream=8MiB + written");
+  EXPECT_EQ(parse_method("two_phase + shm + mmap(window=file)")->window, io::WindowOf::file);
+  EXPECT_EQ(default_method().window, io::WindowOf::cycle);
+  EXPECT_FALSE(default_method().registered);
   EXPECT_FALSE(default_method().direct);
   EXPECT_EQ(default_method().depth, 0);
 }
@@ -303,8 +311,11 @@ TEST(Method, EveryOptionThatAMechanismTakesIsReadBackFromItsCanonicalForm) {
   int parsed = 0;
   for (const auto* a : plan::algorithms())
     for (const auto* m : io::mechanisms()) {
-      std::string options = m->takes_direct && a->owns_blocks ? "direct" : "";
-      if (m->default_depth > 0) options += (options.empty() ? "depth=3" : ", depth=3");
+      std::string options = m->takes_direct && a->owns_blocks ? "direct, " : "";
+      if (m->takes_registered) options += "registered, ";
+      if (m->takes_window) options += "window=file, ";
+      if (m->default_depth > 0) options += "depth=3, ";
+      if (!options.empty()) options.resize(options.size() - 2);
       const auto method =
           parse_method(std::string(a->name) + (a->exchanges ? "+messages+" : "+none+") +
                        std::string(m->name) + "(" + options + ")");
@@ -312,6 +323,8 @@ TEST(Method, EveryOptionThatAMechanismTakesIsReadBackFromItsCanonicalForm) {
       ++parsed;
       EXPECT_EQ(canonical(to_string(*method)), to_string(*method));
       EXPECT_EQ(method->depth, m->default_depth > 0 ? 3 : 0);
+      EXPECT_EQ(method->registered, m->takes_registered);
+      EXPECT_EQ(method->window == io::WindowOf::file, m->takes_window);
     }
   EXPECT_GE(parsed, 6);
 }
@@ -326,6 +339,14 @@ TEST(Method, AnOptionThatAMechanismDoesNotTakeIsNamed) {
   EXPECT_EQ(message("two_phase+messages+pwrite(direct=yes)"),
             "method: direct takes no value, got \"yes\"");
   EXPECT_EQ(message("two_phase+messages+pwrite(direct, direct)"), "method: direct is given twice");
+  EXPECT_EQ(message("two_phase+messages+pwrite(registered)"),
+            "method: option of pwrite: \"registered\" is not known. Valid: direct");
+  EXPECT_EQ(message("two_phase+messages+mmap(window=cycle)"),
+            "method: window \"cycle\" is not known; did you mean \"file\"? Valid: file");
+  EXPECT_EQ(message("two_phase+messages+mmap(window=file,window=file)"),
+            "method: window is given twice");
+  EXPECT_EQ(message("two_phase+messages+mmap(direct)"),
+            "method: option of mmap: \"direct\" is not known. Valid: window");
   EXPECT_EQ(message("two_phase+messages+posix_aio(depth=2, depth=2)"),
             "method: depth is given twice");
   EXPECT_EQ(message("two_phase+messages+pwrite=4"),

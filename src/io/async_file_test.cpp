@@ -382,7 +382,8 @@ TEST_F(AsyncFiles, WhatIsStoredToRegisteredMemoryAfterAForkIsWritten) {
     auto file = uring.open({.path = file_.path(), .direct = direct, .registered = true}).value();
     submit(*file, {0, 1 << 20}, false);
     EXPECT_FALSE(file->reap());
-    if (!file->degraded().empty()) GTEST_SKIP() << file->degraded();
+    const std::string said = file->degraded();
+    if (said.find("not registered") != std::string::npos) GTEST_SKIP() << said;
     int hold[2];
     ASSERT_EQ(::pipe(hold), 0);
     const pid_t child = ::fork();
@@ -395,7 +396,7 @@ TEST_F(AsyncFiles, WhatIsStoredToRegisteredMemoryAfterAForkIsWritten) {
     ::close(hold[0]);
     const auto after = submit(*file, {1 << 20, 2 << 20}, false);
     EXPECT_FALSE(file->reap());
-    EXPECT_EQ(file->degraded(), "");
+    EXPECT_EQ(file->degraded(), said);
     ::close(hold[1]);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
