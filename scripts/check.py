@@ -128,6 +128,7 @@ def instrument_steps() -> list[Step]:
         suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
         suite_step("measure examples", "tests/instrument/examples.py"),
         suite_step("file systems", "tests/fs/run.py"),
+        suite_step("file systems pairs", "tests/fs/product.py"),
         killed_sweeps(6),
         suite_step("page ring", "tests/peers/run.py", "--mpi", "mpich", "--only", "page"),
     ]
@@ -202,12 +203,19 @@ def many_views() -> Step:
     return Step("many views", command, junit=junit, timeout_s=7200)
 
 
+def file_system_product() -> Step:
+    """All methods on every file system that can be made here."""
+    command = [PYTHON, "tests/fs/product.py", "--build", "build/release", "--full"]
+    return Step("file systems product", command, is_suite=True, timeout_s=7200)
+
+
 def full_steps() -> list[Step]:
     """`make check-full`: the quick steps and the long ones."""
     return [
         *quick_steps(),
         ctest_step("long tests", "release", "-L", "full"),
         many_views(),
+        file_system_product(),
         killed_sweeps(50),
         killed_ranks(),
         suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),

@@ -296,10 +296,10 @@ TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
   EXPECT_TRUE(m->direct);
   EXPECT_EQ(m->depth, 16);
   EXPECT_EQ(canonical("two_phase + shm + uring(depth=4, registered, direct)"),
-            "two_phase + shm + uring(direct, registered, depth=4) + stream=8MiB + written");
+            "two_phase + shm + uring(direct, registered, depth=4) + anticipate=2MiB + written");
   EXPECT_TRUE(parse_method("two_phase + shm + uring(registered)")->registered);
   EXPECT_EQ(canonical("two_phase + shm + mmap( window = file )"),
-            "two_phase + shm + mmap(window=file) + stream=8MiB + written");
+            "two_phase + shm + mmap(window=file) + anticipate=2MiB + written");
   EXPECT_EQ(parse_method("two_phase + shm + mmap(window=file)")->window, io::WindowOf::file);
   EXPECT_EQ(default_method().window, io::WindowOf::cycle);
   EXPECT_FALSE(default_method().registered);

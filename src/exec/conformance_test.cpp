@@ -1,17 +1,22 @@
 // Every algorithm with every mechanism, on threads, against plain pread. A new
 // algorithm or mechanism is picked up from its list; nothing here names one, but for the extra
-// parameters that some accept.
+// parameters that some accept. The files lie in PENSTOCK_TEST_DIR, if that is set
+// (tests/fs/product.py).
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 #include "comm/thread_comm.hpp"
+#include "exec/pairwise.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
 #include "exec/stager.hpp"
 #include "io/runs_here.hpp"
 #include "io/temporary_file.hpp"
+#include "io/ways.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -23,7 +28,7 @@ struct Variant {
   bool collective;
   const Exchange* exchange = nullptr;
   int nodes = 1;
-  bool direct = false;
+  io::OpenRequest way = {};
   bool staged = false;  // through the stager, in less memory than the call brings
   Pack pack = Pack::copy;
 };
@@ -52,13 +57,27 @@ void add_exchanges(const Variant& v, std::vector<Variant>& all) {
       for (const plan::Parameters& p : parameters_of(*v.algorithm))
         for (const Pack pack : {Pack::copy, Pack::datatype})
           if (pack == Pack::copy || e->takes_pack)
-            all.push_back({v.algorithm, v.mechanism, p, true, e, nodes, false, false, pack});
+            all.push_back({v.algorithm, v.mechanism, p, true, e, nodes, {}, false, pack});
       const plan::Parameters small = plan::taken_by(*v.algorithm, {2, 8192});
-      all.push_back({v.algorithm, v.mechanism, small, true, e, nodes, false, true});
+      all.push_back({v.algorithm, v.mechanism, small, true, e, nodes, {}, true});
     }
 }
 
-std::vector<Variant> variants() {
+// Each exchange once with each option of the mechanism.
+void add_ways(const Variant& v, std::vector<Variant>& all) {
+  for (const io::OpenRequest& way : io::ways_of(*v.mechanism)) {
+    const bool plain = io::name_of_way(*v.mechanism, way) == v.mechanism->name;
+    if (plain || (way.direct && !v.algorithm->owns_blocks)) continue;
+    if (!v.algorithm->exchanges) {
+      all.push_back({v.algorithm, v.mechanism, {}, true, nullptr, 1, way});
+      continue;
+    }
+    for (const Exchange* e : exchanges())
+      all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way});
+  }
+}
+
+std::vector<Variant> all_variants() {
   std::vector<Variant> all;
   for (const plan::Algorithm* a : plan::algorithms())
     for (const io::Mechanism* m : io::mechanisms()) {
@@ -69,18 +88,47 @@ std::vector<Variant> variants() {
         add_exchanges(v, all);
       } else {
         for (const plan::Parameters& p : parameters_of(*a)) all.push_back({a, m, p, true});
-        all.push_back({a, m, {}, true, nullptr, 1, false, true});
+        all.push_back({a, m, {}, true, nullptr, 1, {}, true});
       }
-      if (!m->takes_direct || !a->owns_blocks) continue;
-      for (const Exchange* e : exchanges()) all.push_back({a, m, {}, true, e, 1, true});
+      add_ways(v, all);
     }
   for (const io::Mechanism* m : io::mechanisms())
     if (m->alignment_bytes <= 1)
       for (const bool staged : {false, true})
-        all.push_back(
-            {plan::find_algorithm("individual"), m, {}, false, nullptr, 1, false, staged});
+        all.push_back({plan::find_algorithm("individual"), m, {}, false, nullptr, 1, {}, staged});
   return all;
 }
+
+// A variant's choices, each with its kind.
+std::vector<std::string> choices_of(const Variant& v) {
+  const plan::Parameters& p = v.parameters;
+  std::string parameters = "w" + std::to_string(p.writers);
+  for (const int64_t n : {p.cycle_bytes, p.stripe_bytes, int64_t{p.writer}, int64_t{p.at_once}})
+    parameters += "," + std::to_string(n);
+  std::string exchange = v.exchange == nullptr ? "none" : std::string(v.exchange->name);
+  if (v.pack == Pack::datatype) exchange += "(datatype)";
+  return {std::string(v.algorithm->name),
+          io::name_of_way(*v.mechanism, v.way),
+          parameters,
+          "by " + exchange,
+          std::to_string(v.nodes) + " nodes",
+          std::string(v.collective ? "together" : "alone") + (v.staged ? ", staged" : "")};
+}
+
+std::vector<Variant> pairs_of_choices() {
+  const std::vector<Variant> all = all_variants();
+  std::vector<std::vector<std::string>> choices;
+  for (const Variant& v : all) choices.push_back(choices_of(v));
+  std::vector<Variant> some;
+  for (const size_t i : pairwise(choices)) some.push_back(all[i]);
+  return some;
+}
+
+// PENSTOCK_TEST_PAIRWISE: as few variants as still bring each pair of choices together, each with
+// one team.
+bool only_pairs() { return std::getenv("PENSTOCK_TEST_PAIRWISE") != nullptr; }
+
+std::vector<Variant> variants() { return only_pairs() ? pairs_of_choices() : all_variants(); }
 
 struct Totals {
   std::atomic<int64_t> prefix = 0, written = 0, messages = 0, shared_bytes = 0;
@@ -104,7 +152,7 @@ WriteOutcome run_call(Pipeline& pipeline, const Variant& v, const WriteRequest& 
 
 void run_rank(comm::Comm& comm, const Variant& v, const std::string& path, const RankCase& c,
               Totals& totals) {
-  auto file = v.mechanism->open({path, 4096, v.direct});
+  auto file = v.mechanism->open(io::request_for(path, v.way));
   ASSERT_TRUE(file) << file.error().message();
   Pipeline pipeline(comm, **file, {});
   pipeline.set_stager(std::make_shared<Stager>(), 8192);
@@ -136,7 +184,7 @@ void check_ways(const Variant& v, const std::string& path, int ranks, const Tota
   if (shares && v.algorithm->scatters) {
     EXPECT_EQ(totals.degraded, ranks > 1 ? ranks : 0);
     EXPECT_EQ(totals.shared_bytes, 0);
-  } else if (shares && v.mechanism->open({path, 4096}).value()->use_memory({})) {
+  } else if (shares && v.mechanism->open({.path = path}).value()->use_memory({})) {
     EXPECT_EQ(totals.degraded, 0);
     if (v.nodes == 1) {
       EXPECT_EQ(totals.messages, 0);
@@ -192,14 +240,15 @@ uint64_t many_seeds() {
 // Many for the reference mechanism. What the others add does not follow the views: their own suite
 // has more of it.
 uint64_t seeds_of(const Variant& v) {
-  const bool reference = v.mechanism->name == "pwrite" && !v.direct;
+  if (only_pairs()) return 1;
+  const bool reference = v.mechanism->name == "pwrite" && !v.way.direct;
   return reference && v.pack == Pack::copy ? many_seeds() : kFewSeeds;
 }
 
 // A context of linux_aio takes tens of milliseconds to end, and each rank of each case has one.
 std::vector<int> ranks_of(const Variant& v) {
   const bool leaders = v.exchange != nullptr && v.exchange->outbox_bytes > 0;
-  if (v.mechanism->name == "linux_aio") return {leaders ? 7 : 3};
+  if (v.mechanism->name == "linux_aio" || only_pairs()) return {leaders ? 7 : 3};
   if (leaders) return {1, 2, 3, 4, 7};  // nodes of unequal numbers of ranks
   return {1, 2, 3, 4, 8};
 }
@@ -218,14 +267,28 @@ TEST_P(Conformance, PutsEveryByteOfRandomViewsWhereItBelongs) {
 std::string name_of(const testing::TestParamInfo<Variant>& info) {
   const Variant& v = info.param;
   const plan::Parameters& p = v.parameters;
-  return std::string(v.algorithm->name) + "_" + std::string(v.mechanism->name) +
-         (v.direct ? "_direct" : "") + "_w" + std::to_string(p.writers) + "_c" +
-         std::to_string(p.cycle_bytes) + "_s" + std::to_string(p.stripe_bytes) + "_r" +
-         std::to_string(p.writer) + "_a" + std::to_string(p.at_once) +
+  return std::string(v.algorithm->name) + "_" + io::name_of_way(*v.mechanism, v.way) + "_w" +
+         std::to_string(p.writers) + "_c" + std::to_string(p.cycle_bytes) + "_s" +
+         std::to_string(p.stripe_bytes) + "_r" + std::to_string(p.writer) + "_a" +
+         std::to_string(p.at_once) +
          (v.exchange != nullptr ? std::string("_").append(v.exchange->name) : "") +
          (v.pack == Pack::datatype ? "_datatype" : "") +
          (v.nodes > 1 ? std::string("_n").append(std::to_string(v.nodes)) : "") +
          (v.collective ? "" : "_alone") + (v.staged ? "_staged" : "");
+}
+
+TEST(Pairwise, EveryPairOfChoicesIsStillThere) {
+  const auto pairs_in = [](const std::vector<Variant>& variants) {
+    std::set<std::pair<std::string, std::string>> pairs;
+    for (const Variant& v : variants) {
+      const std::vector<std::string> choices = choices_of(v);
+      for (size_t i = 0; i < choices.size(); ++i)
+        for (size_t j = 0; j < i; ++j) pairs.insert({choices[j], choices[i]});
+    }
+    return pairs;
+  };
+  EXPECT_EQ(pairs_in(pairs_of_choices()), pairs_in(all_variants()));
+  EXPECT_LT(4 * pairs_of_choices().size(), all_variants().size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Conformance, testing::ValuesIn(variants()), name_of);

@@ -74,6 +74,11 @@ limit_v2() {
   echo "$(cat "$state/device") rbps=${1/#0/max} wbps=${1/#0/max} riops=${2/#0/max} wiops=${2/#0/max}" >"$group/io.max"
 }
 
+# A disk that was started without a limit needs no throttle, and cannot be limited later.
+limit_none() {
+  [ "$1 $2" = "0 0" ] || stop_with 1 "this disk was started without a limit; 'stop' it, and start it with one"
+}
+
 # limit RATE IOPS; 0 is none.
 limit() { "limit_$(cat "$state/throttle")" "$1" "$2"; }
 
@@ -154,13 +159,13 @@ start() {
   read_options "$@"
   needs_root "make a loop device and limit it"
   needs "mkfs.$fs" "$(case $fs in ext4) echo e2fsprogs ;; xfs) echo xfsprogs ;; btrfs) echo btrfs-progs ;; esac)"
-  local throttle
-  throttle=$(throttle_of_this_machine)
+  local throttle=none
+  if [ "$rate $iops" != "0 0" ]; then throttle=$(throttle_of_this_machine); fi
   [ ! -e "$state" ] || stop_with 1 "there is a disk in $dir already; 'stop' it, or 'set' another limit"
   trap take_down EXIT # half a disk is no disk
   make_disk
   echo "$throttle" >"$state/throttle"
-  [ "$throttle" = v1 ] || make_group
+  if [ "$throttle" = v2 ]; then make_group; fi
   limit "$rate" "$iops" || fail "the kernel does not take the limit"
   measure_limit
   limit_cache "$cache"

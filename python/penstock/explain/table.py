@@ -9,7 +9,8 @@ from penstock.explain.story import Delivery, Range, Story, Turn
 
 SCHEMA_VERSION = 1
 _INSIDE_A_NODE = (
-    "inside a node straight into file pages that their owners write, alike with stages=1 and stages=2"
+    "inside a node straight into file pages that their owners write, "
+    "alike with stages=1 and stages=2"
 )
 
 
