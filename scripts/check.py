@@ -153,19 +153,6 @@ def killed_ranks() -> Step:
     )
 
 
-def two_clients() -> Step:
-    """Two NFS clients, a hundred runs of each way."""
-    return suite_step(
-        "two clients",
-        "tests/trials/two_clients.py",
-        "--mpi",
-        "mpich",
-        "--runs",
-        "100",
-        timeout_s=7200,
-    )
-
-
 def beside_fio() -> Step:
     """The measuring program and fio agree where both do the same."""
     command = [PYTHON, "tests/instrument/fio.py", "--build", "build/release"]
@@ -219,7 +206,6 @@ def full_steps() -> list[Step]:
         killed_sweeps(50),
         killed_ranks(),
         suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),
-        two_clients(),
         beside_fio(),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),

@@ -236,25 +236,6 @@ def nodes_are_apart(directory: Path) -> list[str]:
     return problems + ([f"{directory}/nodes is left"] if (directory / "nodes").exists() else [])
 
 
-def nfs_clients_are_two(directory: Path) -> list[str]:
-    """What one node writes the server has, and the other reads; their kernels are two."""
-    problems = must(script("nfs.sh", "start", directory, "2"))
-    problems += must(script("nfs.sh", "node", directory, "1", "echo written >/mnt/nfs/note"))
-    if (directory / "export" / "note").read_text() != "written\n":
-        problems.append("the server does not have what was written")
-    problems += must(script("nfs.sh", "node", directory, "2", "cat /mnt/nfs/note"), says="written")
-    problems += must(script("nfs.sh", "node", directory, "2", "false"), code=1)
-    program = hello(directory)
-    done = script("nfs.sh", "run", directory, "2", str(program))
-    problems += must(done)
-    expected = [f"rank {rank} of 2 on node{rank + 1} with 1" for rank in range(2)]
-    if ranks_told(done.stdout) != expected:
-        problems.append(f"ranks are not where they should be: {done.stdout}{done.stderr}")
-    problems += must(script("nfs.sh", "stop", directory))
-    left = [path for path in directory.iterdir() if path.name not in ("export", "hello")]
-    return problems + [f"{path} is left" for path in left]
-
-
 CASES: dict[Callable[[Path], list[str]], str] = {
     limit_holds: "slowdisk.sh",
     calls_are_limited: "slowdisk.sh",
@@ -264,7 +245,6 @@ CASES: dict[Callable[[Path], list[str]], str] = {
     slurm_starts_ranks: "slurm.sh",
     slurm_leaves_nothing: "slurm.sh",
     nodes_are_apart: "nodes.sh",
-    nfs_clients_are_two: "nfs.sh",
 }
 
 
