@@ -182,11 +182,13 @@ bool File::State::wants_to_defer() const noexcept {
 void File::State::start_write_behind() {
   const std::optional<WriteBehindOptions>& asked = info.config.method.write_behind;
   const int stages = asked ? asked->stages : WriteBehindOptions().stages;
-  auto made = exec::WriteBehind::make(
-      *comm,
-      {info.config.write_behind_page_bytes, info.config.write_behind_limit_bytes,
-       info.config.write_behind_progress, info.config.write_behind_load_bytes, stages},
-      file_system.geometry, info.stager->bell());
+  auto made = exec::WriteBehind::make(*comm,
+                                      {.page_bytes = info.config.write_behind_page_bytes,
+                                       .limit_bytes_per_rank = info.config.write_behind_limit_bytes,
+                                       .progress = info.config.write_behind_progress,
+                                       .load_bytes = info.config.write_behind_load_bytes,
+                                       .stages = stages},
+                                      file_system.geometry, info.stager->bell());
   if (!made) {
     notes.degraded["write-behind: " + made.error().message()] = 1;
     return;

@@ -121,42 +121,47 @@ constexpr Pattern kPatterns[] = {
     {"Turns", [](int ranks) { return ranks * int64_t{512} * 64; }, &write_turns},
     {"Shares", [](int ranks) { return ranks * (5 * kPage + 100); }, &write_shares}};
 
-using Case = std::tuple<int, int64_t, const Pattern*>;  // ranks, limit per rank
+using Case = std::tuple<int, int64_t, const Pattern*, FullPage>;  // ranks, limit per rank
 class OnePage : public testing::TestWithParam<Case> {};
 
 TEST_P(OnePage, HasOneWriter) {
-  const auto [ranks, limit, pattern] = GetParam();
+  const auto [ranks, limit, pattern, full] = GetParam();
   const io::TemporaryFile path;
   PageWriters writers;
-  comm::run_thread_team(ranks, [&, ranks = ranks, limit = limit, pattern = pattern](auto& comm) {
-    Rank rank(comm, open(path), {kPage, limit}, writers);
-    pattern->each(comm.rank(), ranks, rank);
-    if (comm.rank() == 0) rank->flush();  // alone, while others still write
-    EXPECT_TRUE(comm.barrier());
-    rank->flush();
-    EXPECT_EQ(rank->notes().taken_over, 0);
-    EXPECT_TRUE(comm.barrier());
-  });
+  comm::run_thread_team(
+      ranks, [&, ranks = ranks, limit = limit, pattern = pattern, full = full](auto& comm) {
+        Rank rank(comm, open(path), {kPage, limit, full}, writers);
+        pattern->each(comm.rank(), ranks, rank);
+        if (comm.rank() == 0) rank->flush();  // alone, while others still write
+        EXPECT_TRUE(comm.barrier());
+        rank->flush();
+        EXPECT_EQ(rank->notes().taken_over, 0);
+        EXPECT_TRUE(comm.barrier());
+      });
   const int64_t bytes = pattern->bytes(ranks);
   EXPECT_EQ(writers.with_several(), 0);
-  if (pattern->each != &write_shares) EXPECT_EQ(writers.not_by_owner(ranks), 0);
+  if (pattern->each != &write_shares && full == FullPage::by_owner)
+    EXPECT_EQ(writers.not_by_owner(ranks), 0);
   EXPECT_EQ(writers.pages(), size_t((bytes + kPage - 1) / kPage));
   EXPECT_TRUE(path.contents() == bytes_at(0, bytes));
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  const auto [ranks, limit, pattern] = info.param;
-  return pattern->name + std::to_string(ranks) + (limit == 0 ? "" : "InFourPages");
+  const auto [ranks, limit, pattern, full] = info.param;
+  return pattern->name + std::to_string(ranks) + (limit == 0 ? "" : "InFourPages") +
+         (full == FullPage::by_owner ? "ByOwner" : "ByWhoFillsIt");
 }
 // What is full or wanted leaves, and what is not is wanted soon where there are four pages for all.
 constexpr int64_t kRoom[] = {0, 1};
+constexpr FullPage kFull[] = {FullPage::by_owner, FullPage::by_who_fills_it};
 INSTANTIATE_TEST_SUITE_P(Squares, OnePage,
                          testing::Combine(testing::Values(1, 4, 9, 16), testing::ValuesIn(kRoom),
-                                          testing::Values(&kPatterns[0])),
+                                          testing::Values(&kPatterns[0]), testing::ValuesIn(kFull)),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Many, OnePage,
                          testing::Combine(testing::Values(1, 2, 4, 9, 16), testing::ValuesIn(kRoom),
-                                          testing::Values(&kPatterns[1], &kPatterns[2])),
+                                          testing::Values(&kPatterns[1], &kPatterns[2]),
+                                          testing::ValuesIn(kFull)),
                          name_of);
 
 // --- The thread ---
@@ -165,7 +170,7 @@ TEST(PageOwners, AFullPageLeavesThoughNobodyCalls) {
   const io::TemporaryFile path;
   PageWriters writers;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    Rank rank(comm, open(path), {kPage, 0}, writers);
+    Rank rank(comm, open(path), {kPage, 0, FullPage::by_owner}, writers);
     if (comm.rank() == 0)
       for (Off at = 0; at < 2 * kPage; at += 64) rank->write_at(at, 64);
     EXPECT_TRUE(comm.barrier());
@@ -180,7 +185,8 @@ TEST(PageOwners, AWriteThatFillsAPageDoesNotWaitForTheFile) {
   PageWriters writers;
   io::Hold hold;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
-    Rank rank(comm, std::make_unique<io::HeldFile>(open(path), hold), {kPage, 0}, writers);
+    Rank rank(comm, std::make_unique<io::HeldFile>(open(path), hold),
+              {kPage, 0, FullPage::by_owner}, writers);
     for (Off at = 0; at < 3 * kPage; at += 64) rank->write_at(at, 64);
     hold.wait_until_someone_waits();
     EXPECT_EQ(hold.passed(), 0);
@@ -257,7 +263,7 @@ void with_a_rank_that_dies(First&& first, Second&& second) {
   ::munmap(at, 4096);
 }
 
-constexpr WriteBehindShape kFour{kPage, 2 * kPage};  // pages of both together
+constexpr WriteBehindShape kFour{kPage, 2 * kPage, FullPage::by_owner};  // pages of both together
 
 TEST(PageOwners, PagesOfADeadRankAreWrittenByTheOthersWithItsBytes) {
   const io::TemporaryFile path;

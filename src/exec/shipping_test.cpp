@@ -100,22 +100,27 @@ TEST_P(TeamsShip, WhatEachRankAcceptedIsInTheFileAfterAllHaveMet) {
     std::vector<std::vector<RankCase>> calls;
     for (int call = 0; call < 5; ++call)
       calls.push_back(draw_team(random, t.ranks, draw(random, 0, 1) == 0));
-    comm::run_thread_team(
-        t.ranks,
-        [&](comm::Comm& comm) {
-          Rank rank(comm, path.path(), {kPage, t.limit, t.progress, kLoad}, geometry);
-          for (size_t call = 0; call < calls.size(); ++call) {
-            const RankCase& mine = calls[call][size_t(comm.rank())];
-            const WriteOutcome outcome = rank.behind->write(rank.target, request_of(mine));
-            EXPECT_EQ(outcome.prefix_bytes, mine.range.size());
-            if (mine.range.size() % 3 == 0) rank.behind->flush(rank.target);
-            if (call == 2) rank.behind->flush_together(rank.target);
-          }
-          rank.behind->flush_together(rank.target);
-          EXPECT_FALSE(rank.behind->notes().failure);
-          EXPECT_TRUE(comm.barrier());
-        },
-        {.nodes = t.nodes});
+    comm::run_thread_team(t.ranks,
+                          [&](comm::Comm& comm) {
+                            Rank rank(comm, path.path(),
+                                      {.page_bytes = kPage,
+                                       .limit_bytes_per_rank = t.limit,
+                                       .progress = t.progress,
+                                       .load_bytes = kLoad},
+                                      geometry);
+                            for (size_t call = 0; call < calls.size(); ++call) {
+                              const RankCase& mine = calls[call][size_t(comm.rank())];
+                              const WriteOutcome outcome =
+                                  rank.behind->write(rank.target, request_of(mine));
+                              EXPECT_EQ(outcome.prefix_bytes, mine.range.size());
+                              if (mine.range.size() % 3 == 0) rank.behind->flush(rank.target);
+                              if (call == 2) rank.behind->flush_together(rank.target);
+                            }
+                            rank.behind->flush_together(rank.target);
+                            EXPECT_FALSE(rank.behind->notes().failure);
+                            EXPECT_TRUE(comm.barrier());
+                          },
+                          {.nodes = t.nodes});
     std::vector<RankCase> all;
     for (const auto& call : calls) all.insert(all.end(), call.begin(), call.end());
     ASSERT_TRUE(path.contents() == expectation(all));
@@ -142,7 +147,11 @@ TEST_P(Moves, ARanksLaterWriteWins) {
   comm::run_thread_team(
       2,
       [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), {kPage, 8 * kPage, GetParam(), kLoad});
+        Rank rank(comm, path.path(),
+                  {.page_bytes = kPage,
+                   .limit_bytes_per_rank = 8 * kPage,
+                   .progress = GetParam(),
+                   .load_bytes = kLoad});
         Random random{7};
         for (int call = 0; call < 600; ++call) {
           const Off begin = draw(random, 0, 60'000);
@@ -169,7 +178,11 @@ TEST_P(Moves, AFlushOfOneRankBringsItsBytesIntoTheFile) {
   comm::run_thread_team(
       2,
       [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), {kPage, kMany, GetParam(), kLoad});
+        Rank rank(comm, path.path(),
+                  {.page_bytes = kPage,
+                   .limit_bytes_per_rank = kMany,
+                   .progress = GetParam(),
+                   .load_bytes = kLoad});
         if (comm.rank() == 0) {
           for (const int64_t page : {0, 1, 2, 3})
             EXPECT_FALSE(rank.write(bytes_at(page * kPage, 100), page * kPage).mine);
@@ -191,7 +204,11 @@ TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
   const io::TemporaryFile path;
   comm::run_thread_team(4,
                         [&](comm::Comm& comm) {
-                          Rank rank(comm, path.path(), {kPage, kMany, GetParam(), kLoad});
+                          Rank rank(comm, path.path(),
+                                    {.page_bytes = kPage,
+                                     .limit_bytes_per_rank = kMany,
+                                     .progress = GetParam(),
+                                     .load_bytes = kLoad});
                           for (int64_t i = comm.rank(); i < 400; i += 4)
                             EXPECT_FALSE(rank.write(bytes_at(i * 100, 100), i * 100).mine);
                           rank.receiving = {};
@@ -254,7 +271,12 @@ TEST(Shipping, OneStageSendsEachWriteAtOnce) {
     comm::run_thread_team(
         2,
         [&](comm::Comm& comm) {
-          Rank rank(comm, path.path(), {kPage, kMany, kThread, kLoad, stages});
+          Rank rank(comm, path.path(),
+                    {.page_bytes = kPage,
+                     .limit_bytes_per_rank = kMany,
+                     .progress = kThread,
+                     .load_bytes = kLoad,
+                     .stages = stages});
           if (comm.rank() == 0) {
             for (int i = 0; i < 10; ++i)  // page 1 is the other's
               EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
@@ -273,7 +295,11 @@ TEST(Shipping, FullLoadsLeaveAtOnceByTheThread) {
   comm::run_thread_team(
       2,
       [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), {kPage, kMany, kThread, kLoad});
+        Rank rank(comm, path.path(),
+                  {.page_bytes = kPage,
+                   .limit_bytes_per_rank = kMany,
+                   .progress = kThread,
+                   .load_bytes = kLoad});
         if (comm.rank() == 0) {
           for (int i = 0; i < 40; ++i)  // page 1 is the other's
             EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
@@ -292,7 +318,11 @@ TEST(Shipping, ByCallsNothingMovesBetweenThem) {
   comm::run_thread_team(
       2,
       [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), {kPage, kMany, kCalls, kLoad});
+        Rank rank(comm, path.path(),
+                  {.page_bytes = kPage,
+                   .limit_bytes_per_rank = kMany,
+                   .progress = kCalls,
+                   .load_bytes = kLoad});
         for (int i = 0; i < 40; ++i)
           EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
         EXPECT_EQ(rank.traffic().messages, 0);
@@ -312,8 +342,12 @@ TEST_P(Moves, WhatAnOwnerLosesIsToldToTheOtherNodeWithItsPlace) {
   comm::run_thread_team(
       4,
       [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), {kPage, kMany, GetParam(), kLoad}, {},
-                  {.nth_write = 1, .write_errno = ENOSPC});
+        Rank rank(comm, path.path(),
+                  {.page_bytes = kPage,
+                   .limit_bytes_per_rank = kMany,
+                   .progress = GetParam(),
+                   .load_bytes = kLoad},
+                  {}, {.nth_write = 1, .write_errno = ENOSPC});
         if (comm.rank() == 0)
           EXPECT_FALSE(rank.write(bytes_at(3 * kPage + 7, 100), 3 * kPage + 7).mine);
         rank.behind->flush_together(rank.target);

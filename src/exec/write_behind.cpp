@@ -49,6 +49,13 @@ Shipping::Shape shipping_shape(const comm::Comm& comm, const WriteBehindShape& a
           limit_of(comm, asked), geometry.sharing};
 }
 
+// A thread that shares its core with a rank costs more than it hides.
+FullPage writer_of_full(const comm::Comm& comm, const WriteBehindShape& asked) {
+  if (asked.full != FullPage::as_cores_allow) return asked.full;
+  const bool two_each = comm.cores_per_node() >= 2 * divide_up(comm.size(), comm.nodes());
+  return two_each ? FullPage::by_owner : FullPage::by_who_fills_it;
+}
+
 }  // namespace
 
 // One call: where it is in its stream, its view and its memory.
@@ -131,7 +138,8 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
   if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
   owners->all_have_joined();
-  std::unique_ptr<WriteBehind> made(new WriteBehind(*std::move(pool), std::move(owners)));
+  std::unique_ptr<WriteBehind> made(
+      new WriteBehind(*std::move(pool), std::move(owners), writer_of_full(comm, asked)));
   if (comm.nodes() == 1) return made;
   made->stages_ = asked.stages;
   auto shipping = Shipping::make(comm, shipping_shape(comm, asked, geometry));
@@ -142,8 +150,9 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   return made;
 }
 
-WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners)
-    : pool_(std::move(pool)), owners_(std::move(owners)) {}
+WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners,
+                         FullPage full)
+    : pool_(std::move(pool)), owners_(std::move(owners)), full_(full) {}
 
 // --- Accepting ---
 
@@ -203,7 +212,7 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
     full = pool_->unpin(*stay, newly);
   }
   filling.spent.traffic.shared_bytes += part.size();
-  if (full) ask_for(target, *stay);
+  if (full) send_full(target, *stay);
   return true;
 }
 
@@ -246,7 +255,7 @@ void WriteBehind::put(const Target& target, const layout::Run& run, const std::b
     const std::lock_guard lock(mutex_);
     notes_.written_bytes += run.bytes() - newly;
   }
-  if (full) ask_for(target, *stay);
+  if (full) send_full(target, *stay);
 }
 
 // Where the machine has no memory for any page.
@@ -420,10 +429,19 @@ void WriteBehind::send_off(const Target& target, const PagePool::Stay& stay) {
     ask_for(target, stay);
 }
 
+void WriteBehind::send_full(const Target& target, const PagePool::Stay& stay) {
+  if (full_ == FullPage::by_who_fills_it)
+    leave(target, stay);
+  else
+    ask_for(target, stay);
+}
+
 // Its owner's thread is told; where nobody hears, the caller writes it.
 void WriteBehind::ask_for(const Target& target, const PagePool::Stay& stay) {
   if (seeded_fault("page_of_another")) return leave(target, stay);
-  if (pool_->want(stay) && !owners_->ask(owners_->owner_of(stay.page))) leave(target, stay);
+  if (!pool_->want(stay) || owners_->ask(owners_->owner_of(stay.page))) return;
+  if (!is_mine(stay.page)) note_taken_over();
+  leave(target, stay);
 }
 
 void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& stay) {
@@ -434,8 +452,15 @@ void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& st
 // thread that waits here for another's, which waits for these.
 void WriteBehind::relieve(const Target& target) {
   serve_asked(target);
-  for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); }))
+  for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); })) {
+    note_taken_over();
     write_and_release(target, stay);
+  }
+}
+
+void WriteBehind::note_taken_over() {
+  const std::lock_guard lock(mutex_);
+  ++notes_.taken_over;
 }
 
 // true: it did, and is this rank's to write now.
@@ -453,10 +478,6 @@ void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
 
 void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& stay) {
   write_page(target, stay);
-  if (!is_mine(stay.page)) {
-    const std::lock_guard lock(mutex_);
-    ++notes_.taken_over;
-  }
   pool_->release(stay);
 }
 

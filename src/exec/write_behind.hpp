@@ -33,10 +33,19 @@
 
 namespace penstock::exec {
 
+// Who writes a page that is full, in one stay: nobody else has written to it, or will, unless the
+// program writes a byte twice. What leaves in parts is its owner's in any case.
+enum class FullPage : uint8_t {
+  as_cores_allow,  // by its owner's thread where each rank has a second core
+  by_owner,
+  by_who_fills_it,
+};
+
 // 0: what suits the file.
 struct WriteBehindShape {
   int64_t page_bytes = 0;            // rounded up to 4 KiB
   int64_t limit_bytes_per_rank = 0;  // of pages that are not yet in the file
+  FullPage full = FullPage::as_cores_allow;
   // Between nodes; half of the limit is for loads there.
   Progress progress = Progress::calls;
   int64_t load_bytes = 0;
@@ -100,7 +109,7 @@ class WriteBehind {
   class Filling;
   class NodePages;
 
-  WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners);
+  WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners, FullPage full);
   bool sends_at_once() const noexcept;
   int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
@@ -118,10 +127,12 @@ class WriteBehind {
   std::vector<PagePool::Stay> stays(Wanted&& wanted) const;
   bool is_mine(int64_t page) const noexcept { return owners_->owner_of(page) == owners_->mine(); }
   void send_off(const Target& target, const PagePool::Stay& stay);
+  void send_full(const Target& target, const PagePool::Stay& stay);
   void ask_for(const Target& target, const PagePool::Stay& stay);
   void wait_until_left(const Target& target, const PagePool::Stay& stay);
   void relieve(const Target& target);
   bool take(const PagePool::Seen& seen);
+  void note_taken_over();
   void leave(const Target& target, const PagePool::Stay& stay);
   void write_and_release(const Target& target, const PagePool::Stay& stay);
   void write_page(const Target& target, const PagePool::Stay& stay);
@@ -131,6 +142,7 @@ class WriteBehind {
 
   const std::unique_ptr<PagePool> pool_;
   const std::unique_ptr<PageOwners> owners_;
+  const FullPage full_;  // not as_cores_allow
   std::unique_ptr<Shipping> shipping_;
   std::string why_not_shipped_;
   int stages_ = 2;
