@@ -249,7 +249,10 @@ Traffic in_turns(int ranks, int64_t block, int64_t blocks, const WriteBehindShap
 
 TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
   const io::TemporaryFile path;
-  const Traffic sum = in_turns(4, 64, 256, {kPage, kMany, kCalls, 65536}, path.path());
+  const Traffic sum = in_turns(
+      4, 64, 256,
+      {.page_bytes = kPage, .limit_bytes_per_rank = kMany, .progress = kCalls, .load_bytes = 65536},
+      path.path());
   EXPECT_EQ(sum.writes, 4 * 64 * 256 / kPage);
   EXPECT_TRUE(path.contents() == bytes_at(0, 4 * 64 * 256));
 }
@@ -257,7 +260,10 @@ TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
 // Half of the bytes are for the other node, whose two ranks own pages: two loads a rank.
 TEST(Shipping, ALoadIsOneMessageAndHardlyMoreThanItsBytes) {
   const io::TemporaryFile path;
-  const Traffic sum = in_turns(4, 64, 256, {kPage, kMany, kCalls, 65536}, path.path());
+  const Traffic sum = in_turns(
+      4, 64, 256,
+      {.page_bytes = kPage, .limit_bytes_per_rank = kMany, .progress = kCalls, .load_bytes = 65536},
+      path.path());
   EXPECT_EQ(sum.messages, 4 * 2);
   const int64_t shipped = 4 * 64 * 256 / 2;
   EXPECT_GE(sum.message_bytes, shipped);
