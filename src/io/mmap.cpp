@@ -148,7 +148,7 @@ class MmapFile final : public MechanismFile {
     if (whole_ == nullptr || whole_->where().end < where.end) {
       auto mapped = Mapping::make(file_.fd(), {0, file_bytes});
       if (!mapped) return tl::unexpected(mapped.error());
-      whole_ = *std::move(mapped);
+      whole_ = std::make_shared<const Mapping>(*std::move(mapped));
     }
     return Window::within(whole_, file_.fd(), where, how_->reserve_mode);
   }

@@ -41,37 +41,43 @@ Extent whole_pages(Extent where) { return {align_down(where.begin, page_bytes())
 
 }  // namespace
 
-tl::expected<std::shared_ptr<const Mapping>, Refusal> Mapping::make(int fd, Extent where) {
+tl::expected<Mapping, Refusal> Mapping::make(int fd, Extent where) {
   void* at =
       ::mmap(nullptr, size_t(where.size()), PROT_READ | PROT_WRITE, MAP_SHARED, fd, where.begin);
   if (at == MAP_FAILED) return tl::unexpected(Refusal{"mmap", errno});
-  return std::shared_ptr<const Mapping>(new Mapping(static_cast<std::byte*>(at), where));
+  return Mapping(static_cast<std::byte*>(at), where);
 }
 
 // Cannot fail for a whole mapping; what was stored is in the file since it was stored.
-Mapping::~Mapping() { ::munmap(begin_, size_t(where_.size())); }
+Mapping::~Mapping() {
+  if (begin_ != nullptr) ::munmap(begin_, size_t(where_.size()));
+}
 
 tl::expected<Window, Refusal> Window::map(int fd, Extent where, int reserve_mode) {
   if (const int e = reserve(fd, whole_pages(where), reserve_mode))
     return tl::unexpected(Refusal{"fallocate", e});
   auto pages = Mapping::make(fd, whole_pages(where));
   if (!pages) return tl::unexpected(pages.error());
-  return populated(*std::move(pages), where);
+  auto window = populated(*pages, where);
+  if (window) window->own_ = *std::move(pages);
+  return window;
 }
 
 tl::expected<Window, Refusal> Window::within(std::shared_ptr<const Mapping> pages, int fd,
                                              Extent where, int reserve_mode) {
   if (const int e = reserve(fd, whole_pages(where), reserve_mode))
     return tl::unexpected(Refusal{"fallocate", e});
-  return populated(std::move(pages), where);
+  auto window = populated(*pages, where);
+  if (window) window->whole_ = std::move(pages);
+  return window;
 }
 
-tl::expected<Window, Refusal> Window::populated(std::shared_ptr<const Mapping> pages,
-                                                Extent where) {
-  if (const int e = populate(pages->memory(whole_pages(where))))
+tl::expected<Window, Refusal> Window::populated(const Mapping& pages, Extent where) {
+  if (const int e = populate(pages.memory(whole_pages(where))))
     return tl::unexpected(Refusal{"madvise", e});
-  const std::span<std::byte> memory = pages->memory(where);
-  return Window(std::move(pages), memory);
+  Window window;
+  window.memory_ = pages.memory(where);
+  return window;
 }
 
 }  // namespace penstock::io

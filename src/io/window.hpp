@@ -19,14 +19,21 @@ struct Refusal {
   int sys_errno;
 };
 
-// Pages of a file, unmapped when the last window of them goes. Nothing is promised of them: a store
-// into them may raise a signal.
+// Pages of a file, unmapped when it goes. Nothing is promised of them: a store into them may raise
+// a signal.
 class Mapping {
  public:
   // REQUIRES that `where` is not empty and begins with a page, and that `fd` is open for reading
   // and writing.
-  static tl::expected<std::shared_ptr<const Mapping>, Refusal> make(int fd, Extent where);
-  Mapping(const Mapping&) = delete;
+  static tl::expected<Mapping, Refusal> make(int fd, Extent where);
+  Mapping() = default;  // of nothing
+  Mapping(Mapping&& o) noexcept
+      : begin_(std::exchange(o.begin_, nullptr)), where_(std::exchange(o.where_, {})) {}
+  Mapping& operator=(Mapping&& o) noexcept {
+    std::swap(begin_, o.begin_);
+    std::swap(where_, o.where_);
+    return *this;
+  }
   ~Mapping();
 
   Extent where() const noexcept { return where_; }
@@ -37,7 +44,7 @@ class Mapping {
  private:
   Mapping(std::byte* begin, Extent where) noexcept : begin_(begin), where_(where) {}
 
-  std::byte* begin_;
+  std::byte* begin_ = nullptr;
   Extent where_;
 };
 
@@ -51,17 +58,26 @@ class Window {
                                               Extent where, int reserve_mode);
 
   Window() = default;  // nothing is mapped
-  bool mapped() const noexcept { return pages_ != nullptr; }
+  Window(Window&& o) noexcept
+      : own_(std::move(o.own_)),
+        whole_(std::move(o.whole_)),
+        memory_(std::exchange(o.memory_, {})) {}
+  Window& operator=(Window&& o) noexcept {
+    std::swap(own_, o.own_);
+    std::swap(whole_, o.whole_);
+    std::swap(memory_, o.memory_);
+    return *this;
+  }
+  bool mapped() const noexcept { return !memory_.empty(); }
   // Of `where`.
   std::span<std::byte> memory() const noexcept { return memory_; }
 
  private:
-  Window(std::shared_ptr<const Mapping> pages, std::span<std::byte> memory) noexcept
-      : pages_(std::move(pages)), memory_(memory) {}
-  static tl::expected<Window, Refusal> populated(std::shared_ptr<const Mapping> pages,
-                                                 Extent where);
+  // Of `pages`; the window then holds them.
+  static tl::expected<Window, Refusal> populated(const Mapping& pages, Extent where);
 
-  std::shared_ptr<const Mapping> pages_;
+  Mapping own_;                           // or
+  std::shared_ptr<const Mapping> whole_;  // that stays as long as a window of it
   std::span<std::byte> memory_;
 };
 
