@@ -3,9 +3,9 @@
  * multi-partitioning. Three of NAS's subtypes: full (collective, through a file view), simple (an
  * independent call for each row of points) and epio (a file per process).
  *
- * The clock runs from before the open until after the close, as in liao-2007 (section 4.1). BT-IO has
- * no MPI_File_sync in it, and Penstock looks at that: with PENSTOCK_BTIO_NEVER_SYNCS this has none
- * either; without, --end sync calls it before the close. */
+ * The clock runs from before the open until after the close, as in liao-2007 (section 4.1). BT-IO
+ * has no MPI_File_sync in it, and Penstock looks at that: with PENSTOCK_BTIO_NEVER_SYNCS this has
+ * none either; without, --end sync calls it before the close. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
