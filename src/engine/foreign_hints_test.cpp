@@ -37,13 +37,15 @@ bool says(const std::string& text, const char* part) { return text.find(part) !=
 TEST(ForeignHints, FillWhatIsOpen) {
   EXPECT_EQ(method_of({{"cb_nodes", "3"}, {"cb_buffer_size", "65536"}}),
             "auto(writers=3, cycle=64KiB) + shm + pwrite + anticipate=2MiB + written");
-  EXPECT_EQ(method_of({{"cb_nodes", "3"}, {"cb_buffer_size", "65536"}}, "cyclic(stripe=1MiB)"),
-            "cyclic(writers=3, stripe=1MiB, cycle=64KiB) + shm + pwrite + anticipate=2MiB + written");
+  EXPECT_EQ(
+      method_of({{"cb_nodes", "3"}, {"cb_buffer_size", "65536"}}, "cyclic(stripe=1MiB)"),
+      "cyclic(writers=3, stripe=1MiB, cycle=64KiB) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(method_of({}), to_string(default_method()));
 }
 
 TEST(ForeignHints, NeverMoveWhatIsConfigured) {
-  const char* method = "two_phase(writers=2, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written";
+  const char* method =
+      "two_phase(writers=2, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written";
   const HintValues all{{"cb_nodes", "7"},
                        {"cb_buffer_size", "65536"},
                        {"romio_cb_write", "disable"},
