@@ -49,8 +49,9 @@ TEST(Method, ValuesArriveInTheParameters) {
 }
 
 TEST(Method, AnAlgorithmHasItsOwnOptions) {
-  EXPECT_EQ(canonical("cyclic(cycle=1MiB, stripe=4MiB, writers=3)"),
-            "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written");
+  EXPECT_EQ(
+      canonical("cyclic(cycle=1MiB, stripe=4MiB, writers=3)"),
+      "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(canonical("designated_writer(writer=5)"),
             "designated_writer(writer=5) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(parse_method("cyclic(stripe=64KiB)")->parameters.stripe_bytes, 65536);
@@ -182,8 +183,9 @@ TEST(Method, AMisspeltWordIsNamedWithItsNeighbour) {
 }
 
 TEST(Method, SegmentationTakesWritersAndCycle) {
-  EXPECT_EQ(canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),
-            "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite + anticipate=2MiB + written");
+  EXPECT_EQ(
+      canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),
+      "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite + anticipate=2MiB + written");
   EXPECT_EQ(canonical("static_segmentation + shm"),
             "static_segmentation + shm + pwrite + anticipate=2MiB + written");
   EXPECT_NE(message("static_segmentation(stripe=1MiB)").find("option of static_segmentation"),
