@@ -52,7 +52,7 @@ WAYS = {
 QUICK = ("deferred", "deferred, relaxed", "deferred, relaxed, few pages")
 # Seeds by ranks. More ranks than cores are slow under MPICH, which polls.
 SEEDS = {"mpich": {1: 40, 2: 46, 3: 9, 4: 5}, "openmpi": {1: 20, 2: 30, 3: 30, 4: 20}}
-BRIEF = {1: 8, 2: 10, 3: 2}
+BRIEF = {1: 6, 2: 6, 3: 6}
 # OMPIO's default collective component is wrong in many cases; this one is not.
 SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
 CHUNK = 50  # seeds of one launch
