@@ -171,6 +171,9 @@ def run_trial(suite: Suite, trial: Trial, pool: ThreadPoolExecutor, figures: Fig
     suite.check(case, problems_of(trial, out, verdict), out)
 
 
+TELLING = 20  # trials of which it would be one in a million that none loses anything
+
+
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--trials", type=int, default=20)
@@ -187,9 +190,10 @@ def main() -> int:
                 run_trial(suite, trial, pool, figures)
     if figures.trials:
         print(figures.line())
-        # Where nothing is ever lost nothing was deferred, and the trials show nothing.
-        deferred = sum(n > 0 for n in figures.lost) * 4 >= figures.trials
-        problems = [] if deferred else ["fewer than a quarter of the trials lost anything"]
+        # Where nothing is ever lost nothing was deferred, and the trials show nothing. About half of
+        # them lose something; a few trials may all miss it.
+        deferred = any(figures.lost) or figures.trials < TELLING
+        problems = [] if deferred else [f"none of {figures.trials} trials lost anything"]
         problems += [] if figures.synced else ["nothing was synced"]
         suite.check("the trials show something", problems)
     return suite.finish()
