@@ -190,8 +190,8 @@ def main() -> int:
                 run_trial(suite, trial, pool, figures)
     if figures.trials:
         print(figures.line())
-        # Where nothing is ever lost nothing was deferred, and the trials show nothing. About half of
-        # them lose something; a few trials may all miss it.
+        # Where nothing is ever lost nothing was deferred, and the trials show nothing. About half
+        # of them lose something; a few trials may all miss it.
         deferred = any(figures.lost) or figures.trials < TELLING
         problems = [] if deferred else [f"none of {figures.trials} trials lost anything"]
         problems += [] if figures.synced else ["nothing was synced"]
