@@ -39,6 +39,7 @@ def copy_sources() -> None:
         "packaging",
         "python",
         "tests/CMakeLists.txt",
+        "tests/btio",
         "tests/memory",
     ):
         source, target = ROOT / name, COPY / name
