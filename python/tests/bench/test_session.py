@@ -197,7 +197,8 @@ def test_a_changed_machine_is_said_and_recorded(
         def event(self, event: Event) -> None:
             told.append(event)
 
-    first = session([measurement("c", "x")], collect=kernel("6.1"), budget_s=0.01)
+    one = Stopping(minimum=1, maximum=1, checks=(1,))
+    first = session([measurement("c", "x")], collect=kernel("6.1"), stopping=one)
     first.run()
     first.store.close()
     session([measurement("c", "x")], collect=kernel("6.18"), observer=Listens()).run()
