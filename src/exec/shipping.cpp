@@ -273,6 +273,9 @@ void Shipping::flush(Pages& pages) {
     pause.again();
     lock.lock();
   }
+  const bool kept_after_all = ended_;
+  lock.unlock();
+  if (kept_after_all) pages.flush();
 }
 
 void Shipping::ask_owners() {
