@@ -9,35 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from beside.conclusions import decide, together
+from beside.samples import by_block, is_wrong, paired, spread
 from beside.spec import Access, Setting, Verdict
-from pydantic import BaseModel, ConfigDict, Field
+from beside.values import CellVerdict, ConclusionReport, Spread, Value
+from pydantic import Field
 
 from penstock.bench import noise
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, Sample
-from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
 from penstock.bench.store import Results
 from rounds.study import OWN_FILES, Conclusion, Kind
 
 SCHEMA = "penstock.btio/1"
-ByBlock = Mapping[int, float]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
-
-
-class Spread(_Model):
-    """A median with its interval and the number of samples."""
-
-    median: float
-    low: float
-    high: float
-    confidence: float
-    n: int
-
-
-class Variant(_Model):
+class Variant(Value):
     """One way of writing a cell; ``failed`` says why samples do not count, each reason once."""
 
     name: str
@@ -51,7 +38,7 @@ class Variant(_Model):
     wrong: bool
 
 
-class RatioReport(_Model):
+class RatioReport(Value):
     """``ours`` over ``against``."""
 
     ours: str
@@ -59,7 +46,7 @@ class RatioReport(_Model):
     ratio: Spread
 
 
-class CellReport(_Model):
+class CellReport(Value):
     """A class on a number of ranks; the factor is that of its outputs."""
 
     name: str
@@ -73,26 +60,7 @@ class CellReport(_Model):
     ratios: dict[str, RatioReport]  # by the conclusion's name
 
 
-class CellVerdict(_Model):
-    """What one cell says of a conclusion by one clock."""
-
-    cell: str
-    verdict: Verdict
-    why: str
-
-
-class ConclusionReport(_Model):
-    """What became of a conclusion."""
-
-    name: str
-    says: str
-    predicted: Verdict
-    verdict: Verdict
-    gate: bool
-    cells: list[CellVerdict]
-
-
-class Report(_Model):
+class Report(Value):
     """A run."""
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
@@ -178,31 +146,14 @@ def _cell(
 def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
     facts = planned["parameters"]
     failed = [s.failed for s in samples if s.failed is not None]
-    rates = list(_by_block(samples).values())
     return Variant(
         name=planned["variant"],
         **{k: facts[k] for k in ("title", "kind", "access", "setting")},
-        rate=_spread(rates) if rates else None,
+        rate=spread(list(by_block(samples).values())),
         failures=len(failed),
         failed=list(dict.fromkeys(failed)),
-        wrong=any(
-            s.result and s.result.verified and s.result.verified.wrong_bytes for s in samples
-        ),
+        wrong=any(is_wrong(s) for s in samples),
     )
-
-
-def _wrong(sample: Sample) -> bool:
-    verified = sample.result.verified if sample.result else None
-    return verified is not None and verified.wrong_bytes > 0
-
-
-def _by_block(samples: Sequence[Sample]) -> dict[int, float]:
-    return {s.block: rate for s in samples if (rate := s.rate("application"))}
-
-
-def _spread(values: Sequence[float]) -> Spread:
-    s = summarise(values)
-    return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
 
 
 def best_peer(variants: Sequence[Variant], access: Access) -> str | None:
@@ -224,7 +175,7 @@ def _ratio(
     if conclusion.every_sample or whom is None:
         return None
     ours = f"penstock-{conclusion.ours}"
-    ratio = paired(*(_by_block(by_variant.get(name, [])) for name in (whom, ours)))
+    ratio = paired(*(by_block(by_variant.get(name, [])) for name in (whom, ours)))
     return RatioReport(ours=ours, against=whom, ratio=ratio) if ratio is not None else None
 
 
@@ -233,15 +184,6 @@ def _against(conclusion: Conclusion, variants: Sequence[Variant]) -> str | None:
         return "penstock-collective"
     access: Access = "collective" if conclusion.against == "best collective" else "independent"
     return best_peer(variants, access)
-
-
-def paired(other: ByBlock, ours: ByBlock) -> Spread | None:
-    """Ours over other, over the blocks that have both."""
-    blocks = sorted(other.keys() & ours.keys())
-    if not blocks:
-        return None
-    r = paired_ratio_interval([other[b] for b in blocks], [ours[b] for b in blocks])
-    return Spread(median=r.ratio, low=r.low, high=r.high, confidence=r.confidence, n=len(blocks))
 
 
 # ---- conclusions ------------------------------------------------------------------------------
@@ -253,16 +195,10 @@ def _conclusion(conclusion: Conclusion, cells: Sequence[CellReport]) -> Conclusi
         name=conclusion.name,
         says=conclusion.says,
         predicted=conclusion.predicted,
-        verdict=_together([v.verdict for v in verdicts]),
+        verdict=together([v.verdict for v in verdicts]),
         gate=conclusion.gate,
         cells=verdicts,
     )
-
-
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """One failure is enough; to hold, every cell must."""
-    worst_first: tuple[Verdict, ...] = ("fails", "undecided", "not measured")
-    return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")
 
 
 def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
@@ -282,15 +218,6 @@ def _no_pair(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
     if ours is not None and ours.failed and not ours.rate:
         return CellVerdict(cell=cell.name, verdict="fails", why=ours.failed[0])
     return CellVerdict(cell=cell.name, verdict="not measured", why="no pair of samples")
-
-
-def decide(ratio: Spread, at_least: float) -> Verdict:
-    """By the whole interval; one that covers less than 95 % decides nothing."""
-    if ratio.confidence < CONFIDENCE:
-        return "undecided"
-    if ratio.low >= at_least:
-        return "holds"
-    return "fails" if ratio.high < at_least else "undecided"
 
 
 def _every_sample(cell: CellReport) -> CellVerdict:

@@ -23,13 +23,13 @@ def conclude(conclusion: Conclusion, cells: Sequence[CellReport]) -> ConclusionR
         name=conclusion.name,
         says=conclusion.says,
         predicted=conclusion.predicted,
-        verdict=_together([v.verdict for v in verdicts]),
+        verdict=together([v.verdict for v in verdicts]),
         gate=conclusion.gate,
         cells=verdicts,
     )
 
 
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
+def together(verdicts: Sequence[Verdict]) -> Verdict:
     """One failure is enough; to hold, every cell must."""
     worst_first: tuple[Verdict, ...] = ("fails", "undecided", "not measured")
     return next((v for v in worst_first if v in verdicts), "holds" if verdicts else "not measured")

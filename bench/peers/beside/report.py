@@ -13,12 +13,12 @@ from typing import Any
 from pydantic import Field
 
 from beside import conclusions as decided
+from beside.samples import by_block, is_wrong, paired, spread
 from beside.spec import Cell, Conclusion
 from beside.values import CellReport, ConclusionReport, Spread, Value, Variant
 from penstock.bench import noise
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, Sample
-from penstock.bench.statistics import paired_ratio_interval, summarise
 from penstock.bench.store import Results
 
 SCHEMA = "penstock.peers/1"
@@ -106,7 +106,7 @@ def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -
     best = best_peer(variants)
 
     def against(other: str | None) -> Spread | None:
-        return _ratio(by_variant.get(other or "", []), by_variant.get("penstock", []))
+        return paired(*(by_block(by_variant.get(name or "", [])) for name in (other, "penstock")))
 
     ratio = against(best)
     expected = cell.expected
@@ -155,39 +155,10 @@ def _variant(planned: dict[str, Any], samples: Sequence[Sample]) -> Variant:
         name=planned["variant"],
         mpi=last.mpi if last else None,
         bytes=last.bytes if last else None,
-        rate=_spread([r for s in samples if (r := s.rate("application"))]),
-        actual=_spread([r for s in samples if (r := s.rate("actual"))]),
+        rate=spread(list(by_block(samples).values())),
+        actual=spread([r for s in samples if (r := s.rate("actual"))]),
         failures=len(failed),
         failed=list(dict.fromkeys(failed)),
-        wrong=any(_wrong(s) for s in samples),
+        wrong=any(is_wrong(s) for s in samples),
         **known,
-    )
-
-
-def _wrong(sample: Sample) -> bool:
-    verified = sample.result.verified if sample.result else None
-    return verified is not None and verified.wrong_bytes > 0
-
-
-def _spread(values: Sequence[float]) -> Spread | None:
-    if not values:
-        return None
-    s = summarise(values)
-    return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
-
-
-def _ratio(other: Sequence[Sample], ours: Sequence[Sample]) -> Spread | None:
-    """Ours over other, over the blocks that have both."""
-    of_other = {s.block: r for s in other if (r := s.rate("application"))}
-    of_ours = {s.block: r for s in ours if (r := s.rate("application"))}
-    blocks = sorted(of_other.keys() & of_ours.keys())
-    if not blocks:
-        return None
-    found = paired_ratio_interval([of_other[b] for b in blocks], [of_ours[b] for b in blocks])
-    return Spread(
-        median=found.ratio,
-        low=found.low,
-        high=found.high,
-        confidence=found.confidence,
-        n=len(blocks),
     )

@@ -1,0 +1,37 @@
+"""What samples of a variant come to: rates by block, their spread, ratios of blocks in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from beside.values import Spread
+from penstock.bench.sample import Sample
+from penstock.bench.statistics import paired_ratio_interval, summarise
+
+
+def by_block(samples: Sequence[Sample]) -> dict[int, float]:
+    """The rates of those that count."""
+    return {s.block: rate for s in samples if (rate := s.rate("application"))}
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """None of nothing."""
+    if not values:
+        return None
+    s = summarise(values)
+    return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
+
+
+def paired(other: Mapping[int, float], ours: Mapping[int, float]) -> Spread | None:
+    """Ours over other, over the blocks that have both."""
+    blocks = sorted(other.keys() & ours.keys())
+    if not blocks:
+        return None
+    r = paired_ratio_interval([other[b] for b in blocks], [ours[b] for b in blocks])
+    return Spread(median=r.ratio, low=r.low, high=r.high, confidence=r.confidence, n=len(blocks))
+
+
+def is_wrong(sample: Sample) -> bool:
+    """Whether it left wrong bytes in the file."""
+    verified = sample.result.verified if sample.result else None
+    return verified is not None and verified.wrong_bytes > 0
