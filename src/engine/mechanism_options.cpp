@@ -1,18 +1,14 @@
 // What a mechanism takes is in its descriptor; what `direct` needs besides is an algorithm.
 #include "engine/mechanism_options.hpp"
 
-#include <charconv>
 #include <utility>
 #include <vector>
 
+#include "engine/method_part.hpp"
 #include "engine/nearest.hpp"
 
 namespace penstock::engine {
 namespace {
-
-tl::unexpected<Error> refuse(std::string detail) {
-  return fail(ErrorClass::argument, "method", std::move(detail));
-}
 
 std::string name_of(const Method& m) { return std::string(m.mechanism->name); }
 
@@ -51,11 +47,7 @@ Result<void> set_window(std::string_view value, Method& m) {
 
 Result<void> set_depth(std::string_view value, Method& m) {
   if (m.depth != 0) return refuse("depth is given twice");
-  int64_t depth = 0;
-  const auto [stop, code] = std::from_chars(value.data(), value.data() + value.size(), depth);
-  if (code != std::errc() || stop != value.data() + value.size())
-    return refuse("depth must be an integer, got " + quote(value));
-  return check_depth(depth).map([&](int checked) { m.depth = checked; });
+  return read_integer("depth", value).and_then(check_depth).map([&](int n) { m.depth = n; });
 }
 
 // As they are spelled; what is left to the mechanism is not among them.

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/units.hpp"
 #include "engine/mechanism_options.hpp"
+#include "engine/method_part.hpp"
 #include "engine/nearest.hpp"
 #include "exec/stager.hpp"
 
@@ -18,71 +18,7 @@ namespace {
 constexpr size_t kLongestText = 1024;
 constexpr std::string_view kWriteBehind = "write_behind";
 constexpr std::array<std::string_view, 4> kBehindOptions = {"stages", "page", "limit", "seconds"};
-constexpr int64_t kCycleStep = 4096;
 constexpr int64_t kAnticipatedBytes = int64_t{2} << 20;
-constexpr int64_t kLeastStaged = 4096, kMostStaged = int64_t{1} << 40;
-constexpr int64_t kLeastPage = 4096, kMostPage = int64_t{64} << 20;
-constexpr int64_t kLeastLimit = int64_t{1} << 20, kMostLimit = int64_t{1} << 40;
-constexpr int kMostSeconds = 86'400;
-
-tl::unexpected<Error> refuse(std::string detail) {
-  return fail(ErrorClass::argument, "method", std::move(detail));
-}
-
-std::string_view trim(std::string_view s) {
-  const size_t begin = s.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return s.substr(begin, s.find_last_not_of(" \t") - begin + 1);
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  for (;;) {
-    const size_t at = text.find(separator);
-    pieces.push_back(trim(text.substr(0, at)));
-    if (at == std::string_view::npos) return pieces;
-    text.remove_prefix(at + 1);
-  }
-}
-
-// ---- a part: word(key=value, ...) or word=value
-
-struct Option {
-  std::string_view key, value;
-};
-
-struct Part {
-  std::string_view word;
-  std::vector<Option> options;
-  std::string_view value = {};  // of word=value
-  bool has_value = false;
-};
-
-Result<Option> read_option(std::string_view text) {
-  const size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return Option{trim(text), {}};
-  return Option{trim(text.substr(0, equals)), trim(text.substr(equals + 1))};
-}
-
-Result<Part> read_part(std::string_view text) {
-  const size_t open = text.find('(');
-  if (open == std::string_view::npos) {
-    if (text.empty()) return refuse("a choice is missing: parts are joined by one '+' each");
-    const size_t equals = text.find('=');
-    if (equals == std::string_view::npos) return Part{text, {}};
-    return Part{trim(text.substr(0, equals)), {}, trim(text.substr(equals + 1)), true};
-  }
-  if (text.back() != ')') return refuse("')' must end " + quote(text));
-  Part part{trim(text.substr(0, open)), {}};
-  const std::string_view inside = trim(text.substr(open + 1, text.size() - open - 2));
-  if (inside.empty()) return part;
-  for (const std::string_view piece : split(inside, ',')) {
-    auto option = read_option(piece);
-    if (!option) return tl::unexpected(std::move(option).error());
-    part.options.push_back(*option);
-  }
-  return part;
-}
 
 // ---- the families and their words
 
@@ -142,14 +78,6 @@ Result<void> require_no_options(const Family& family, const Part& part) {
 }
 
 // ---- options of the algorithm
-
-Result<int64_t> read_integer(std::string_view key, std::string_view text) {
-  int64_t value = 0;
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || stop != text.data() + text.size())
-    return refuse(std::string(key) + " must be an integer, got " + quote(text));
-  return value;
-}
 
 Result<void> set_option(const Option& option, plan::Parameters& parameters) {
   if (option.key == "writers")
@@ -267,21 +195,6 @@ std::string spell_algorithm(const Method& m) {
                                 : m.algorithm == nullptr ? std::string_view("auto")
                                                          : m.algorithm->name;
   return std::string(name) + (options.text().empty() ? "" : "(" + options.text() + ")");
-}
-
-Result<int64_t> check_pages(const char* what, int64_t bytes) {
-  if (bytes < kCycleStep || bytes > plan::kMaxCycleBytes || bytes % kCycleStep != 0)
-    return refuse(std::string(what) + " must be a multiple of 4096 bytes between " +
-                  format_size(kCycleStep) + " and " + format_size(plan::kMaxCycleBytes) + ", got " +
-                  std::to_string(bytes));
-  return bytes;
-}
-
-// 0 leaves it to the engine.
-Result<int64_t> check_range(const char* what, int64_t bytes, int64_t least, int64_t most) {
-  if (bytes == 0 || (bytes >= least && bytes <= most)) return bytes;
-  return refuse(std::string(what) + " must be 0 or " + format_size(least) + " to " +
-                format_size(most) + ", got " + std::to_string(bytes));
 }
 
 // ---- the option of an exchange: messages(pack=datatype)
@@ -468,61 +381,5 @@ Result<void> check(const Method& m) {
                 "mechanism " + std::string(m.mechanism->name) + " cannot be used here: " + why);
   return {};
 }
-
-Result<int64_t> check_sync_bytes(int64_t sync_bytes) {
-  if (sync_bytes < 1)
-    return refuse("the bytes of a sync must be at least 1, got " + std::to_string(sync_bytes));
-  return sync_bytes;
-}
-
-Result<int> check_writers(int64_t writers) {
-  if (writers < 0 || writers > kMaxWriters)
-    return refuse("writers must be between 0 and " + std::to_string(kMaxWriters) + ", got " +
-                  std::to_string(writers));
-  return int(writers);
-}
-
-Result<int> check_writer(int64_t rank) {
-  if (rank < 0 || rank >= kMaxWriters)
-    return refuse("writer must be a rank, between 0 and " + std::to_string(kMaxWriters - 1) +
-                  ", got " + std::to_string(rank));
-  return int(rank);
-}
-
-Result<int64_t> check_staged(int64_t limit_bytes) {
-  if (limit_bytes == 0 || (limit_bytes >= kLeastStaged && limit_bytes <= kMostStaged))
-    return limit_bytes;
-  return refuse("limit of staged must be 0 or between " + format_size(kLeastStaged) + " and " +
-                format_size(kMostStaged) + ", got " + std::to_string(limit_bytes));
-}
-
-Result<int64_t> check_behind_page(int64_t page_bytes) {
-  return check_range("write_behind_page", page_bytes, kLeastPage, kMostPage);
-}
-
-Result<int64_t> check_behind_limit(int64_t limit_bytes) {
-  return check_range("write_behind_limit", limit_bytes, kLeastLimit, kMostLimit);
-}
-
-Result<int64_t> check_behind_subbuffer(int64_t load_bytes) {
-  return check_range("write_behind_subbuffer", load_bytes, kLeastPage, kMostPage);
-}
-
-Result<int> check_behind_seconds(int64_t seconds) {
-  if (seconds < 0 || seconds > kMostSeconds)
-    return refuse("write_behind_seconds must be an integer from 0 to " +
-                  std::to_string(kMostSeconds) + ", got " + std::to_string(seconds));
-  return int(seconds);
-}
-
-Result<int> check_at_once(int64_t ranks) {
-  if (ranks < 0 || ranks > kMaxWriters)
-    return refuse("at_once must be between 0 and " + std::to_string(kMaxWriters) + ", got " +
-                  std::to_string(ranks));
-  return int(ranks);
-}
-
-Result<int64_t> check_cycle(int64_t cycle_bytes) { return check_pages("cycle", cycle_bytes); }
-Result<int64_t> check_stripe(int64_t stripe_bytes) { return check_pages("stripe", stripe_bytes); }
 
 }  // namespace penstock::engine
