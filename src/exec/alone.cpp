@@ -11,8 +11,6 @@ namespace penstock::exec {
 namespace {
 
 constexpr int64_t kStagingBytes = int64_t{1} << 20;
-// Contiguous user memory needs no staging; the limit only bounds one write call.
-constexpr int64_t kInPlaceBytes = int64_t{1} << 30;
 // Pieces are gathered when they have 1 KiB each on average. Then a full call carries as much as the
 // staging buffer, so gathering takes no more calls than packing; and it saves a copy of 100 ns or
 // more (10 GB/s) for the few tens of ns that the kernel spends on an entry of the vector. Crumbs
@@ -26,6 +24,7 @@ class Alone {
         own_(own),
         data_(data),
         gathers_(!data.contiguous() && context.file.gathers()),
+        in_place_bytes_(in_place_bytes(context.sync)),
         cursor_(view.cursor()) {
     cursor_.seek(own.begin);
   }
@@ -71,7 +70,7 @@ class Alone {
   // and returns its length.
 
   int64_t write_staging(int64_t at) {
-    const int64_t n = std::min(end_ - at, data_.contiguous() ? kInPlaceBytes : kStagingBytes);
+    const int64_t n = std::min(end_ - at, data_.contiguous() ? in_place_bytes_ : kStagingBytes);
     std::span<const std::byte> bytes = stage(at, n);
     while (!bytes.empty() && !failed_) {
       const layout::Run run = cursor_.next(int64_t(bytes.size()));
@@ -109,7 +108,7 @@ class Alone {
   // --- Pieces of memory, block by block of the file.
 
   int64_t write_gathering(int64_t at) {
-    const layout::Run run = cursor_.next(std::min(end_ - at, kInPlaceBytes));
+    const layout::Run run = cursor_.next(std::min(end_ - at, kMostInPlaceBytes));
     if (run.block < kLeastPieceBytes) {
       write_crumbs(at, run);
       return run.bytes();
@@ -220,6 +219,7 @@ class Alone {
   int64_t at_ = own_.begin, end_ = own_.begin;  // of the stream: what is written next, and how far
   UserData& data_;
   const bool gathers_;
+  const int64_t in_place_bytes_;
   layout::Cursor cursor_;
   std::vector<std::span<const std::byte>> pieces_;  // allocated when something is gathered
   int64_t done_ = 0;
@@ -229,6 +229,11 @@ class Alone {
 };
 
 }  // namespace
+
+int64_t in_place_bytes(const io::FileSync* sync) noexcept {
+  const int64_t asked = sync != nullptr ? sync->piece_bytes() : 0;
+  return asked > 0 ? std::min(asked, kMostInPlaceBytes) : kMostInPlaceBytes;
+}
 
 WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
                          UserData& data) {

@@ -21,6 +21,11 @@ struct AloneContext {
   Turns* turns = nullptr;   // when each cycle may be written; needs cycle_bytes
 };
 
+// Contiguous memory of the program is written from where it is: how much by one write, at most, and
+// where the sync policy (or nullptr) would rather act in between.
+inline constexpr int64_t kMostInPlaceBytes = int64_t{1} << 30;
+int64_t in_place_bytes(const io::FileSync* sync) noexcept;
+
 // The first failure ends it: prefix_bytes says how far it came. Faults leave nothing else to undo.
 // A rank plays its part in turns to the end.
 WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,

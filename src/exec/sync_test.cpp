@@ -36,6 +36,7 @@ class Noting final : public io::FileSync {
     if (pushed && *pushed && call < 63) synced_after |= int64_t{1} << call;
     return pushed;
   }
+  int64_t piece_bytes() const noexcept override { return inner_->piece_bytes(); }
   Result<void> sync(io::SyncKind kind) override { return inner_->sync(kind); }
   Result<void> at_close() override { return inner_->at_close(); }
 
@@ -92,6 +93,20 @@ TEST(Sync, OnlyWritersSyncAndTheyCountWhatTheyWriteForOthers) {
     int64_t syncs[1] = {s.record.data};
     ASSERT_TRUE(comm.all_sum(syncs));
     EXPECT_EQ(syncs[0], 3);
+  });
+}
+
+// So that the device begins while the rest is being copied.
+TEST(Sync, OnePieceOfMemoryIsCutWhereAPolicyActsInBetween) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    for (const auto& [policy, writes] : {std::pair("stream", 3), std::pair("every", 1)}) {
+      Synced s(comm, path.path(), 8192, {}, policy);
+      const Blocks one(100, 20'000, 20'000, 1);
+      EXPECT_EQ(s.pipeline.write_alone(one.request()).prefix_bytes, 20'000);
+      EXPECT_EQ(s.sync.calls, writes) << policy;
+      EXPECT_EQ(s.pipeline.spent_alone().traffic.writes, writes) << policy;
+    }
   });
 }
 

@@ -1,3 +1,5 @@
+// Bytes become accepted: into the pages, or past them. How pages leave is in
+// write_behind_leaving.cpp.
 #include "exec/write_behind.hpp"
 
 #include <algorithm>
@@ -6,7 +8,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/seeded_fault.hpp"
+#include "exec/alone.hpp"
+#include "exec/write_behind_pages.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -16,7 +19,6 @@ constexpr int64_t kLeastPage = int64_t{64} << 10, kUsualPage = int64_t{1} << 20,
                   kLargestPage = int64_t{64} << 20;
 constexpr int64_t kLeastSlots = 4;
 constexpr int64_t kMostSlots = 1 << 16;
-constexpr int64_t kInPlaceBytes = int64_t{1} << 30;  // bounds one write call
 
 // A stripe, where the file has stripes: two clients then never want the lock of one.
 int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry) {
@@ -61,16 +63,18 @@ FullPage writer_of_full(const comm::Comm& comm, const WriteBehindShape& asked) {
 // One call: where it is in its stream, its view and its memory.
 class WriteBehind::Filling final : public Shipping::Stream {
  public:
-  explicit Filling(const WriteRequest& request)
+  Filling(const WriteRequest& request, int64_t most_in_place_bytes)
       : view(*request.view),
         own(request.range),
         data(request.memory, request.memory_type, request.memory_count, own.begin),
-        cursor(view.cursor()) {}
+        cursor(view.cursor()),
+        most_in_place_bytes_(most_in_place_bytes) {}
 
-  // Bytes that follow each other in the file from stream position `at` on.
+  // Bytes that follow each other in the file from stream position `at` on, as many as one write
+  // takes.
   int64_t contiguous_at(int64_t at) {
     seek(at);
-    const layout::Run run = cursor.next(std::min(own.end - at, kInPlaceBytes));
+    const layout::Run run = cursor.next(std::min(own.end - at, most_in_place_bytes_));
     return run.count == 1 || run.stride == run.block ? run.bytes() : run.block;
   }
   void copy(std::byte* page, Off origin, StreamRange part) {
@@ -101,25 +105,8 @@ class WriteBehind::Filling final : public Shipping::Stream {
   void seek(int64_t at) {
     if (cursor.position() != at) cursor.seek(at);
   }
-};
 
-// The node's pages as other nodes' bytes reach them.
-class WriteBehind::NodePages final : public Shipping::Pages {
- public:
-  NodePages(WriteBehind& behind, const Target& target) : behind_(behind), target_(target) {}
-  void put(const layout::Run& run, const std::byte* bytes) override {
-    behind_.put(target_, run, bytes);
-  }
-  void flush() override { behind_.flush_pages(target_); }
-  bool holds(const layout::Run& run) const override {
-    const int64_t page = behind_.pool_->page_bytes();
-    if (run.count > page || run.block > page || run.stride < 0 || run.stride > page) return false;
-    return run.offset % page + (run.count - 1) * run.stride + run.block <= page;
-  }
-
- private:
-  WriteBehind& behind_;
-  const Target& target_;
+  const int64_t most_in_place_bytes_;
 };
 
 Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBehindShape asked,
@@ -154,10 +141,9 @@ WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwn
                          FullPage full)
     : pool_(std::move(pool)), owners_(std::move(owners)), full_(full) {}
 
-// --- Accepting ---
-
 WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& request) {
-  Filling filling(request);
+  // Not less than a page: whole pages go past the pool.
+  Filling filling(request, std::max(in_place_bytes(target.sync), pool_->page_bytes()));
   int64_t at = filling.own.begin;
   bool room = true;
   while (at < filling.own.end && room && !filling.failed) {
@@ -327,211 +313,6 @@ int64_t WriteBehind::pages_elsewhere(int64_t first, int64_t count) const {
   for (int64_t i = 0; i < count; ++i)
     if (pool_->find(first + i)) return i;
   return count;
-}
-
-// --- Leaving ---
-
-// In file order.
-template <class Wanted>
-std::vector<PagePool::Stay> WriteBehind::stays(Wanted&& wanted) const {
-  std::vector<PagePool::Stay> found;
-  for (int slot = 0; slot < pool_->used(); ++slot)
-    if (const auto seen = pool_->look(slot); seen && wanted(*seen)) found.push_back(seen->stay);
-  std::ranges::sort(found, {}, &PagePool::Stay::page);
-  return found;
-}
-
-void WriteBehind::flush(const Target& target) {
-  if (shipping_ == nullptr) {
-    flush_pages(target);
-    return;
-  }
-  NodePages pages(*this, target);
-  shipping_->flush(pages);
-}
-
-void WriteBehind::flush_together(const Target& target) {
-  if (shipping_ == nullptr) {
-    flush_pages(target);
-    return;
-  }
-  NodePages pages(*this, target);
-  shipping_->settle(pages, [this] {
-    StagedNotes losses;
-    pool_->add_losses(losses);
-    return losses;
-  });
-}
-
-bool WriteBehind::step(const Target& target) {
-  if (shipping_ == nullptr) return false;
-  NodePages pages(*this, target);
-  return shipping_->step(pages);
-}
-
-void WriteBehind::end_shipping(const Target& target) {
-  if (shipping_ == nullptr) return;
-  NodePages pages(*this, target);
-  shipping_->end(pages);
-}
-
-// Those of others first: their owners write while this rank writes its own.
-void WriteBehind::flush_pages(const Target& target) {
-  if (pool_->empty()) return;
-  const auto all = stays([](const PagePool::Seen&) { return true; });
-  for (const PagePool::Stay& stay : all)
-    if (!is_mine(stay.page)) send_off(target, stay);
-  for (const PagePool::Stay& stay : all)
-    if (is_mine(stay.page)) send_off(target, stay);
-  for (const PagePool::Stay& stay : all) wait_until_left(target, stay);
-}
-
-// What has left while this looks, is in the file by then.
-Off WriteBehind::end() const {
-  std::optional<PagePool::Stay> last;
-  for (int slot = 0; slot < pool_->used(); ++slot)
-    if (const auto seen = pool_->look(slot); seen && (!last || seen->stay.page > last->page))
-      last = seen->stay;
-  if (!last) return 0;
-  const Off end = pool_->dirty(*last).end();
-  const auto still = pool_->look(last->slot);
-  return still && still->stay == *last ? end : 0;
-}
-
-void WriteBehind::serve_asked(const Target& target) {
-  if (!owners_->was_asked()) return;
-  const auto wanted = [&](const PagePool::Seen& s) { return s.wanted && is_mine(s.stay.page); };
-  for (const PagePool::Stay& stay : stays(wanted)) leave(target, stay);
-}
-
-void WriteBehind::serve_older(const Target& target, double seconds) {
-  if (shipping_ != nullptr) {
-    seconds /= 2;  // half here, half in the owner's page
-    NodePages pages(*this, target);
-    shipping_->send_older(seconds, pages);
-  }
-  if (pool_->empty()) return;
-  const double then_s = now_s() - seconds;
-  for (const PagePool::Stay& stay :
-       stays([&](const PagePool::Seen& s) { return s.came_s < then_s || s.wanted; }))
-    if (is_mine(stay.page))
-      leave(target, stay);
-    else if (!owners_->answers(owners_->owner_of(stay.page)))
-      pool_->want(stay);
-  relieve(target);
-}
-
-// Somebody waits for its room or its end: who waits for a page of its own, writes it.
-void WriteBehind::send_off(const Target& target, const PagePool::Stay& stay) {
-  if (is_mine(stay.page))
-    leave(target, stay);
-  else
-    ask_for(target, stay);
-}
-
-void WriteBehind::send_full(const Target& target, const PagePool::Stay& stay) {
-  if (full_ == FullPage::by_who_fills_it)
-    leave(target, stay);
-  else
-    ask_for(target, stay);
-}
-
-// Its owner's thread is told; where nobody hears, the caller writes it.
-void WriteBehind::ask_for(const Target& target, const PagePool::Stay& stay) {
-  if (seeded_fault("page_of_another")) return leave(target, stay);
-  if (!pool_->want(stay) || owners_->ask(owners_->owner_of(stay.page))) return;
-  if (!is_mine(stay.page)) note_taken_over();
-  leave(target, stay);
-}
-
-void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& stay) {
-  while (!pool_->wait_until_left(stay)) relieve(target);
-}
-
-// Pages that wait for somebody who will never write them; and this rank's own, since it may be its
-// thread that waits here for another's, which waits for these.
-void WriteBehind::relieve(const Target& target) {
-  serve_asked(target);
-  for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); })) {
-    note_taken_over();
-    write_and_release(target, stay);
-  }
-}
-
-void WriteBehind::note_taken_over() {
-  const std::lock_guard lock(mutex_);
-  ++notes_.taken_over;
-}
-
-// true: it did, and is this rank's to write now.
-bool WriteBehind::take(const PagePool::Seen& seen) {
-  const int me = owners_->mine();
-  if (seen.leaving)
-    return owners_->is_gone(seen.writer) && pool_->take_over(seen.stay, seen.writer, me);
-  return seen.wanted && !owners_->answers(owners_->owner_of(seen.stay.page)) &&
-         pool_->close(seen.stay, me);
-}
-
-void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
-  if (pool_->close(stay, owners_->mine())) write_and_release(target, stay);
-}
-
-void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& stay) {
-  write_page(target, stay);
-  pool_->release(stay);
-}
-
-void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
-  if (seeded_fault("page_forgotten")) return;
-  const std::byte* const memory = pool_->memory(stay);
-  const Off origin = pool_->extent(stay.page).begin;
-  Spent spent;
-  int64_t written = 0, lost = 0;
-  Extent hull{};
-  pool_->dirty(stay).for_each_extent([&](Extent e) {
-    const auto fault =
-        write_extent(target, e, {memory + (e.begin - origin), size_t(e.size())}, spent);
-    const Off end = fault ? std::clamp(fault->first_missing, e.begin, e.end) : e.end;
-    if (fault) pool_->lost(Extent{end, e.end}, fault->error);
-    lost += e.end - end;
-    hull = {written == 0 ? e.begin : hull.begin, end};
-    written += end - e.begin;
-  });
-  if (written > 0) {
-    if (auto synced = follow(target, hull, written, spent); !synced) {
-      pool_->lost(hull, synced.error());
-      lost += std::exchange(written, 0);
-    }
-  }
-  const std::lock_guard lock(mutex_);
-  notes_.written_bytes += written;
-  lost_here_ += lost;
-  notes_.spent = notes_.spent + spent;
-}
-
-std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent where,
-                                                   std::span<const std::byte> bytes, Spent& spent) {
-  if (target.observer != nullptr) target.observer->writing(where.begin, bytes);
-  const Stopwatch watch(spent.times.write_s);
-  ++spent.traffic.writes;
-  auto fault = target.file.write(bytes, where.begin);
-  if (fault && target.observer != nullptr)
-    target.observer->missed({std::clamp(fault->first_missing, where.begin, where.end), where.end});
-  return fault;
-}
-
-// The sync policy is told. When the sync fails that it asks for, these bytes are not certain to be
-// in the file, nor any that were written since the last one.
-Result<void> WriteBehind::follow(const Target& target, Extent where, int64_t bytes, Spent& spent) {
-  if (target.sync == nullptr || bytes == 0) return {};
-  const Stopwatch watch(spent.times.sync_s);
-  const Result<bool> pushed = target.sync->wrote(where, bytes);
-  if (pushed) {
-    if (*pushed) ++spent.traffic.syncs;
-    return {};
-  }
-  if (target.observer != nullptr) target.observer->missed(where);
-  return tl::unexpected(pushed.error());
 }
 
 void WriteBehind::note_written(int64_t bytes) {

@@ -32,6 +32,7 @@ class StreamSync final : public FileSync {
   ~StreamSync() override { stop(); }  // before what they use goes
 
   Result<bool> wrote(Extent where, int64_t bytes) override;  // never true
+  int64_t piece_bytes() const noexcept override;
   Result<void> sync(SyncKind kind) override;
   Result<void> at_close() override;
   SyncNotes notes() const override;

@@ -33,6 +33,9 @@ class FileSync {
   // error nothing that was written since the last sync that succeeded is certain to be in the file:
   // the kernel may have dropped it.
   virtual Result<bool> wrote(Extent where, int64_t bytes);
+  // Who has more than this in one piece does well to write it in such pieces, so that the policy
+  // can act in between; 0: no need. By the thread that writes.
+  virtual int64_t piece_bytes() const noexcept { return 0; }
   // On the device, because the program asks for it.
   virtual Result<void> sync(SyncKind kind);
   // Before the descriptor is closed, and nothing is written any more. An error is reported by close
