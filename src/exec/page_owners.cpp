@@ -32,7 +32,7 @@ size_t PageOwners::bytes_for(int ranks) {
 
 PageOwners::PageOwners(std::shared_ptr<comm::SharedSegment> segment, size_t at, int ranks, int rank,
                        const std::optional<Bell::Address>& bell)
-    : segment_(std::move(segment)) {
+    : segment_(std::move(segment)), ranks_(ranks) {
   auto* const joined = reinterpret_cast<Joined*>(segment_->memory().data() + at);
   members_ = {reinterpret_cast<Member*>(joined + 1), size_t(std::min(ranks, kMost))};
   joined_ = &joined->count;
@@ -57,7 +57,12 @@ void PageOwners::all_have_joined() {
   known_ = std::vector<Known>(n);
 }
 
+// Of another node's page, which is here since nothing could be sent there, somebody is the owner.
 int PageOwners::owner_of(int64_t page) const noexcept {
+  const auto rank_at = [this](int place) { return members_[size_t(place)].rank; };
+  const auto rank = int(page % ranks_);
+  const auto found = std::ranges::lower_bound(owners_, rank, {}, rank_at);
+  if (found != owners_.end() && rank_at(*found) == rank) return *found;
   return owners_[size_t(page) % owners_.size()];
 }
 

@@ -1,5 +1,5 @@
 // Who writes which file page of those that a node's ranks fill together: page i is rank i mod n's,
-// of the n ranks of this node, so that a stripe has one writer for as long as the file is open
+// of the file's n ranks, so that a stripe has one writer for as long as the file is open
 // (liao-2007). The owner's I/O thread is told when pages of its own wait to leave.
 //
 // In a part of the pool's segment; memory that is all zero has no owners yet. Thread-safe, for all
@@ -24,8 +24,8 @@ class PageOwners {
   static constexpr int kMost = 1024;
   static size_t bytes_for(int ranks);  // of the segment
 
-  // Takes part in the segment from `at` on. `bell`: of the thread that will look after this rank's
-  // pages, where there is one. REQUIRES zeroed memory.
+  // Takes part in the segment from `at` on, as one of the file's `ranks`. `bell`: of the thread
+  // that will look after this rank's pages, where there is one. REQUIRES zeroed memory.
   PageOwners(std::shared_ptr<comm::SharedSegment> segment, size_t at, int ranks, int rank,
              const std::optional<Bell::Address>& bell);
   // Nobody looks after this rank's pages any more.
@@ -52,6 +52,7 @@ class PageOwners {
   FarBell* bell_of(int owner);
 
   const std::shared_ptr<comm::SharedSegment> segment_;
+  const int ranks_;
   std::span<Member> members_;
   std::atomic<uint32_t>* joined_;
   int mine_ = -1;

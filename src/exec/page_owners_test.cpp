@@ -82,6 +82,27 @@ std::unique_ptr<io::MechanismFile> open(const io::TemporaryFile& path) {
   return io::find_mechanism("pwrite")->open({path.path()}).value();
 }
 
+// --- Who owns which page ---
+
+// Of the even pages of a file that eight ranks wrote from two nodes, on the node of the even ranks.
+TEST(PageOwners, AreTheRanksWhereverTheirNodesAre) {
+  constexpr int kRanks = 8, kHere = 4;
+  auto segment = comm::make_thread_segment(PageOwners::bytes_for(kRanks)).value();
+  std::vector<std::unique_ptr<PageOwners>> members;
+  for (int i = 0; i < kHere; ++i)
+    members.push_back(
+        std::make_unique<PageOwners>(segment, 0, kRanks, 2 * (kHere - 1 - i), std::nullopt));
+  for (auto& member : members) member->all_have_joined();
+  for (int64_t page = 0; page < 64; page += 2) {
+    const int owner = members[0]->owner_of(page);
+    for (auto& member : members) {
+      EXPECT_EQ(member->owner_of(page), owner);
+      EXPECT_EQ(member->mine() == owner, &member - &members[0] == kHere - 1 - page % kRanks / 2);
+    }
+  }
+  EXPECT_GE(members[0]->owner_of(1), 0);  // of the other node, but here
+}
+
 // --- Every page has one writer ---
 
 // Calls `write(offset, n)` for all that `rank` brings; all ranks together fill [0, bytes).
