@@ -99,6 +99,9 @@ struct NodeComm {
 // it.
 std::unique_ptr<Comm> borrow(Comm& comm);
 
+// Collective. As split_by_node(); where there is one node, all ranks without owning them.
+Result<NodeComm> of_this_node(Comm& comm);
+
 // Collective. The same class on every rank: the worst of all. The rank that failed keeps its own
 // error when it is the worst; others get one that says a peer failed. Never skipped, never early.
 Result<void> agree(Comm& comm, Result<void> mine);

@@ -71,7 +71,7 @@ class MpiComm final : public Comm {
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc =
         PMPI_Iallgather(mine.data(), *n, MPI_BYTE, all.data(), *n, MPI_BYTE, comm_, &request);
-    return wait("MPI_Iallgather", rc, request, cores());
+    return wait("MPI_Iallgather", rc, request);
   }
 
   Result<void> all_max(std::span<int64_t> values) override { return reduce(values, MPI_MAX); }
@@ -80,21 +80,21 @@ class MpiComm final : public Comm {
   Result<void> barrier() override {
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc = PMPI_Ibarrier(comm_, &request);
-    return wait("MPI_Ibarrier", rc, request, cores());
+    return wait("MPI_Ibarrier", rc, request);
   }
 
   Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override;
 
   Result<std::shared_ptr<NodeLock>> node_lock() override {
-    return make_mpi_node_lock(comm_, *this, cores());
+    return make_mpi_node_lock(comm_, *this);
   }
 
   Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
-    return make_mpi_segment(comm_, *this, cores(), bytes, room);
+    return make_mpi_segment(comm_, *this, bytes, room);
   }
 
   Result<NodeComm> split_by_node() override {
-    auto part = split_mpi_by_node(comm_, *this, cores());
+    auto part = split_mpi_by_node(comm_, *this);
     if (!part) return tl::unexpected(std::move(part).error());
     remember_facts(part->comm, {1, facts_.cores_per_node});
     Result<std::unique_ptr<Comm>> comm = make_mpi_comm(part->comm);
@@ -110,21 +110,16 @@ class MpiComm final : public Comm {
     return made;
   }
 
-  std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_, cores()); }
+  std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_); }
 
  private:
-  Cores cores() const noexcept {
-    const int on_a_node = (size_ + facts_.nodes - 1) / facts_.nodes;
-    return on_a_node <= facts_.cores_per_node ? Cores::own : Cores::shared;
-  }
-
   Result<void> reduce(std::span<int64_t> values, MPI_Op op) {
     const auto n = int_count("MPI_Iallreduce", values.size());
     if (!n) return tl::unexpected(n.error());
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc =
         PMPI_Iallreduce(MPI_IN_PLACE, values.data(), *n, MPI_INT64_T, op, comm_, &request);
-    return wait("MPI_Iallreduce", rc, request, cores());
+    return wait("MPI_Iallreduce", rc, request);
   }
 
   MPI_Comm comm_;
@@ -141,12 +136,12 @@ Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, 
   std::vector<int> counts(rank_ == root ? size_t(size_) : 0), offsets(counts.size());
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = PMPI_Igather(&n, 1, MPI_INT, counts.data(), 1, MPI_INT, root, comm_, &request);
-  if (auto r = wait("MPI_Igather", rc, request, cores()); !r) return tl::unexpected(r.error());
+  if (auto r = wait("MPI_Igather", rc, request); !r) return tl::unexpected(r.error());
   for (size_t i = 1; i < counts.size(); ++i) offsets[i] = offsets[i - 1] + counts[i - 1];
   std::vector<std::byte> all(rank_ == root ? size_t(total) : 0);
   rc = PMPI_Igatherv(mine.data(), n, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE,
                      root, comm_, &request);
-  if (auto r = wait("MPI_Igatherv", rc, request, cores()); !r) return tl::unexpected(r.error());
+  if (auto r = wait("MPI_Igatherv", rc, request); !r) return tl::unexpected(r.error());
   return all;
 }
 

@@ -35,11 +35,6 @@ struct Team {
   }
 
   int workers() const noexcept { return ranks->size() * threads; }
-  Cores cores() const noexcept {
-    const int on_a_node = (workers() + ranks->nodes() - 1) / ranks->nodes();
-    return on_a_node <= ranks->cores_per_node() ? Cores::own : Cores::shared;
-  }
-
   std::unique_ptr<Comm> ranks;  // for collective calls, by the first thread
   MPI_Comm messages;
   int threads;
@@ -61,9 +56,7 @@ Result<std::shared_ptr<Team>> make_team(MPI_Comm parent, int threads);
 class HybridTransfers final : public Transfers {
  public:
   HybridTransfers(const Team& team, int thread)
-      : inner_(make_mpi_transfers(team.messages, team.cores())),
-        threads_(team.threads),
-        thread_(thread) {}
+      : inner_(make_mpi_transfers(team.messages)), threads_(team.threads), thread_(thread) {}
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
     return inner_->send(to / threads_, mpi_tag(thread_, to % threads_, tag), bytes);
@@ -220,7 +213,7 @@ class HybridComm final : public Comm {
 
   // The next team of each node's ranks, and its number.
   Result<void> split_ranks() {
-    auto part = split_mpi_by_node(team_->messages, *team_->ranks, team_->cores());
+    auto part = split_mpi_by_node(team_->messages, *team_->ranks);
     if (!part) return tl::unexpected(std::move(part).error());
     auto team = make_team(part->comm, team_->threads);
     PMPI_Comm_free(&part->comm);

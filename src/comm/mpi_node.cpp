@@ -25,26 +25,30 @@ int rank_in(MPI_Comm comm) {
 }
 
 // A node's number is how many nodes have a lower lowest rank.
-Result<int> number_of_node(MPI_Comm mpi, MPI_Comm node, Cores cores) {
+Result<int> number_of_node(MPI_Comm mpi, MPI_Comm node) {
   const int first = rank_in(node) == 0 ? 1 : 0;
   int before = 0, number = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = PMPI_Iexscan(&first, &before, 1, MPI_INT, MPI_SUM, mpi, &request);
-  if (auto r = wait("MPI_Iexscan", rc, request, cores); !r) return tl::unexpected(r.error());
+  if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
   if (first != 0 && rank_in(mpi) > 0) number = before;  // of rank 0 the result is not defined
   rc = PMPI_Ibcast(&number, 1, MPI_INT, 0, node, &request);
-  if (auto r = wait("MPI_Ibcast", rc, request, cores); !r) return tl::unexpected(r.error());
+  if (auto r = wait("MPI_Ibcast", rc, request); !r) return tl::unexpected(r.error());
   return number;
 }
 
-// The node's first rank makes something under a name, tells the others the name, and takes it away
-// when all have opened it.
+// The node's first rank makes something under a name and tells the others the name. It lives, and
+// takes the name away, when all have opened it.
 template <class T>
 class FromFirst {
  public:
   using Make = std::function<Result<std::shared_ptr<T>>(const std::string& name)>;
 
-  FromFirst(MPI_Comm node, Cores cores) : node_(node), cores_(cores) {}
+  explicit FromFirst(MPI_Comm node) : node_(node) {}
+  FromFirst(const FromFirst&) = delete;
+  ~FromFirst() {
+    if (name_[0] != '\0' && rank_in(node_) == 0) forget_segment_name(name_.data());
+  }
 
   Result<std::shared_ptr<T>> get(std::string_view what, const Make& make, const Make& open) {
     const bool first = rank_in(node_) == 0;
@@ -52,13 +56,7 @@ class FromFirst {
     if (first) mine = make_first(what, make);
     // An empty name tells the others that there is nothing to open.
     if (Result<void> told = tell(); !told) return tl::unexpected(told.error());
-    if (!first) mine = open_made(what, open);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int rc = PMPI_Ibarrier(node_, &request);
-    const Result<void> met = wait("MPI_Ibarrier", rc, request, cores_);
-    if (first) forget_segment_name(name_.data());
-    if (!met) return tl::unexpected(met.error());
-    return mine;
+    return first ? std::move(mine) : open_made(what, open);
   }
 
  private:
@@ -74,7 +72,7 @@ class FromFirst {
   Result<void> tell() {
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc = PMPI_Ibcast(name_.data(), int(name_.size()), MPI_CHAR, 0, node_, &request);
-    return wait("MPI_Ibcast", rc, request, cores_);
+    return wait("MPI_Ibcast", rc, request);
   }
 
   Result<std::shared_ptr<T>> open_made(std::string_view what, const Make& open) {
@@ -85,15 +83,14 @@ class FromFirst {
   }
 
   MPI_Comm node_;
-  Cores cores_;
   std::array<char, 128> name_{};
 };
 
 // The ranks of this node: split off, where there are others.
 class OfNode {
  public:
-  OfNode(MPI_Comm mpi, Comm& comm, Cores cores) : all_(mpi) {
-    if (comm.nodes() > 1) part_ = split_mpi_by_node(mpi, comm, cores);
+  OfNode(MPI_Comm mpi, Comm& comm) : all_(mpi) {
+    if (comm.nodes() > 1) part_ = split_mpi_by_node(mpi, comm);
   }
   OfNode(const OfNode&) = delete;
   ~OfNode() {
@@ -110,28 +107,29 @@ class OfNode {
 
 // Collective over `mpi`. All get theirs or all fail.
 template <class T>
-Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm mpi, Comm& comm, Cores cores,
-                                              std::string_view what,
+Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm mpi, Comm& comm, std::string_view what,
                                               const typename FromFirst<T>::Make& make,
                                               const typename FromFirst<T>::Make& open) {
-  const OfNode node(mpi, comm, cores);
+  const OfNode node(mpi, comm);
   const Result<MPI_Comm> ranks = node.get();
   if (!ranks) return tl::unexpected(ranks.error());
-  Result<std::shared_ptr<T>> got = FromFirst<T>(*ranks, cores).get(what, make, open);
+  FromFirst<T> from_first(*ranks);
+  Result<std::shared_ptr<T>> got = from_first.get(what, make, open);
   const Result<void> mine = got ? Result<void>() : Result<void>(tl::unexpected(got.error()));
+  // Nobody leaves it before all have come, which is what the first waits for too.
   if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
   return got;
 }
 
 }  // namespace
 
-Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores) {
+Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm) {
   NodePart part;
   Result<void> mine = checked(
       "MPI_Comm_split_type",
       PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &part.comm));
   if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
-  const Result<int> node = number_of_node(mpi, part.comm, cores);
+  const Result<int> node = number_of_node(mpi, part.comm);
   if (!node) mine = tl::unexpected(node.error());
   if (auto agreed = agree(comm, mine); !agreed) {
     PMPI_Comm_free(&part.comm);
@@ -141,18 +139,16 @@ Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores) {
   return part;
 }
 
-Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, Cores cores) {
+Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm) {
   if (comm.size() == 1) return make_thread_lock();
-  return from_first_of_node<NodeLock>(mpi, comm, cores, "lock", &make_shared_mutex,
-                                      &open_shared_mutex);
+  return from_first_of_node<NodeLock>(mpi, comm, "lock", &make_shared_mutex, &open_shared_mutex);
 }
 
-Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, Cores cores,
-                                                        size_t bytes, Room room) {
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, size_t bytes,
+                                                        Room room) {
   if (comm.size() == 1) return make_thread_segment(bytes);
   return from_first_of_node<SharedSegment>(
-      mpi, comm, cores, "pages",
-      [&](const std::string& name) { return make_segment(name, bytes, room); },
+      mpi, comm, "pages", [&](const std::string& name) { return make_segment(name, bytes, room); },
       [&](const std::string& name) { return open_segment(name, bytes, room); });
 }
 

@@ -16,9 +16,9 @@ struct NodePart {
 };
 
 // Collective over `mpi`; `comm` are the same ranks, for agreement. All succeed or all fail.
-Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm, Cores cores);
-Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm, Cores cores);
-Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, Cores cores,
-                                                        size_t bytes, Room room);
+Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm);
+Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm);
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, size_t bytes,
+                                                        Room room);
 
 }  // namespace penstock::comm

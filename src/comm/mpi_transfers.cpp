@@ -15,7 +15,7 @@ constexpr size_t kPieceBytes = size_t{1} << 30;
 
 class MpiTransfers final : public Transfers {
  public:
-  MpiTransfers(MPI_Comm comm, Cores cores) : comm_(comm), cores_(cores) {}
+  explicit MpiTransfers(MPI_Comm comm) : comm_(comm) {}
   ~MpiTransfers() override {
     (void)finish();  // buffers are about to die
     if (vector_.type != MPI_DATATYPE_NULL) PMPI_Type_free(&vector_.type);
@@ -52,7 +52,7 @@ class MpiTransfers final : public Transfers {
   }
 
   std::optional<Event> next() override {
-    Backoff backoff(cores_);
+    Backoff backoff;
     while (told_ == done_.size()) {
       if (requests_.empty()) return std::nullopt;
       done_.clear();
@@ -205,7 +205,6 @@ class MpiTransfers final : public Transfers {
   }
 
   MPI_Comm comm_;
-  Cores cores_;
   std::vector<MPI_Request> requests_;  // in flight
   std::vector<Piece> pieces_;          // of requests_, same index
   std::vector<Message> messages_;      // by number
@@ -220,8 +219,8 @@ class MpiTransfers final : public Transfers {
 
 }  // namespace
 
-std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm, Cores cores) {
-  return std::make_unique<MpiTransfers>(comm, cores);
+std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm) {
+  return std::make_unique<MpiTransfers>(comm);
 }
 
 }  // namespace penstock::comm

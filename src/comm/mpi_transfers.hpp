@@ -11,6 +11,6 @@
 namespace penstock::comm {
 
 // `comm` must outlive it and return errors.
-std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm, Cores cores);
+std::unique_ptr<Transfers> make_mpi_transfers(MPI_Comm comm);
 
 }  // namespace penstock::comm

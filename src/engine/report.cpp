@@ -69,10 +69,7 @@ void decode(std::string_view text, FileReport& r) {
   }
 }
 
-void gather_texts(comm::Comm& comm, const FileNotes& notes, FileReport& r) {
-  const std::string mine = encode(notes);
-  int64_t any[1] = {mine.empty() ? 0 : 1};
-  if (!comm.all_max(any) || any[0] == 0) return;
+void gather_texts(comm::Comm& comm, const std::string& mine, FileReport& r) {
   const auto all = comm.gather(std::as_bytes(std::span(mine)), 0);
   if (all) decode({reinterpret_cast<const char*>(all->data()), all->size()}, r);
 }
@@ -139,35 +136,51 @@ FileReport local_report(const FileNotes& notes, FileReport base) {
   return base;
 }
 
+namespace {
+
+// Everything that is a sum over ranks, by one reduction: calls of each algorithm, what was
+// verified, and the counters.
+void add_up(comm::Comm& comm, const FileNotes& notes, FileReport& r) {
+  const size_t algorithms = plan::algorithms().size();
+  std::vector<int64_t> sums = notes.algorithm_calls;
+  sums.resize(algorithms);
+  sums.insert(sums.end(), {notes.verification.verified_bytes, notes.verification.unverified_bytes,
+                           notes.verification.mismatched_bytes});
+  const auto mine = std::bit_cast<CounterArray>(notes.counters);
+  sums.insert(sums.end(), mine.begin(), mine.end());
+  (void)comm.all_sum(sums);
+  set_algorithms(r, std::span(sums).first(algorithms));
+  const int64_t* const verified = &sums[algorithms];
+  r.verified_bytes = verified[0];
+  r.unverified_bytes = verified[1];
+  r.mismatched_bytes = verified[2];
+  CounterArray counters;
+  std::copy_n(verified + 3, counters.size(), counters.begin());
+  r.sum = std::bit_cast<Counters>(counters);
+}
+
+}  // namespace
+
 FileReport merge(comm::Comm& comm, const FileNotes& notes, FileReport base) {
   base.ranks = comm.size();
   base.progress = notes.progress;
-  auto counters = std::bit_cast<CounterArray>(notes.counters);
-  (void)comm.all_sum(counters);
-  base.sum = std::bit_cast<Counters>(counters);
-
-  std::vector<int64_t> sums = notes.algorithm_calls;
-  sums.resize(plan::algorithms().size());
-  sums.insert(sums.end(), {notes.verification.verified_bytes, notes.verification.unverified_bytes,
-                           notes.verification.mismatched_bytes});
-  (void)comm.all_sum(sums);
-  set_algorithms(base, std::span(sums).first(sums.size() - 3));
-  base.verified_bytes = sums[sums.size() - 3];
-  base.unverified_bytes = sums[sums.size() - 2];
-  base.mismatched_bytes = sums[sums.size() - 1];
-
+  add_up(comm, notes, base);
+  const std::string texts = encode(notes);
   const bool wrote = notes.first_write_s > 0;
   const bool unsynced = wrote && notes.synced_s < notes.last_write_s;
-  int64_t most[] = {ns(now_s() - notes.opened_s), notes.counters.call_ns, unsynced ? 1 : 0,
+  int64_t most[] = {ns(now_s() - notes.opened_s),
+                    notes.counters.call_ns,
+                    unsynced ? 1 : 0,
                     wrote ? ns(notes.synced_s - notes.first_write_s) : 0,
-                    wrote ? ns(now_s() - notes.first_write_s) : 0};
+                    wrote ? ns(now_s() - notes.first_write_s) : 0,
+                    texts.empty() ? 0 : 1};
   (void)comm.all_max(most);
   base.open_to_close_s = 1e-9 * double(most[0]);
   const int64_t bytes = base.sum.engine_bytes + base.sum.passthrough_bytes;
   if (most[1] > 0) base.application_rate = double(bytes) / (1e-9 * double(most[1]));
   set_actual_rate(
       base, {most[2] == 0 && most[3] > 0, most[3], most[4], notes.unwritten_bytes, comm.nodes()});
-  gather_texts(comm, notes, base);
+  if (most[5] != 0) gather_texts(comm, texts, base);
   return base;
 }
 

@@ -2,6 +2,7 @@
 #include "exec/node_pages.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/futex.hpp"
@@ -12,6 +13,17 @@ namespace {
 
 constexpr int64_t kPageStep = 4096;            // areas begin on pages
 constexpr int64_t kGrowth = int64_t{1} << 20;  // segments grow by whole MiB
+
+// Collective over `node`, the ranks of `all` that are on one: their numbers there.
+Result<std::vector<int>> numbers_of(comm::Comm& node, const comm::Comm& all) {
+  std::vector<int> ranks(size_t(node.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (node.size() == all.size()) return ranks;
+  const int mine = all.rank();
+  const Result<void> gathered =
+      node.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(ranks)));
+  return gathered.map([&] { return std::move(ranks); });
+}
 
 }  // namespace
 
@@ -27,27 +39,24 @@ struct alignas(64) NodePages::Board {
 // --- Making it ---
 
 Result<std::unique_ptr<NodePages>> NodePages::make(comm::Comm& comm, io::MechanismFile& file) {
-  Result<comm::NodeComm> part = comm.split_by_node();
+  Result<comm::NodeComm> part = comm::of_this_node(comm);
   if (!part) return tl::unexpected(std::move(part).error());
-  comm::Comm& node = *part->comm;
-  const int32_t mine = comm.rank();
-  std::vector<int32_t> ranks(size_t(node.size()));
-  if (auto r = node.allgather(std::as_bytes(std::span(&mine, 1)),
-                              std::as_writable_bytes(std::span(ranks)));
-      !r)
-    return tl::unexpected(std::move(r).error());
-  auto pages = std::unique_ptr<NodePages>(new NodePages(
-      std::move(part->comm), {ranks.begin(), ranks.end()}, file, comm.cores_per_node()));
-  (void)pages->agreed(pages->same_slots().and_then([&] { return file.use_memory({}); }));
+  auto ranks = numbers_of(*part->comm, comm);
+  if (!ranks) return tl::unexpected(std::move(ranks).error());
+  auto pages = std::unique_ptr<NodePages>(
+      new NodePages(std::move(part->comm), *std::move(ranks), file, comm.cores_per_node()));
+  (void)pages->all_can();
   return pages;
 }
 
-// Boards are found by arithmetic, so all must count alike.
-Result<void> NodePages::same_slots() {
-  int64_t most_and_least[2] = {slots_, -slots_};
-  if (auto r = node_->all_max(most_and_least); !r) return r;
-  if (most_and_least[0] == -most_and_least[1]) return {};
-  return fail(ErrorClass::unsupported, "shared pages", "ranks have unequal numbers of slots");
+// Boards are found by arithmetic, so all must count alike; and leases must be able to lie there.
+bool NodePages::all_can() {
+  const Result<void> mine = file_.use_memory({});
+  int64_t facts[] = {slots_, -slots_, mine ? 0 : 1};
+  if (Result<void> r = node_->all_max(facts); !r) return off(r.error().message());
+  if (!mine) return off(mine.error().message());
+  if (facts[0] != -facts[1]) return off("ranks have unequal numbers of slots");
+  return facts[2] == 0 || off("another rank's mechanism has memory of its own");
 }
 
 NodePages::NodePages(std::unique_ptr<comm::Comm> node, std::vector<int> ranks,

@@ -63,7 +63,7 @@ class NodePages {
 
   NodePages(std::unique_ptr<comm::Comm> node, std::vector<int> ranks, io::MechanismFile& file,
             int cores);
-  Result<void> same_slots();
+  bool all_can();
   Layout layout_for(const plan::Plan& plan) const;
   int64_t boards_bytes() const noexcept;
   bool reserve(const Layout& wanted);
