@@ -4,11 +4,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "check.h"
+#include "job.h"
 
-static int rank, ranks, handled, handled_class;
+static int handled, handled_class;
 static long long written;
-static const char* path;
 
 static void handler(MPI_File* fh, int* code, ...) {
   char byte = 'h';
@@ -20,15 +19,6 @@ static void handler(MPI_File* fh, int* code, ...) {
           MPI_SUCCESS);
     ++written;
   }
-}
-
-static MPI_File open_fresh(void) {
-  MPI_File fh;
-  if (rank == 0) remove(path);
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh) ==
-        MPI_SUCCESS);
-  return fh;
 }
 
 static void wrong_arguments(void) {
@@ -119,18 +109,12 @@ static void no_file(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  path = argv[1];
+  start_job(argc, argv);
   wrong_arguments();
   own_handler();
   file_size_limit();
   no_file();
-  long long sum = 0;
-  MPI_Reduce(&written, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\n", sum);
+  tell("written", written);
   MPI_Finalize();
   return 0;
 }

@@ -3,14 +3,13 @@
  * offsets. `held_view FILE`. */
 #include <string.h>
 
-#include "check.h"
+#include "job.h"
 
 enum {
   n = 70000
 }; /* blocks of an int, of each rank: in an order that differs by round, and holes */
 
-static int rank, ranks, part;
-static const char* path;
+static int part;
 static long long written, got;
 static int data[n], memory[n];
 
@@ -42,12 +41,6 @@ static void set_view(MPI_File fh) {
   MPI_Type_commit(&tile);
   CHECK(MPI_File_set_view(fh, begin, MPI_INT, tile, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   MPI_Type_free(&tile);
-}
-
-static MPI_File open_as(int mode) {
-  MPI_File fh;
-  CHECK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &fh) == MPI_SUCCESS);
-  return fh;
 }
 
 static void expect_position(MPI_File fh, MPI_Offset expected) {
@@ -243,11 +236,7 @@ static void of_a_file_opened_for_reading(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  path = argv[1];
+  start_job(argc, argv);
   part = n / 3;
   MPI_File fh = open_as(MPI_MODE_CREATE | MPI_MODE_RDWR);
   set_view(fh);
@@ -265,9 +254,8 @@ int main(int argc, char** argv) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);
   of_a_file_opened_for_reading();
-  long long mine[2] = {written, got}, sum[2] = {0, 0};
-  MPI_Reduce(mine, sum, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\nread %lld\n", sum[0], sum[1]);
+  tell("written", written);
+  tell("read", got);
   MPI_Finalize();
   return 0;
 }

@@ -6,13 +6,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "check.h"
+#include "job.h"
 
 enum { n = 70000, slots = 12 };
 
-static int rank, ranks;
 static char data[n], more[n], got[n];
-static const char* path;
 static long long written;
 static MPI_File fh;
 
@@ -172,22 +170,15 @@ static void lost(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  path = argv[1];
-  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh) ==
-        MPI_SUCCESS);
+  start_job(argc, argv);
+  fh = open_as(MPI_MODE_CREATE | MPI_MODE_RDWR);
   independent();
   collective();
   split();
   views();
   sizes();
   lost();
-  long long sum = 0;
-  MPI_Reduce(&written, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\n", sum);
+  tell("written", written);
   MPI_Finalize();
   return 0;
 }

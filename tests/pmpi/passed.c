@@ -2,11 +2,10 @@
  * takes; and reads between them, which see all of them. `passed FILE`, any number of ranks. */
 #include <string.h>
 
-#include "check.h"
+#include "job.h"
 
 enum { n = 256 };
 
-static int rank, ranks;
 static char data[n], got[n];
 static long long written, passed;
 static MPI_File fh;
@@ -80,21 +79,16 @@ static void ordered(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                      &fh) == MPI_SUCCESS);
+  start_job(argc, argv);
+  fh = open_as(MPI_MODE_CREATE | MPI_MODE_RDWR);
   nonblocking();
   split();
   atomic();
   ordered();
   CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
-  long long mine_of_both[2] = {written, passed}, sum[2] = {0, 0};
-  MPI_Reduce(mine_of_both, sum, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\npassed %lld\n", sum[0], sum[1]);
+  tell("written", written);
+  tell("passed", passed);
   MPI_Finalize();
   return 0;
 }

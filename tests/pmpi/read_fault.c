@@ -2,21 +2,15 @@
  * library). Every rank is told, with the same class, and nobody hangs. `read_fault FILE`. */
 #include <string.h>
 
-#include "check.h"
+#include "job.h"
 
 enum { n = 1 << 20 };
 
 static char memory[n];
 
 int main(int argc, char** argv) {
-  int rank, ranks;
-  MPI_File fh;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                      &fh) == MPI_SUCCESS);
+  start_job(argc, argv);
+  MPI_File fh = open_as(MPI_MODE_CREATE | MPI_MODE_RDWR);
   memset(memory, 'a' + rank, n);
   CHECK(MPI_File_write_at_all(fh, (MPI_Offset)rank * n, memory, n, MPI_BYTE, MPI_STATUS_IGNORE) ==
         MPI_SUCCESS);
@@ -27,9 +21,8 @@ int main(int argc, char** argv) {
   MPI_Type_commit(&tile);
   CHECK(MPI_File_set_view(fh, 1000 * rank, MPI_BYTE, tile, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   MPI_Status status;
-  int bytes = -1;
   const int code = class_of(MPI_File_read_at_all(fh, 0, memory, n / 2, MPI_BYTE, &status));
-  MPI_Get_elements(&status, MPI_BYTE, &bytes);
+  const int bytes = bytes_of(&status);
   int least = code, most = code;
   MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -41,9 +34,8 @@ int main(int argc, char** argv) {
     CHECK(memory[i] == 'a' + at / n);
   }
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
-  long long mine[2] = {n, bytes}, both[2];
-  MPI_Reduce(mine, both, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\nread %lld\n", both[0], both[1]);
+  tell("written", n);
+  tell("read", bytes);
   MPI_Finalize();
   return 0;
 }

@@ -3,12 +3,10 @@
  * the file's own offsets, so the program is its own oracle, and runs alone too. `reads FILE`. */
 #include <string.h>
 
-#include "check.h"
+#include "job.h"
 
 enum { block = 12, blocks = 500, n = block * blocks }; /* of one rank, through the view */
 
-static int rank, ranks;
-static const char* path;
 static long long written, got;
 static char data[n], memory[2 * n + 100];
 
@@ -17,18 +15,6 @@ static char value_at(long long offset) { return (char)(offset * 2654435761u >> 1
 /* The file offset of byte i of this rank's stream. */
 static long long place(int i) {
   return ((long long)(i / block) * ranks + rank) * block + i % block;
-}
-
-static int bytes_of(const MPI_Status* status) {
-  int bytes = -1;
-  MPI_Get_elements(status, MPI_BYTE, &bytes);
-  return bytes;
-}
-
-static MPI_File open_as(int mode) {
-  MPI_File fh;
-  CHECK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &fh) == MPI_SUCCESS);
-  return fh;
 }
 
 /* Blocks of the ranks take turns. */
@@ -166,11 +152,7 @@ static void turns(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  path = argv[1];
+  start_job(argc, argv);
   write_everything();
   MPI_File fh = open_as(MPI_MODE_RDONLY);
   set_view(fh);
@@ -183,9 +165,8 @@ int main(int argc, char** argv) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);
   turns();
-  long long mine[2] = {written, got}, sum[2] = {0, 0};
-  MPI_Reduce(mine, sum, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\nread %lld\n", sum[0], sum[1]);
+  tell("written", written);
+  tell("read", got);
   MPI_Finalize();
   return 0;
 }

@@ -3,26 +3,9 @@
  * themselves (MPICH 4.0 aborts on pair types and refuses empty ones). */
 #include <string.h>
 
-#include "check.h"
+#include "job.h"
 
-static int rank, ranks;
-static const char* path;
 static long long written; /* by this rank */
-
-static int bytes_of(const MPI_Status* status) {
-  int n = 0;
-  MPI_Get_elements(status, MPI_BYTE, &n);
-  return n;
-}
-
-static MPI_File open_fresh(void) {
-  MPI_File fh;
-  if (rank == 0) remove(path);
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh) ==
-        MPI_SUCCESS);
-  return fh;
-}
 
 static void fill(int* a, int n, int seed) {
   for (int i = 0; i < n; ++i) a[i] = seed * 1000003 + i;
@@ -223,11 +206,7 @@ static void empty_ranks(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  path = argv[1];
+  start_job(argc, argv);
   explicit_offsets();
   individual_pointer();
   memory_types();
@@ -235,9 +214,7 @@ int main(int argc, char** argv) {
   sizes_and_state();
   empty_ranks();
   pair_types();
-  long long sum = 0;
-  MPI_Reduce(&written, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("written %lld\n", sum);
+  tell("written", written);
   MPI_Finalize();
   return 0;
 }
