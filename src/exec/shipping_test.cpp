@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -73,6 +74,27 @@ int seeds() {
   return given != nullptr ? std::atoi(given) : 8;
 }
 
+// Small pages and loads, which move as is asked.
+WriteBehindShape moving(Progress progress, int64_t limit_bytes = kMany) {
+  return {.page_bytes = kPage,
+          .limit_bytes_per_rank = limit_bytes,
+          .progress = progress,
+          .load_bytes = kLoad};
+}
+
+// What each rank does with a file that the ranks of two nodes write.
+using Body = std::function<void(comm::Comm&, Rank&)>;
+
+void on_two_nodes(int ranks, const io::TemporaryFile& file, const WriteBehindShape& shape,
+                  const Body& body, const io::FaultPlan& faults = {}) {
+  comm::run_thread_team(ranks,
+                        [&](comm::Comm& comm) {
+                          Rank rank(comm, file.path(), shape, {}, faults);
+                          body(comm, rank);
+                        },
+                        {.nodes = 2});
+}
+
 // --- The bytes ---
 
 struct Team {
@@ -102,12 +124,7 @@ TEST_P(TeamsShip, WhatEachRankAcceptedIsInTheFileAfterAllHaveMet) {
       calls.push_back(draw_team(random, t.ranks, draw(random, 0, 1) == 0));
     comm::run_thread_team(t.ranks,
                           [&](comm::Comm& comm) {
-                            Rank rank(comm, path.path(),
-                                      {.page_bytes = kPage,
-                                       .limit_bytes_per_rank = t.limit,
-                                       .progress = t.progress,
-                                       .load_bytes = kLoad},
-                                      geometry);
+                            Rank rank(comm, path.path(), moving(t.progress, t.limit), geometry);
                             for (size_t call = 0; call < calls.size(); ++call) {
                               const RankCase& mine = calls[call][size_t(comm.rank())];
                               const WriteOutcome outcome =
@@ -144,30 +161,22 @@ class Moves : public testing::TestWithParam<Progress> {};
 TEST_P(Moves, ARanksLaterWriteWins) {
   const io::TemporaryFile path;
   std::map<Off, std::byte> last;
-  comm::run_thread_team(
-      2,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(),
-                  {.page_bytes = kPage,
-                   .limit_bytes_per_rank = 8 * kPage,
-                   .progress = GetParam(),
-                   .load_bytes = kLoad});
-        Random random{7};
-        for (int call = 0; call < 600; ++call) {
-          const Off begin = draw(random, 0, 60'000);
-          const std::vector<std::byte> bytes(size_t(draw(random, 1, 12'000)),
-                                             std::byte(call % 255 + 1));
-          const bool alone = draw(random, 0, 40) == 0, together = draw(random, 0, 40) == 0;
-          if (comm.rank() == 0) {
-            EXPECT_EQ(rank.write(bytes, begin).prefix_bytes, int64_t(bytes.size()));
-            for (size_t i = 0; i < bytes.size(); ++i) last[begin + Off(i)] = bytes[i];
-            if (alone) rank.behind->flush(rank.target);
-          }
-          if (together) rank.behind->flush_together(rank.target);
-        }
-        rank.behind->flush_together(rank.target);
-      },
-      {.nodes = 2});
+  on_two_nodes(2, path, moving(GetParam(), 8 * kPage), [&](comm::Comm& comm, Rank& rank) {
+    Random random{7};
+    for (int call = 0; call < 600; ++call) {
+      const Off begin = draw(random, 0, 60'000);
+      const std::vector<std::byte> bytes(size_t(draw(random, 1, 12'000)),
+                                         std::byte(call % 255 + 1));
+      const bool alone = draw(random, 0, 40) == 0, together = draw(random, 0, 40) == 0;
+      if (comm.rank() == 0) {
+        EXPECT_EQ(rank.write(bytes, begin).prefix_bytes, int64_t(bytes.size()));
+        for (size_t i = 0; i < bytes.size(); ++i) last[begin + Off(i)] = bytes[i];
+        if (alone) rank.behind->flush(rank.target);
+      }
+      if (together) rank.behind->flush_together(rank.target);
+    }
+    rank.behind->flush_together(rank.target);
+  });
   const std::vector<std::byte> file = path.contents();
   for (const auto& [at, value] : last) ASSERT_EQ(file[size_t(at)], value) << at;
 }
@@ -175,48 +184,33 @@ TEST_P(Moves, ARanksLaterWriteWins) {
 // A rank alone needs its bytes in the file: it does not wait for a collective call.
 TEST_P(Moves, AFlushOfOneRankBringsItsBytesIntoTheFile) {
   const io::TemporaryFile path;
-  comm::run_thread_team(
-      2,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(),
-                  {.page_bytes = kPage,
-                   .limit_bytes_per_rank = kMany,
-                   .progress = GetParam(),
-                   .load_bytes = kLoad});
-        if (comm.rank() == 0) {
-          for (const int64_t page : {0, 1, 2, 3})
-            EXPECT_FALSE(rank.write(bytes_at(page * kPage, 100), page * kPage).mine);
-          rank.behind->flush(rank.target);
-          const std::vector<std::byte> file = path.contents();
-          ASSERT_EQ(file.size(), size_t(3 * kPage + 100));
-          for (const int64_t page : {0, 1, 2, 3})
-            EXPECT_EQ(file[size_t(page * kPage)], value_at(page * kPage));
-        }
-        EXPECT_TRUE(comm.barrier());  // the other one has been answering until here
-        rank.behind->flush_together(rank.target);
-        EXPECT_TRUE(comm.barrier());
-      },
-      {.nodes = 2});
+  on_two_nodes(2, path, moving(GetParam()), [&](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 0) {
+      for (const int64_t page : {0, 1, 2, 3})
+        EXPECT_FALSE(rank.write(bytes_at(page * kPage, 100), page * kPage).mine);
+      rank.behind->flush(rank.target);
+      const std::vector<std::byte> file = path.contents();
+      ASSERT_EQ(file.size(), size_t(3 * kPage + 100));
+      for (const int64_t page : {0, 1, 2, 3})
+        EXPECT_EQ(file[size_t(page * kPage)], value_at(page * kPage));
+    }
+    EXPECT_TRUE(comm.barrier());  // the other one has been answering until here
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
 }
 
 // At the end of MPI nobody may ask anybody.
 TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
   const io::TemporaryFile path;
-  comm::run_thread_team(4,
-                        [&](comm::Comm& comm) {
-                          Rank rank(comm, path.path(),
-                                    {.page_bytes = kPage,
-                                     .limit_bytes_per_rank = kMany,
-                                     .progress = GetParam(),
-                                     .load_bytes = kLoad});
-                          for (int64_t i = comm.rank(); i < 400; i += 4)
-                            EXPECT_FALSE(rank.write(bytes_at(i * 100, 100), i * 100).mine);
-                          rank.receiving = {};
-                          rank.behind->end_shipping(rank.target);
-                          rank.behind->flush(rank.target);
-                          EXPECT_TRUE(comm.barrier());
-                        },
-                        {.nodes = 2});
+  on_two_nodes(4, path, moving(GetParam()), [&](comm::Comm& comm, Rank& rank) {
+    for (int64_t i = comm.rank(); i < 400; i += 4)
+      EXPECT_FALSE(rank.write(bytes_at(i * 100, 100), i * 100).mine);
+    rank.receiving = {};
+    rank.behind->end_shipping(rank.target);
+    rank.behind->flush(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
   EXPECT_TRUE(path.contents() == bytes_at(0, 40'000));
 }
 
@@ -226,33 +220,28 @@ INSTANTIATE_TEST_SUITE_P(Both, Moves, testing::Values(kCalls, kThread),
 // --- Who writes, and how much is said ---
 
 // `ranks` take turns block by block over two nodes, each in calls of one block.
-Traffic in_turns(int ranks, int64_t block, int64_t blocks, const WriteBehindShape& shape,
-                 const std::string& path) {
+Traffic in_turns(int ranks, int64_t block, int64_t blocks, const io::TemporaryFile& path) {
   Traffic sum;
   std::mutex mutex;
-  comm::run_thread_team(ranks,
-                        [&](comm::Comm& comm) {
-                          Rank rank(comm, path, shape);
-                          for (int64_t i = 0; i < blocks; ++i) {
-                            const Off at = (i * ranks + comm.rank()) * block;
-                            EXPECT_FALSE(rank.write(bytes_at(at, block), at).mine);
-                          }
-                          rank.behind->flush_together(rank.target);
-                          EXPECT_TRUE(comm.barrier());
-                          const std::lock_guard lock(mutex);
-                          sum = sum + rank.traffic();
-                          EXPECT_EQ(rank.behind->notes().written_bytes, block * blocks);
-                        },
-                        {.nodes = 2});
+  WriteBehindShape shape = moving(kCalls);
+  shape.load_bytes = 65536;
+  on_two_nodes(ranks, path, shape, [&](comm::Comm& comm, Rank& rank) {
+    for (int64_t i = 0; i < blocks; ++i) {
+      const Off at = (i * ranks + comm.rank()) * block;
+      EXPECT_FALSE(rank.write(bytes_at(at, block), at).mine);
+    }
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+    const std::lock_guard lock(mutex);
+    sum = sum + rank.traffic();
+    EXPECT_EQ(rank.behind->notes().written_bytes, block * blocks);
+  });
   return sum;
 }
 
 TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
   const io::TemporaryFile path;
-  const Traffic sum = in_turns(
-      4, 64, 256,
-      {.page_bytes = kPage, .limit_bytes_per_rank = kMany, .progress = kCalls, .load_bytes = 65536},
-      path.path());
+  const Traffic sum = in_turns(4, 64, 256, path);
   EXPECT_EQ(sum.writes, 4 * 64 * 256 / kPage);
   EXPECT_TRUE(path.contents() == bytes_at(0, 4 * 64 * 256));
 }
@@ -260,10 +249,7 @@ TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
 // Half of the bytes are for the other node, whose two ranks own pages: two loads a rank.
 TEST(Shipping, ALoadIsOneMessageAndHardlyMoreThanItsBytes) {
   const io::TemporaryFile path;
-  const Traffic sum = in_turns(
-      4, 64, 256,
-      {.page_bytes = kPage, .limit_bytes_per_rank = kMany, .progress = kCalls, .load_bytes = 65536},
-      path.path());
+  const Traffic sum = in_turns(4, 64, 256, path);
   EXPECT_EQ(sum.messages, 4 * 2);
   const int64_t shipped = 4 * 64 * 256 / 2;
   EXPECT_GE(sum.message_bytes, shipped);
@@ -274,97 +260,67 @@ TEST(Shipping, ALoadIsOneMessageAndHardlyMoreThanItsBytes) {
 TEST(Shipping, OneStageSendsEachWriteAtOnce) {
   for (const auto& [stages, messages] : {std::pair(1, 10), std::pair(2, 0)}) {
     const io::TemporaryFile path;
-    comm::run_thread_team(
-        2,
-        [&](comm::Comm& comm) {
-          Rank rank(comm, path.path(),
-                    {.page_bytes = kPage,
-                     .limit_bytes_per_rank = kMany,
-                     .progress = kThread,
-                     .load_bytes = kLoad,
-                     .stages = stages});
-          if (comm.rank() == 0) {
-            for (int i = 0; i < 10; ++i)  // page 1 is the other's
-              EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
-            EXPECT_EQ(rank.traffic().messages, messages) << stages << " stages";
-          }
-          EXPECT_TRUE(comm.barrier());
-          rank.behind->flush_together(rank.target);
-          EXPECT_TRUE(comm.barrier());
-        },
-        {.nodes = 2});
+    WriteBehindShape shape = moving(kThread);
+    shape.stages = stages;
+    on_two_nodes(2, path, shape, [&](comm::Comm& comm, Rank& rank) {
+      if (comm.rank() == 0) {
+        for (int i = 0; i < 10; ++i)  // page 1 is the other's
+          EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
+        EXPECT_EQ(rank.traffic().messages, messages) << stages << " stages";
+      }
+      EXPECT_TRUE(comm.barrier());
+      rank.behind->flush_together(rank.target);
+      EXPECT_TRUE(comm.barrier());
+    });
   }
 }
 
 TEST(Shipping, FullLoadsLeaveAtOnceByTheThread) {
   const io::TemporaryFile path;
-  comm::run_thread_team(
-      2,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(),
-                  {.page_bytes = kPage,
-                   .limit_bytes_per_rank = kMany,
-                   .progress = kThread,
-                   .load_bytes = kLoad});
-        if (comm.rank() == 0) {
-          for (int i = 0; i < 40; ++i)  // page 1 is the other's
-            EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
-          EXPECT_EQ(rank.traffic().messages, 2);
-        }
-        EXPECT_TRUE(comm.barrier());
-        rank.behind->flush_together(rank.target);
-        EXPECT_TRUE(comm.barrier());
-      },
-      {.nodes = 2});
+  on_two_nodes(2, path, moving(kThread), [&](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 0) {
+      for (int i = 0; i < 40; ++i)  // page 1 is the other's
+        EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
+      EXPECT_EQ(rank.traffic().messages, 2);
+    }
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
 }
 
 // What waits for a collective call is in no message before.
 TEST(Shipping, ByCallsNothingMovesBetweenThem) {
   const io::TemporaryFile path;
-  comm::run_thread_team(
-      2,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(),
-                  {.page_bytes = kPage,
-                   .limit_bytes_per_rank = kMany,
-                   .progress = kCalls,
-                   .load_bytes = kLoad});
-        for (int i = 0; i < 40; ++i)
-          EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
-        EXPECT_EQ(rank.traffic().messages, 0);
-        EXPECT_TRUE(comm.barrier());
-        rank.behind->flush_together(rank.target);
-        if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 3);
-        rank.behind->flush_together(rank.target);
-        if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 3) << "nobody has anything";
-      },
-      {.nodes = 2});
+  on_two_nodes(2, path, moving(kCalls), [&](comm::Comm& comm, Rank& rank) {
+    for (int i = 0; i < 40; ++i)
+      EXPECT_FALSE(rank.write(bytes_at(kPage + i * 100, 100), kPage + i * 100).mine);
+    EXPECT_EQ(rank.traffic().messages, 0);
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);
+    if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 3);
+    rank.behind->flush_together(rank.target);
+    if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 3) << "nobody has anything";
+  });
 }
 
 // --- Losses ---
 
 TEST_P(Moves, WhatAnOwnerLosesIsToldToTheOtherNodeWithItsPlace) {
   const io::TemporaryFile path;
-  comm::run_thread_team(
-      4,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(),
-                  {.page_bytes = kPage,
-                   .limit_bytes_per_rank = kMany,
-                   .progress = GetParam(),
-                   .load_bytes = kLoad},
-                  {}, {.nth_write = 1, .write_errno = ENOSPC});
-        if (comm.rank() == 0)
-          EXPECT_FALSE(rank.write(bytes_at(3 * kPage + 7, 100), 3 * kPage + 7).mine);
-        rank.behind->flush_together(rank.target);
-        const StagedNotes notes = rank.behind->notes();
-        ASSERT_TRUE(notes.failure);
-        EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
-        EXPECT_EQ(notes.lost, (std::vector{Extent{3 * kPage + 7, 3 * kPage + 107}}));
-        EXPECT_EQ(notes.lost_bytes, 100);
-        EXPECT_TRUE(comm.barrier());
-      },
-      {.nodes = 2});
+  on_two_nodes(4, path, moving(GetParam()),
+               [&](comm::Comm& comm, Rank& rank) {
+                 if (comm.rank() == 0)
+                   EXPECT_FALSE(rank.write(bytes_at(3 * kPage + 7, 100), 3 * kPage + 7).mine);
+                 rank.behind->flush_together(rank.target);
+                 const StagedNotes notes = rank.behind->notes();
+                 ASSERT_TRUE(notes.failure);
+                 EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
+                 EXPECT_EQ(notes.lost, (std::vector{Extent{3 * kPage + 7, 3 * kPage + 107}}));
+                 EXPECT_EQ(notes.lost_bytes, 100);
+                 EXPECT_TRUE(comm.barrier());
+               },
+               {.nth_write = 1, .write_errno = ENOSPC});
 }
 
 }  // namespace
