@@ -15,14 +15,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "bench" / "peers"), str(ROOT / "python")]
 
-from beside import raw  # noqa: E402
+from beside import command  # noqa: E402
+from beside.command import DONE, STOPPED  # noqa: E402
 from beside.place import Site  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rounds import report as reports  # noqa: E402
@@ -32,42 +32,29 @@ from rounds.study import Cell, Class, Lineup, Study, Work  # noqa: E402
 from penstock.bench.blocks import Plan  # noqa: E402
 from penstock.bench.estimate import remaining_s  # noqa: E402
 from penstock.bench.progress import Show, duration_text  # noqa: E402
-from penstock.bench.sample import Event  # noqa: E402
 from penstock.bench.session import Session  # noqa: E402
 from penstock.bench.statistics import Stopping  # noqa: E402
 from penstock.bench.store import NAME, Store, load  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
 USUAL_S = 3.0  # a sample, before any was taken on this machine
-DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command.parser(__doc__, ROOT / "build" / "bench-btio")
     add = parser.add_argument
-    add("--out", type=Path, default=ROOT / "build" / "bench-btio", help="where results go")
-    add("--dir", type=Path, help="where the data goes, a directory to be made [OUT/scratch]")
     add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
-    add("--cells", help="only these, by name, separated by commas: A-4,B-16-synced")
     add("--all-libraries", action="store_true", help="those of Open MPI 5 as well")
     add("--all", action="store_true", help="every class on every number of ranks, synced and not")
-    add("--rounds", type=int, help="blocks after the warm-up [cells.toml]")
     add("--whole", action="store_true", help="all outputs of every class: 6.8 GB for C")
     add("--try", dest="trial", action="store_true", help="class S and one round: no conclusions")
-    add("--dry-run", action="store_true", help="what would run, and how long")
-    add("--table", type=Path, metavar="RESULTS", help="measure nothing: the tables of a run")
-    add("--page", type=Path, help="with --table: the Markdown page to write")
-    add("--raw", type=Path, help="with --table: where compact raw samples go, beside the page")
     return parser.parse_args(words)
 
 
 def site_of(args: argparse.Namespace) -> Site:
     """Where things are."""
-    scratch = args.dir or args.out / "scratch"
-    return Site((args.build.resolve(),), ROOT / ".mpi", scratch.resolve())
+    return command.site_of(args, [args.build])
 
 
 def work_of(args: argparse.Namespace, study: Study) -> Work:
@@ -90,8 +77,7 @@ def work_of(args: argparse.Namespace, study: Study) -> Work:
 
 def _chosen(names: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
     known = {cell.name: cell for cell in cells}
-    if wrong := [name for name in names if name not in known]:
-        raise PenstockError(f"--cells must be of {', '.join(known)}; got {', '.join(wrong)}")
+    command.must_be_among("--cells", names, list(known))
     return [known[name] for name in names]
 
 
@@ -120,20 +106,11 @@ def measure(args: argparse.Namespace, study: Study) -> int:
             name="btio (to try it: nothing to conclude)" if args.trial else "btio",
         )
         ending = session.run()
-        _tell_missing(store, line)
+        command.tell_missing(store, line.reasons)
     if ending.reason != "complete":
         console.print("stopped; the same command goes on", style="yellow")
         return STOPPED
     return conclude(args, study, args.out)
-
-
-def _tell_missing(store: Store, line: Lineup) -> None:
-    """The samples say who could not be measured."""
-    told = {e.text for e in store.results.events if e.what == "missing"}
-    now = datetime.now().astimezone().isoformat(timespec="seconds")
-    for reason in line.reasons:
-        if reason not in told:
-            store.append(Event(at=now, what="missing", text=reason))
 
 
 def _dry_run(out: Path, line: Lineup, stopping: Stopping, seed: int) -> int:
@@ -150,10 +127,7 @@ def _dry_run(out: Path, line: Lineup, stopping: Stopping, seed: int) -> int:
 def conclude(args: argparse.Namespace, study: Study, results: Path) -> int:
     """Text, JSON and, when asked for, the page; the exit code."""
     if args.raw:
-        site = site_of(args)
-        words = {str(site.scratch): "SCRATCH", str(site.mpis): "MPIS", str(ROOT): "PENSTOCK"}
-        words |= {str(build): "BUILD" for build in site.builds}
-        raw.compact(results, args.raw, words)
+        command.keep_raw(site_of(args), results, args.raw)
         results = args.raw
     said = reports.report(load(results), study.conclusion)
     print("\n\n".join(reports.tables(said)))
@@ -162,30 +136,27 @@ def conclude(args: argparse.Namespace, study: Study, results: Path) -> int:
         (results / "btio.json").write_text(text + "\n", encoding="utf-8")
     if args.page:
         _write_page(args.page, said, results)
-    if said.gate_failed:
-        print(f"\nfailed: {', '.join(said.gate_failed)}", file=sys.stderr)
-        return FAILED
-    return DONE
+    return command.told(said.gate_failed)
 
 
 def _write_page(page: Path, said: reports.Report, results: Path) -> None:
     where = os.path.relpath(results.resolve(), page.resolve().parent)
-    command = f"bench/btio/run.py --table docs/benchmarks/{where} --page docs/benchmarks/btio.md"
+    again = f"bench/btio/run.py --table docs/benchmarks/{where} --page docs/benchmarks/btio.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(reports.markdown(said, where, command), encoding="utf-8")
+    page.write_text(reports.markdown(said, where, again), encoding="utf-8")
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line."""
     args = arguments(words)
-    try:
+
+    def run() -> int:
         study = studies.load()
         if args.table:
             return conclude(args, study, args.table)
         return measure(args, study)
-    except PenstockError as error:
-        print(f"run.py: {error}", file=sys.stderr)
-        return USAGE
+
+    return command.guarded(run)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
 
-from beside import full, page, raw, search, spec, variants  # noqa: E402
+from beside import command, full, page, search, spec, variants  # noqa: E402
+from beside.command import DONE, STOPPED  # noqa: E402
 from beside.report import Report, report  # noqa: E402
 from rich.console import Console  # noqa: E402
 
@@ -32,7 +32,6 @@ from penstock.bench import provenance  # noqa: E402
 from penstock.bench.blocks import Plan  # noqa: E402
 from penstock.bench.estimate import remaining_s  # noqa: E402
 from penstock.bench.progress import Show, duration_text  # noqa: E402
-from penstock.bench.sample import Event  # noqa: E402
 from penstock.bench.session import Session  # noqa: E402
 from penstock.bench.statistics import Stopping  # noqa: E402
 from penstock.bench.store import NAME, Store, load  # noqa: E402
@@ -40,42 +39,27 @@ from penstock.errors import PenstockError  # noqa: E402
 
 USUAL_S = 1.5  # a sample, before any was taken on this machine
 _PLAIN: dict[str, Any] = {"style": "yellow", "markup": False, "soft_wrap": True}
-DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command.parser(__doc__, ROOT / "build" / "bench-peers")
     add = parser.add_argument
-    add("--out", type=Path, default=ROOT / "build" / "bench-peers", help="where results go")
-    add("--dir", type=Path, help="where the data goes, a directory to be made [OUT/scratch]")
     add("--build", type=Path, action="append", help="where programs are, repeatable")
     add("--spec", type=Path, default=HERE, help="where cells.toml and the others are")
-    add("--cells", help="only these cells, by name, separated by commas")
     add("--family", action="append", help="only this family, repeatable")
     add("--full", type=int, nargs="?", const=0, help="N cells of the rest of the product as well")
-    add("--rounds", type=int, help="blocks after the warm-up [cells.toml]")
     add("--size", choices=variants.SIZES, default="gate", help="smaller: to try the programs")
     add("--seed", type=int, help="of the order and of --full [cells.toml]")
     add("--list", action="store_true", help="the cells and who takes part")
-    add("--dry-run", action="store_true", help="what would run, and how long")
     add("--search", action="store_true", help="search the grids and write best.toml")
-    add("--table", type=Path, metavar="RESULTS", help="measure nothing: the tables of a run")
-    add("--page", type=Path, help="with --table: the Markdown page to write")
-    add("--raw", type=Path, help="with --table: where compact raw samples go, beside the page")
     add("--readme", action="store_true", help="with --table: print the README's section")
     return parser.parse_args(words)
 
 
 def site_of(args: argparse.Namespace) -> variants.Site:
     """Where things are."""
-    builds = args.build or [ROOT / "build" / "release"]
-    scratch = args.dir or args.out / "scratch"
-    return variants.Site(
-        tuple(b.resolve() for b in builds), ROOT / ".mpi", scratch.resolve(), args.size
-    )
+    return command.site_of(args, args.build or [ROOT / "build" / "release"], args.size)
 
 
 def chosen_cells(
@@ -90,15 +74,10 @@ def chosen_cells(
     cells = [*specification.cells.cell, *extra]
     names = args.cells.split(",") if args.cells else [c.name for c in cells]
     families = args.family or specification.families
-    _among("--cells", names, [c.name for c in cells])
-    _among("--family", families, specification.families)
+    command.must_be_among("--cells", names, [c.name for c in cells])
+    command.must_be_among("--family", families, specification.families)
     kept = [c for c in cells if c.name in names and specification.family(c) in families]
     return kept, [c.name for c in extra]
-
-
-def _among(option: str, given: Sequence[str], known: Sequence[str]) -> None:
-    if wrong := [name for name in given if name not in known]:
-        raise PenstockError(f"{option} must be of {', '.join(known)}; got {', '.join(wrong)}")
 
 
 def measure(args: argparse.Namespace, specification: spec.Specification) -> int:
@@ -134,7 +113,7 @@ def measure(args: argparse.Namespace, specification: spec.Specification) -> int:
         )
         console.print(f"{_size(line, rounds)}, seed {seed}; results in {args.out}", markup=False)
         ending = session.run()
-        _tell_missing(store, absent)
+        command.tell_missing(store, absent)
     if ending.reason != "complete":
         console.print("stopped; the same command goes on", style="yellow")
         return STOPPED
@@ -149,15 +128,6 @@ def _size(line: variants.Lineup, rounds: int) -> str:
     n = len(line.measurements)
     cells = len({m.cell for m in line.measurements})
     return f"{cells} cells, {n} variants, {n * (rounds + 1) + rounds} samples"
-
-
-def _tell_missing(store: Store, absent: Sequence[str]) -> None:
-    """The samples say who could not be measured."""
-    told = {e.text for e in store.results.events if e.what == "missing"}
-    now = datetime.now().astimezone().isoformat(timespec="seconds")
-    for reason in absent:
-        if reason not in told:
-            store.append(Event(at=now, what="missing", text=reason))
 
 
 def _dry_run(out: Path, line: variants.Lineup, stopping: Stopping, seed: int) -> int:
@@ -177,7 +147,7 @@ def _dry_run(out: Path, line: variants.Lineup, stopping: Stopping, seed: int) ->
 def look_for_best(args: argparse.Namespace, specification: spec.Specification) -> int:
     """Search the grids."""
     families = args.family or specification.families
-    _among("--family", families, specification.families)
+    command.must_be_among("--family", families, specification.families)
     if args.dry_run:
         number = search.samples_of(specification, families)
         print(f"at most {number} samples: about {duration_text(number * USUAL_S)}", end="")
@@ -221,18 +191,12 @@ def conclude(args: argparse.Namespace, specification: spec.Specification, result
     if args.page:
         said = _with_raw(args, specification, results) if args.raw else said
         _write_page(args, specification.opening, said)
-    if said.gate_failed:
-        print(f"\nfailed: {', '.join(said.gate_failed)}", file=sys.stderr)
-        return FAILED
-    return DONE
+    return command.told(said.gate_failed)
 
 
 def _with_raw(args: argparse.Namespace, specification: spec.Specification, results: Path) -> Report:
     """Keep the raw samples; the page is made from what is kept, so that it can be made again."""
-    site = site_of(args)
-    words = {str(site.scratch): "SCRATCH", str(ROOT / ".mpi"): "MPIS", str(ROOT): "PENSTOCK"}
-    words |= {str(build): "BUILD" for build in site.builds}
-    raw.compact(results, args.raw, words)
+    command.keep_raw(site_of(args), results, args.raw)
     return report(load(args.raw), specification.cells.conclusion)
 
 
@@ -241,9 +205,9 @@ def _write_page(args: argparse.Namespace, opening: str, said: Report) -> None:
     where = os.path.relpath(samples, args.page.resolve().parent)
     words = [f"--spec {_in_checkout(args.spec)}"] if args.spec.resolve() != HERE else []
     words += [f"--table {_in_checkout(samples)}", f"--page {_in_checkout(args.page)}"]
-    command = " ".join(["bench/peers/run.py", *words])
+    again = " ".join(["bench/peers/run.py", *words])
     args.page.parent.mkdir(parents=True, exist_ok=True)
-    args.page.write_text(page.markdown(said, opening, where, command), encoding="utf-8")
+    args.page.write_text(page.markdown(said, opening, where, again), encoding="utf-8")
 
 
 def _in_checkout(path: Path) -> str:
@@ -254,7 +218,8 @@ def _in_checkout(path: Path) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line."""
     args = arguments(words)
-    try:
+
+    def run() -> int:
         specification = spec.load(args.spec)
         if args.table:
             return conclude(args, specification, args.table)
@@ -267,9 +232,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 print(f"{cell.name}: {', '.join(c.name for c in who)}")
             return DONE
         return measure(args, specification)
-    except PenstockError as error:
-        print(f"run.py: {error}", file=sys.stderr)
-        return USAGE
+
+    return command.guarded(run)
 
 
 if __name__ == "__main__":

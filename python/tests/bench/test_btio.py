@@ -133,7 +133,7 @@ def test_what_is_not_there_is_said_once_with_the_reason(run: Any, tmp_path: Path
 
 
 def test_wrong_cells_are_refused_by_name(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.main(["--cells", "A-4,D-4", "--dry-run"]) == run.USAGE
+    assert run.main(["--cells", "A-4,D-4", "--dry-run"]) == run.command.USAGE
     assert "--cells must be of A-4, A-9" in capsys.readouterr().err
 
 
@@ -234,7 +234,7 @@ def test_a_wrong_byte_of_penstock_fails_the_gate(
 ) -> None:
     out = tmp_path / "results"
     write_results(line, out, {**PENSTOCK, **OTHERS}, wrong="penstock-independent")
-    assert run.main(["--table", str(out)]) == run.FAILED
+    assert run.main(["--table", str(out)]) == run.command.FAILED
     assert "failed: every byte" in capsys.readouterr().err
     assert verdicts(report_of(run, out))["collective speed"] == "fails"
 
@@ -244,7 +244,9 @@ def test_page_names_its_samples_and_keeps_nothing_back(
 ) -> None:
     out, raw, page = tmp_path / "results", tmp_path / "raw" / "btio.jsonl", tmp_path / "btio.md"
     write_results(line, out, {**PENSTOCK, **OTHERS}, wrong="ompio4-independent")
-    assert run.main(["--table", str(out), "--raw", str(raw), "--page", str(page)]) == run.DONE
+    assert (
+        run.main(["--table", str(out), "--raw", str(raw), "--page", str(page)]) == run.command.DONE
+    )
     text = page.read_text()
     assert "(raw/btio.jsonl)" in text
     assert "OMPIO of Open MPI 4.1, independent failed 6 times: 8 bytes" in text
