@@ -48,6 +48,15 @@ void cool_memory() {
   std::this_thread::sleep_for(4s);
 }
 
+Result<void> cool_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return os_error("open", path, errno);
+  const int code = ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+  if (code != 0) return os_error("posix_fadvise", path, code);
+  return {};
+}
+
 Result<void> warm_disk(const std::string& file, int64_t bytes) {
   if (bytes == 0) return {};
   const std::string path = file + ".warm-up." + std::to_string(::getpid());

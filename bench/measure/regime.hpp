@@ -14,6 +14,9 @@ int64_t warm_memory(int workers_of_node);
 // Leaves memory alone until the machine has taken freed pages back.
 void cool_memory();
 
+// Cold input comes from the device, not from the page cache.
+Result<void> cool_file(const std::string& path);
+
 // Template step 2: writes, syncs and removes a scratch file beside `file`.
 Result<void> warm_disk(const std::string& file, int64_t bytes);
 

@@ -3,7 +3,6 @@
 #include "run.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -181,17 +180,7 @@ class Run {
     if (done) done = (*route)->sync();
     Result<void> closed = (*route)->close();
     if (done) done = closed;
-    return done && p_.regime == Regime::cold ? forget() : done;
-  }
-
-  // Cold input comes from the device, not from the page cache.
-  Result<void> forget() {
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return os_error("open", path_, errno);
-    const int code = ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    ::close(fd);
-    if (code != 0) return os_error("posix_fadvise", path_, code);
-    return {};
+    return done && p_.regime == Regime::cold ? cool_file(path_) : done;
   }
 
   void set_regime() {
@@ -401,19 +390,8 @@ class Run {
   Result<void> check_file() {
     auto expected = Expected::make(p_.pattern, amount_, p_.memory.shift());
     if (!expected) return tl::unexpected(expected.error());
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return os_error("open", path_, errno);
-    const int64_t workers = file_team_->size(), slice = (file_team_->rank() + 1) % workers;
-    const int64_t share = divide_up(expected->file_bytes(), workers);
-    const Extent mine{std::min(expected->file_bytes(), slice * share),
-                      std::min(expected->file_bytes(), (slice + 1) * share)};
-    auto check = expected->check(fd, path_, mine);
-    struct stat now {};
-    if (check && file_team_->rank() == 0 && ::fstat(fd, &now) == 0 &&
-        now.st_size > expected->file_bytes())
-      check->add({.wrong_bytes = now.st_size - expected->file_bytes(),
-                  .first_wrong = expected->file_bytes()});
-    ::close(fd);
+    const int workers = file_team_->size();
+    auto check = check_slice(*expected, path_, (file_team_->rank() + 1) % workers, workers);
     if (!check) return tl::unexpected(check.error());
     if (p_.dedicated && check->first_worker >= 0) ++check->first_worker;  // parts begin at worker 1
     record_.check = *check;

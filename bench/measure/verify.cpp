@@ -1,6 +1,8 @@
 // The image of a file, made piece by piece and compared.
 #include "verify.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,6 +107,19 @@ Result<Check> Expected::check(int fd, const std::string& path, Extent e) {
     }
   }
   return all;
+}
+
+Result<Check> check_slice(Expected& expected, const std::string& path, int slice, int slices) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return os_error("open", path, errno);
+  const Off end = expected.file_bytes(), share = divide_up(end, slices);
+  auto check =
+      expected.check(fd, path, {std::min(end, slice * share), std::min(end, (slice + 1) * share)});
+  struct stat now {};
+  if (check && slice + 1 == slices && ::fstat(fd, &now) == 0 && now.st_size > end)
+    check->add({.wrong_bytes = now.st_size - end, .first_wrong = end});
+  ::close(fd);
+  return check;
 }
 
 }  // namespace penstock::measure

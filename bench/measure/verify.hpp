@@ -51,4 +51,7 @@ class Expected {
   int64_t file_bytes_ = 0;
 };
 
+// The `slice`th of so many of the file, and with the last one that nothing follows.
+Result<Check> check_slice(Expected& expected, const std::string& path, int slice, int slices);
+
 }  // namespace penstock::measure

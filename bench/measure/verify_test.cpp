@@ -19,14 +19,16 @@ std::vector<std::byte> whole_image(Expected& expected) {
   return image;
 }
 
-// A file with this image; what the check says of all of it.
-Check check_of(const std::vector<std::byte>& image, Expected& expected) {
+// A file with this image; what the checks of all slices say together.
+Check check_of(const std::vector<std::byte>& image, Expected& expected, int slices = 1) {
   io::TemporaryFile file;
   const int fd = ::open(file.path().c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_EQ(::pwrite(fd, image.data(), image.size(), 0), ssize_t(image.size()));
-  const Check check = expected.check(fd, file.path(), {0, expected.file_bytes()}).value();
   ::close(fd);
-  return check;
+  Check all;
+  for (int slice = 0; slice < slices; ++slice)
+    all.add(check_slice(expected, file.path(), slice, slices).value());
+  return all;
 }
 
 class Image : public testing::TestWithParam<const char*> {
@@ -68,6 +70,26 @@ TEST_P(Image, MissingBytesAreWrongBytes) {
   const Check check = check_of(image, expected_);
   EXPECT_EQ(check.wrong_bytes, 3);
   EXPECT_EQ(check.found, -1);
+}
+
+TEST_P(Image, SurplusBytesAreWrongBytes) {
+  std::vector<std::byte> image = whole_image(expected_);
+  image.resize(image.size() + 5);
+  for (const int slices : {1, 3}) {
+    const Check check = check_of(image, expected_, slices);
+    EXPECT_EQ(check.wrong_bytes, 5);
+    EXPECT_EQ(check.first_wrong, expected_.file_bytes());
+  }
+}
+
+TEST_P(Image, SlicesTogetherCheckEveryByteOnce) {
+  std::vector<std::byte> image = whole_image(expected_);
+  for (const size_t at : {size_t{0}, image.size() / 3, image.size() - 1}) image[at] ^= std::byte{1};
+  for (const int slices : {2, 3, 7}) {
+    const Check check = check_of(image, expected_, slices);
+    EXPECT_EQ(check.bytes, expected_.file_bytes());
+    EXPECT_EQ(check.wrong_bytes, 3);
+  }
 }
 
 TEST_P(Image, AHoleIsFoundWhereverZerosAreNotExpected) {
