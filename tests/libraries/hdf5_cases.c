@@ -1,84 +1,10 @@
 /* What programs do with parallel HDF5: collective and independent writes, contiguous, chunked and
  * compressed datasets, many small ones, attributes, selections of all kinds, compound types,
  * growing and reopening. */
-#include <hdf5.h>
-
 #include "cases.h"
+#include "hdf5_file.h"
 
-enum { COLUMNS = 37, ROWS_EACH = 12, UNTOUCHED = -7 };
-
-/* ---- the file and its datasets ---- */
-
-static hid_t access_list(void) {
-  hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-  CHECK(H5Pset_fapl_mpio(list, MPI_COMM_WORLD, MPI_INFO_NULL) >= 0);
-  return list;
-}
-
-static hid_t create_file(const char* path) {
-  hid_t list = access_list();
-  hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, list);
-  CHECK(file >= 0);
-  H5Pclose(list);
-  return file;
-}
-
-static hid_t open_file(const char* path, unsigned flags) {
-  hid_t list = access_list();
-  hid_t file = H5Fopen(path, flags, list);
-  CHECK(file >= 0);
-  H5Pclose(list);
-  return file;
-}
-
-static void close_file(hid_t file) { CHECK(H5Fclose(file) >= 0); }
-
-static hid_t transfer(H5FD_mpio_xfer_t mode) {
-  hid_t list = H5Pcreate(H5P_DATASET_XFER);
-  CHECK(H5Pset_dxpl_mpio(list, mode) >= 0);
-  return list;
-}
-
-/* Without times, so that two runs make the same file. */
-static hid_t creation_list(int dimensions, const hsize_t* chunk) {
-  hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-  const int fill = UNTOUCHED;
-  CHECK(H5Pset_obj_track_times(list, 0) >= 0);
-  CHECK(H5Pset_fill_value(list, H5T_NATIVE_INT, &fill) >= 0);
-  if (chunk != NULL) CHECK(H5Pset_chunk(list, dimensions, chunk) >= 0);
-  return list;
-}
-
-static hid_t create_dataset(hid_t file, const char* name, int dimensions, const hsize_t* sizes,
-                            const hsize_t* chunk) {
-  hid_t list = creation_list(dimensions, chunk);
-  hid_t space = H5Screate_simple(dimensions, sizes, NULL);
-  hid_t dataset = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT);
-  CHECK(dataset >= 0);
-  H5Sclose(space);
-  H5Pclose(list);
-  return dataset;
-}
-
-/* The whole dataset on every rank, read collectively. */
-static int* read_whole(hid_t file, const char* name, hsize_t count) {
-  int* all = allocate(count * sizeof *all);
-  hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
-  hid_t list = transfer(H5FD_MPIO_COLLECTIVE);
-  CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, list, all) >= 0);
-  H5Pclose(list);
-  H5Dclose(dataset);
-  return all;
-}
-
-/* Every element of the one dataset "data" is as value_at says. */
-static void check_whole(const char* path, hsize_t count) {
-  hid_t file = open_file(path, H5F_ACC_RDONLY);
-  int* all = read_whole(file, "data", count);
-  for (hsize_t i = 0; i < count; ++i) CHECK(all[i] == value_at(0, (long)i));
-  free(all);
-  close_file(file);
-}
+enum { COLUMNS = 37, ROWS_EACH = 12 };
 
 /* The selected block of a table of COLUMNS columns, from a buffer of just that block. */
 static void write_block(hid_t dataset, const hsize_t* start, const hsize_t* size,
@@ -91,11 +17,7 @@ static void write_block(hid_t dataset, const hsize_t* start, const hsize_t* size
   hid_t space = H5Dget_space(dataset);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
   hid_t memory = H5Screate_simple(2, size, NULL);
-  hid_t list = transfer(mode);
-  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, list, mine) >= 0);
-  H5Pclose(list);
-  H5Sclose(memory);
-  H5Sclose(space);
+  write_selected(dataset, H5T_NATIVE_INT, memory, space, mode, mine);
   free(mine);
 }
 
@@ -207,11 +129,7 @@ static void write_large(const char* path) {
   for (hsize_t i = 0; i < each; ++i) mine[i] = value_at(0, (long)(start + i));
   hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &each, NULL);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &each, NULL);
-  hid_t list = transfer(H5FD_MPIO_COLLECTIVE);
-  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, list, mine) >= 0);
-  H5Pclose(list);
-  H5Sclose(memory);
-  H5Sclose(space);
+  write_selected(dataset, H5T_NATIVE_INT, memory, space, H5FD_MPIO_COLLECTIVE, mine);
   H5Dclose(dataset);
   free(mine);
   close_file(file);
@@ -312,11 +230,7 @@ static void write_hyperslabs(const char* path) {
   hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &with_ghosts, NULL);
   select_places(space);
   H5Sselect_hyperslab(memory, H5S_SELECT_SET, &first, NULL, &each, NULL);
-  hid_t list = transfer(H5FD_MPIO_COLLECTIVE);
-  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, list, mine) >= 0);
-  H5Pclose(list);
-  H5Sclose(memory);
-  H5Sclose(space);
+  write_selected(dataset, H5T_NATIVE_INT, memory, space, H5FD_MPIO_COLLECTIVE, mine);
   H5Dclose(dataset);
   close_file(file);
 }
@@ -349,11 +263,7 @@ static void write_points(const char* path) {
   }
   hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &each, NULL);
   H5Sselect_elements(space, H5S_SELECT_SET, PLACES_EACH, places);
-  hid_t list = transfer(H5FD_MPIO_INDEPENDENT);
-  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, list, mine) >= 0);
-  H5Pclose(list);
-  H5Sclose(memory);
-  H5Sclose(space);
+  write_selected(dataset, H5T_NATIVE_INT, memory, space, H5FD_MPIO_INDEPENDENT, mine);
   H5Dclose(dataset);
   close_file(file);
 }
@@ -413,11 +323,7 @@ static void write_compound(const char* path) {
   hid_t dataset = create_particles(file, type);
   hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &each, NULL);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &each, NULL);
-  hid_t list = transfer(H5FD_MPIO_COLLECTIVE);
-  CHECK(H5Dwrite(dataset, type, memory, space, list, mine) >= 0);
-  H5Pclose(list);
-  H5Sclose(memory);
-  H5Sclose(space);
+  write_selected(dataset, type, memory, space, H5FD_MPIO_COLLECTIVE, mine);
   H5Dclose(dataset);
   H5Tclose(type);
   close_file(file);
@@ -462,11 +368,8 @@ static void append_step(hid_t dataset, int step) {
   CHECK(H5Dset_extent(dataset, &size) >= 0);
   hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &each, NULL);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &each, NULL);
-  hid_t list = transfer(step % 2 == 0 ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT);
-  CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, list, mine) >= 0);
-  H5Pclose(list);
-  H5Sclose(memory);
-  H5Sclose(space);
+  write_selected(dataset, H5T_NATIVE_INT, memory, space,
+                 step % 2 == 0 ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT, mine);
 }
 
 /* After a flush, what every rank wrote is there for every rank. */

@@ -140,15 +140,17 @@ def compiler(family: str) -> str:
 def compiled(build: Path, source: Path, target: str, command: list[str]) -> Path:
     """``target`` of the build tree, made of ``source`` unless it is newer."""
     path = build / "libraries" / target
-    newest = max(x.stat().st_mtime for x in (source, HERE / "cases.h", HERE / "programs.py"))
+    made_of = (source, *HERE.glob("*.h"), HERE / "programs.py")
+    newest = max(x.stat().st_mtime for x in made_of)
     if path.exists() and path.stat().st_mtime > newest:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = [command[0], *WARNINGS, str(source), "-o", str(path), *command[1:]]
+    mine = path.with_name(f"{path.name}.{os.getpid()}")  # other libraries' suites may make it too
+    whole = [command[0], *WARNINGS, str(source), "-o", str(mine), *command[1:]]
     made = subprocess.run(whole, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise RuntimeError(f"{' '.join(whole)}\n{made.stderr}")
-    return path
+    return mine.replace(path)
 
 
 def c_program(build: Path, library: Library, mpi: Mpi) -> list[str]:
