@@ -2,6 +2,7 @@
 # MVAPICH), openmpi (Open MPI 4 and 5), abi (the standard one of MPI-5). For every flavour that a
 # compiler wrapper was found for (PENSTOCK_MPI = ON; REQUIRED: fail when there is none):
 #   mpi_FLAVOUR                  interface target: include directories and the C library
+#   penstock_comm_FLAVOUR        the files of src/comm that include <mpi.h>, for all who link them
 #   libpenstock-FLAVOUR.so       the shim that is preloaded: C, libc only
 #   penstock-engine-FLAVOUR.so   the engine that the shim opens: the static layers, src/pmpi, MpiComm
 # and penstock-exec, a static program. In the build tree all lie in native/, so that they find each
@@ -122,6 +123,14 @@ function(penstock_mpi_target flavour includes library)
   # A library search path must be able to put another library of the flavour in this one's place.
   target_link_options(mpi_${flavour} INTERFACE -Wl,--enable-new-dtags)
   set_property(TARGET mpi_${flavour} PROPERTY PENSTOCK_LIBRARY ${library})
+  penstock_mpi_comm(${flavour})
+endfunction()
+
+function(penstock_mpi_comm flavour)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/comm/mpi_*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  add_library(penstock_comm_${flavour} STATIC EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(penstock_comm_${flavour} PUBLIC penstock_comm mpi_headers_${flavour})
 endfunction()
 
 function(penstock_shim flavour)
@@ -142,12 +151,11 @@ endfunction()
 
 # It lives inside other people's programs: nothing of ours or of libstdc++ is visible.
 function(penstock_engine flavour)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/pmpi/*.cpp
-                                      ${PROJECT_SOURCE_DIR}/src/comm/mpi_*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/pmpi/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(map ${PROJECT_SOURCE_DIR}/src/pmpi/engine.map)
   add_library(penstock-engine-${flavour} MODULE ${sources})
-  target_link_libraries(penstock-engine-${flavour} PRIVATE penstock_engine mpi_headers_${flavour})
+  target_link_libraries(penstock-engine-${flavour} PRIVATE penstock_engine penstock_comm_${flavour})
   # Without -z defs: the MPI library's names are found where the shim has made them visible.
   target_link_options(penstock-engine-${flavour} PRIVATE -static-libstdc++ -static-libgcc
     -Wl,--exclude-libs,ALL -Wl,--version-script=${map})
