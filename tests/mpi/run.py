@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
@@ -34,46 +36,53 @@ PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
 PRETENDED_NODES += [("conformance", 2, 2, 2), ("conformance", 3, 2, 3), ("conformance", 3, 1, 2)]
 # Only in the full tier: far more ranks than cores.
 MANY = [("counts", 4, 1), ("counts", 8, 1)]
+# Of random views; each run has others, and in the full tier all have all.
+SEEDS, ALL_SEEDS = 3, 10
 
 
 def main() -> int:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--many", action="store_true", help="on many ranks, and nothing else")
+    parser.add_argument("--full", action="store_true", help="on many ranks too, and more views")
     given = parser.parse_args()
     bench = Bench(given.build.resolve(), MPIS[given.mpi])
     suite = Suite("mpi", given.mpi, given.record)
-    for case, ranks, threads in MANY if given.many else RUNS:
-        run(bench, suite, given.only, case, ranks, threads, {})
-    if given.many:
-        return suite.finish()
-    pretended = PRETENDED_NODES if bench.mpi.name in PRETENDING else []
-    for case, ranks, threads, nodes in ON_NODES + pretended:
-        pretend = {"MPIR_CVAR_NUM_CLIQUES": str(nodes)} if nodes > 1 else {}
-        run(bench, suite, given.only, case, ranks, threads, pretend, nodes)
-    if bench.mpi.name in PRETENDING:  # ranks dealt to two nodes in turn
-        in_turn = {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
-        run(bench, suite, given.only, "conformance", 4, 1, in_turn, 2)
+    for number, one in enumerate(runs(bench.mpi.name, full=given.full)):
+        if given.only in one.label:
+            run(bench, suite, one, 0 if given.full else number * SEEDS % ALL_SEEDS, given.full)
     return suite.finish()
 
 
-def run(
-    bench: Bench,
-    suite: Suite,
-    only: str,
-    case: str,
-    ranks: int,
-    threads: int,
-    environment: dict[str, str],
-    nodes: int = 1,
-) -> None:
-    label = f"{case}.{ranks}x{threads} on {nodes}"
-    if only not in label:
-        return
+@dataclass(frozen=True)
+class Run:
+    """A case of the program, and how it is started."""
+
+    case: str
+    ranks: int
+    threads: int
+    nodes: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return f"{self.case}.{self.ranks}x{self.threads} on {self.nodes}"
+
+
+def runs(mpi: str, *, full: bool) -> Iterator[Run]:
+    yield from (Run(*words) for words in [*RUNS, *(MANY if full else [])])
+    for case, ranks, threads, nodes in ON_NODES + (PRETENDED_NODES if mpi in PRETENDING else []):
+        pretend = {"MPIR_CVAR_NUM_CLIQUES": str(nodes)} if nodes > 1 else {}
+        yield Run(case, ranks, threads, nodes, pretend)
+    if mpi in PRETENDING:  # ranks dealt to two nodes in turn
+        yield Run("conformance", 4, 1, 2, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"})
+
+
+def run(bench: Bench, suite: Suite, one: Run, first_seed: int, full: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-workers-") as directory:
-        program = [str(bench.program("workers")), case, f"--dir={directory}"]
-        program += [f"--threads={threads}", f"--nodes={nodes}"]
-        out = launch(bench, ranks, program, environment=environment, timeout_s=120)
-    suite.check(label, program_problems(out), out)
+        program = [str(bench.program("workers")), one.case, f"--dir={directory}"]
+        program += [f"--threads={one.threads}", f"--nodes={one.nodes}"]
+        program += [f"--first-seed={first_seed}", f"--seeds={ALL_SEEDS if full else SEEDS}"]
+        out = launch(bench, one.ranks, program, environment=one.environment, timeout_s=300)
+    suite.check(one.label, program_problems(out), out)
 
 
 if __name__ == "__main__":

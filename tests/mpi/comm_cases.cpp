@@ -1,0 +1,208 @@
+// The contract of communicators on MPI ranks and on threads of MPI ranks, and what is refused.
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
+
+#include "comm/mpi_hybrid_comm.hpp"
+#include "workers.hpp"
+
+namespace workers {
+namespace {
+
+std::vector<std::byte> pattern(int seed, size_t n) {
+  std::vector<std::byte> bytes(n);
+  for (size_t i = 0; i < n; ++i) bytes[i] = std::byte(seed * 31 + int(i));
+  return bytes;
+}
+
+void check_collectives(Comm& c, Report& report) {
+  const int size = c.size();
+  for (int round = 0; round < 20; ++round) {
+    const int mine = 100 * round + c.rank();
+    std::vector<int> all(static_cast<size_t>(size)), expected(all);
+    std::iota(expected.begin(), expected.end(), 100 * round);
+    const auto done =
+        c.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    report.expect(done && all == expected, "allgather in rank order");
+    int64_t most[2] = {c.rank() + round, -c.rank()};
+    report.expect(c.all_max(most) && most[0] == size - 1 + round && most[1] == 0, "all_max");
+    int64_t sum[1] = {c.rank()};
+    report.expect(c.all_sum(sum) && sum[0] == size * (size - 1) / 2, "all_sum");
+    const int root = round % size;
+    const auto gathered = c.gather(pattern(c.rank(), size_t(c.rank() * 3)), root);
+    std::vector<std::byte> joined;
+    for (int r = 0; r < size && c.rank() == root; ++r) {
+      const auto part = pattern(r, size_t(r * 3));
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    report.expect(gathered && *gathered == joined, "gather in rank order, on the root alone");
+    report.expect(c.barrier().has_value(), "barrier");
+  }
+}
+
+// Eight messages of different lengths from everyone to everyone, themselves too.
+void check_messages(Comm& c, Report& report) {
+  constexpr int kEach = 8;
+  const auto length = [](int i) { return size_t(i * 5000); };
+  auto transfers = c.transfers();
+  std::vector<std::vector<std::byte>> out, in;
+  for (int peer = 0; peer < c.size(); ++peer)
+    for (int i = 0; i < kEach; ++i) {
+      out.push_back(pattern(c.rank() * 100 + peer * 10 + i, length(i)));
+      in.emplace_back(length(i));
+    }
+  for (int from = 0; from < c.size(); ++from)
+    for (int i = 0; i < kEach; ++i)
+      transfers->receive(from, i % 2 == 0 ? 0 : 255, in[size_t(from * kEach + i)]);
+  for (int to = 0; to < c.size(); ++to)
+    for (int i = 0; i < kEach; ++i)
+      transfers->send(to, i % 2 == 0 ? 0 : 255, out[size_t(to * kEach + i)]);
+  int events = 0;
+  while (transfers->next()) ++events;
+  report.expect_equal(events, 2 * kEach * c.size(), "events");
+  report.expect(transfers->finish().has_value(), "messages without an error");
+  for (int from = 0; from < c.size(); ++from)
+    for (int i = 0; i < kEach; ++i)
+      report.expect(
+          in[size_t(from * kEach + i)] == pattern(from * 100 + c.rank() * 10 + i, length(i)),
+          "message " + std::to_string(i) + " of worker " + std::to_string(from));
+}
+
+// To the next worker from memory in pieces, of two shapes in turn: more are in flight than the one
+// datatype that is kept.
+void check_strided_messages(Comm& c, Report& report) {
+  constexpr int64_t kBlock = 24, kStride = 40;
+  constexpr int kEach = 6;
+  const auto blocks = [](int i) { return int64_t{1000} + 500 * (i % 2); };
+  const int to = (c.rank() + 1) % c.size(), from = (c.rank() + c.size() - 1) % c.size();
+  auto transfers = c.transfers();
+  std::vector<std::vector<std::byte>> out, in;
+  for (int i = 0; i < kEach; ++i) {
+    out.push_back(pattern(c.rank() * 100 + i, size_t(kStride * blocks(i))));
+    in.emplace_back(size_t(kBlock * blocks(i)));
+    transfers->receive(from, 7, in.back());
+  }
+  for (int i = 0; i < kEach; ++i)
+    transfers->send_strided(to, 7, {out[size_t(i)].data(), kBlock, kStride, blocks(i)});
+  report.expect(transfers->finish().has_value(), "strided messages without an error");
+  for (int i = 0; i < kEach; ++i) {
+    const auto theirs = pattern(from * 100 + i, size_t(kStride * blocks(i)));
+    bool same = true;
+    for (int64_t b = 0; b < blocks(i); ++b)
+      same = same &&
+             std::equal(in[size_t(i)].begin() + b * kBlock,
+                        in[size_t(i)].begin() + (b + 1) * kBlock, theirs.begin() + b * kStride);
+    report.expect(same, "strided message " + std::to_string(i));
+  }
+}
+
+void check_wrong_size(Comm& c, Report& report) {
+  auto transfers = c.transfers();
+  std::vector<std::byte> bytes(c.rank() == 0 ? 10 : 20);
+  if (c.rank() == 0) transfers->send(1, 0, bytes);
+  if (c.rank() == 1) transfers->receive(0, 0, bytes);
+  const auto r = transfers->finish();
+  report.expect(r.has_value() == (c.rank() != 1), "a message of the wrong size is an error");
+}
+
+void check_agreement(Comm& c, Report& report) {
+  Result<void> mine;
+  if (c.rank() == c.size() - 1) mine = os_error("pwrite", "x", ENOSPC);
+  const auto agreed = comm::agree(c, mine);
+  report.expect(!agreed && agreed.error().error_class == ErrorClass::no_space,
+                "the worst class on every worker");
+  report.expect(comm::agree(c, {}).has_value(), "agreement on success");
+}
+
+// Memory that a node's workers share, and no other node's.
+void check_segment(Comm& c, Comm& own, int node, Report& report) {
+  auto segment = c.shared_segment(1 << 20, comm::Room::now);
+  if (!report.expect(segment.has_value(), "a segment")) return;
+  const std::span<std::byte> memory = (*segment)->memory();
+  report.expect(memory.size() >= size_t{1} << 20 && memory[0] == std::byte{0} &&
+                    memory[memory.size() - 1] == std::byte{0},
+                "zeroed, as large as asked");
+  report.expect(c.barrier().has_value(), "barrier");
+  memory[size_t(1 + own.rank())] = std::byte(10 * node + own.rank() + 1);
+  report.expect(c.barrier().has_value(), "barrier");
+  for (int i = 0; i < own.size(); ++i)
+    report.expect(memory[size_t(1 + i)] == std::byte(10 * node + i + 1), "what others wrote");
+}
+
+void expect_refused(const Result<std::vector<std::unique_ptr<Comm>>>& team, const char* why,
+                    Report& report) {
+  if (!report.expect(!team.has_value(), std::string("refused: ") + why)) return;
+  const std::string text = team.error().message();
+  report.expect(text.find(why) != std::string::npos || text.find("another") != std::string::npos,
+                "says why: " + text);
+}
+
+}  // namespace
+
+void contract(const Setup& setup, Report& report) {
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (int again = 0; again < 2; ++again)  // a second team beside what is left of the first
+    on_team(setup, report, [&](Comm& c, Report& r) {
+      r.expect_equal(c.size(), ranks * setup.threads, "workers");
+      r.expect_equal(c.rank() / setup.threads, rank, "rank of the worker");
+      check_collectives(c, r);
+      check_messages(c, r);
+      check_strided_messages(c, r);
+      check_wrong_size(c, r);
+      check_agreement(c, r);
+    });
+}
+
+void nodes(const Setup& setup, Report& report) {
+  on_team(setup, report, [&](Comm& c, Report& r) {
+    r.expect_equal(c.nodes(), setup.nodes, "nodes");
+    auto part = c.split_by_node();
+    if (!r.expect(part.has_value(), "a split")) return;
+    Comm& own = *part->comm;
+    r.expect_equal(own.nodes(), 1, "nodes of a part");
+    r.expect_equal(own.size(), c.size() / setup.nodes, "workers of a part");
+    int64_t highest[1] = {part->node};
+    r.expect(c.all_max(highest).has_value(), "all_max");
+    r.expect_equal(highest[0], setup.nodes - 1, "the last node");
+    // All of a part have one number, and keep their order.
+    int64_t same[2] = {part->node, -part->node};
+    r.expect(own.all_max(same) && same[0] == -same[1], "one number for each part");
+    std::vector<int> members(static_cast<size_t>(own.size()));
+    const int mine = c.rank();
+    r.expect(own.allgather(std::as_bytes(std::span(&mine, 1)),
+                           std::as_writable_bytes(std::span(members)))
+                 .has_value(),
+             "allgather");
+    r.expect(std::ranges::is_sorted(members), "a part keeps the order");
+    r.expect_equal(members[size_t(own.rank())], mine, "my place in my part");
+    check_messages(own, r);
+    check_segment(c, own, part->node, r);
+    auto lock = c.node_lock();
+    if (!r.expect(lock.has_value(), "a lock")) return;
+    // Workers of every node are inside at once: the first of each, while the others wait outside.
+    if (own.rank() == 0) r.expect((*lock)->enter().has_value(), "inside");
+    r.expect(c.barrier().has_value(), "barrier");
+    if (own.rank() == 0) (*lock)->leave();
+    r.expect((*lock)->enter().has_value(), "inside, all of them in turn");
+    (*lock)->leave();
+  });
+}
+
+void refusals(const Setup& setup, Report& report) {
+  expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, 0), "at least 1", report);
+  expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, setup.threads + report.rank()),
+                 "the same on every rank", report);
+  expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, 1 << 20), "use fewer", report);
+  on_team(setup, report, [](Comm& c, Report& r) { check_collectives(c, r); });
+}
+
+// Without MPI_THREAD_MULTIPLE a rank is one worker and no more.
+void single(const Setup& setup, Report& report) {
+  expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, setup.threads), "MPI_THREAD_MULTIPLE",
+                 report);
+  on_team({setup.directory, 1, 1}, report, [](Comm& c, Report& r) { check_collectives(c, r); });
+}
+
+}  // namespace workers
