@@ -9,6 +9,7 @@ written wrong must be found; wrong usage is refused; errors are told by every su
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import tempfile
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "truth"))
 from mpis import MPIS
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
+from share import Share, add_share
 from truth_cases import NotPossibleError, small_disk
 
 RANKS = (1, 4, 9)
@@ -36,6 +38,7 @@ PROGRAM_OF = {"sync": "peer-btio", "close": "peer-btio-unsynced"}
 class Place:
     bench: Bench
     only: str
+    share: Share
 
     def run(
         self,
@@ -52,8 +55,9 @@ class Place:
             self.bench, ranks, words, penstock=penstock, environment=environment, timeout_s=90
         )
 
-    def wants(self, case: str) -> bool:
-        return self.only in case
+    def wants(self, case: str, *choices: int) -> bool:
+        """``choices``: their numbers, where the case is one that is dealt out."""
+        return self.only in case and (not choices or self.share.takes(*choices))
 
 
 # ---- what a run must say ----
@@ -122,13 +126,12 @@ def served_problems(outcome: Outcome, subtype: str, kind: str, ranks: int) -> li
 
 
 def every_byte(place: Place, suite: Suite) -> None:
-    for kind in EDGES:
-        for ranks in RANKS:
-            for subtype in SUBTYPES:
-                one_file(place, suite, subtype, kind, ranks)
+    for choices in itertools.product(range(len(EDGES)), range(len(RANKS)), range(len(SUBTYPES))):
+        one_file(place, suite, choices)
 
 
-def one_file(place: Place, suite: Suite, subtype: str, kind: str, ranks: int) -> None:
+def one_file(place: Place, suite: Suite, choices: tuple[int, int, int]) -> None:
+    kind, ranks, subtype = list(EDGES)[choices[0]], RANKS[choices[1]], SUBTYPES[choices[2]]
     end = "sync" if ranks == 4 else "close"
     words = ["--class", kind, "--subtype", subtype, "--end", end]
     words += ["--outputs", str(OUTPUTS[kind])]
@@ -137,7 +140,7 @@ def one_file(place: Place, suite: Suite, subtype: str, kind: str, ranks: int) ->
         ways.append(("under Penstock", Penstock("auto")))
     for how, penstock in ways:
         case = f"class {kind} {subtype} {ranks} ranks {how}"
-        if not place.wants(case):
+        if not place.wants(case, *choices):
             continue
         with tempfile.TemporaryDirectory(prefix="penstock-btio-") as directory:
             data = Path(directory) / "data"
@@ -150,10 +153,10 @@ def one_file(place: Place, suite: Suite, subtype: str, kind: str, ranks: int) ->
 
 def wrong_byte(place: Place, suite: Suite) -> None:
     """The first double of a row says which output it is of, the others do not."""
-    for subtype in SUBTYPES:
+    for number, subtype in enumerate(SUBTYPES):
         for spoilt in ("3", "77"):
             case = f"{subtype} finds spoilt byte {spoilt}"
-            if not place.wants(case):
+            if not place.wants(case, number, int(spoilt == "77")):
                 continue
             with tempfile.TemporaryDirectory(prefix="penstock-btio-") as directory:
                 words = ["--subtype", subtype, "--spoil", spoilt]
@@ -176,9 +179,9 @@ def wrong_usage(place: Place, suite: Suite) -> None:
         (1, ("--iters", "3"), "--iters is no option"),
         (1, ("--clas", "A"), "--clas is no option"),
     )
-    for ranks, options, message in cases:
+    for number, (ranks, options, message) in enumerate(cases):
         case = f"refuses {ranks} ranks {' '.join(options)}"
-        if not place.wants(case):
+        if not place.wants(case, number):
             continue
         with tempfile.TemporaryDirectory(prefix="penstock-btio-") as directory:
             outcome = place.run(ranks, Path(directory) / "data", *options)
@@ -261,10 +264,12 @@ def full_disk(place: Place, suite: Suite) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    options = arguments(__doc__ or "").parse_args(argv)
+    parser = arguments(__doc__ or "")
+    add_share(parser)
+    options = parser.parse_args(argv)
     mpi = MPIS[options.mpi]
     suite = Suite(f"btio {mpi.name}", mpi.name, options.record)
-    place = Place(Bench(options.build.resolve(), mpi), options.only)
+    place = Place(Bench(options.build.resolve(), mpi), options.only, options.share)
     for cases in (every_byte, wrong_byte, wrong_usage, never_syncs):
         cases(place, suite)
     for cases in (no_directory, somebodys_directory, full_disk):

@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 import tomllib
+from argparse import Namespace
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +26,10 @@ from run_mpi import (
     arguments,
     launch,
     program_problems,
+    read_problems,
     served_problems,
 )
+from share import Share, add_share
 
 HERE = Path(__file__).resolve().parent
 METHODS = {
@@ -74,8 +77,6 @@ BEHIND = {
     "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB",
     "PENSTOCK_WRITE_BEHIND_SUBBUFFER": "4KiB",
 }
-# OMPIO's default collective component is wrong in many of these cases; this one is not.
-SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def run_alone(bench: Bench, suite: Suite, batch: Batch) -> None:
         program = command(bench, batch, directory, bench.mpi.family)
         if batch.program == "views":
             program.append("--holes=undefined")
-        options = SOUND_OPENMPI if bench.flavour == "openmpi" else ()
+        options = bench.mpi.sound_options()
         out = launch(bench, batch.ranks, program, mpi_options=options, timeout_s=120)
     suite.check(case, program_problems(out), out)
 
@@ -208,12 +209,6 @@ def progress_problems(out: Outcome, wanted: str) -> list[str]:
     return problems if moved else [*problems, "nothing moved between the nodes"]
 
 
-def read_problems(out: Outcome) -> list[str]:
-    """Every byte of a collective read was the engine's."""
-    engine, read = out.total("engine_read_bytes"), out.result().get("read", 0)
-    return [] if engine == read else [f"the engine read {engine} bytes, of {read}"]
-
-
 def brief_batches() -> list[Batch]:
     """For libraries beside the two that the whole suite runs on."""
     return [
@@ -225,10 +220,13 @@ def brief_batches() -> list[Batch]:
     ]
 
 
-def methods(batch: Batch, full: bool) -> list[str]:
-    """Every method where two and three ranks meet; elsewhere two, but all with --full."""
+def methods(batch: Batch, number: int, share: Share, *, full: bool) -> list[str]:
+    """Every method where two and three ranks meet; elsewhere three, but all with --full. Where the
+    suite is dealt out each part has every method, with two ranks or with three.
+    """
     everywhere = full or batch.name in ("views.2", "views.3")
-    return [m for m in METHODS if everywhere or m in QUICK]
+    some = [m for m in METHODS if everywhere or m in QUICK]
+    return [m for place, m in enumerate(some) if share.takes(number, place)]
 
 
 def run_null(bench: Bench, suite: Suite) -> None:
@@ -245,15 +243,24 @@ def run_null(bench: Bench, suite: Suite) -> None:
     suite.check(f"{method} {batch.name}", problems, out)
 
 
-def run_passed(bench: Bench, suite: Suite, name: str) -> None:
-    """What must not be taken over is not: every byte by the library, and right; REQUIRE stops."""
-    for require in (False, True):
-        with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
-            program = [str(bench.program("pass_through")), name, f"--dir={directory}"]
-            how = Penstock("two_phase", require=require)
-            out = launch(bench, 2, program, penstock=how, timeout_s=60)
-        problems = must_stop(out) if require else must_pass(out)
-        suite.check(f"pass_through {name}{' required' if require else ''}", problems, out)
+def passed(share: Share) -> list[tuple[str, bool]]:
+    """What must not be taken over, and whether Penstock is required."""
+    return [
+        (name, required)
+        for number, name in enumerate(must_pass_through())
+        for required in (False, True)
+        if share.takes(number, int(required))
+    ]
+
+
+def run_passed(bench: Bench, suite: Suite, name: str, *, required: bool) -> None:
+    """Every byte is the library's, and right; where Penstock is required, the job stops."""
+    with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
+        program = [str(bench.program("pass_through")), name, f"--dir={directory}"]
+        how = Penstock("two_phase", require=required)
+        out = launch(bench, 2, program, penstock=how, timeout_s=60)
+    problems = must_stop(out) if required else must_pass(out)
+    suite.check(f"pass_through {name}{' required' if required else ''}", problems, out)
 
 
 def must_pass(out: Outcome) -> list[str]:
@@ -281,28 +288,37 @@ def must_pass_through() -> list[str]:
     return [case["name"] for case in cases if case["reason"]]
 
 
+def run_batch(bench: Bench, suite: Suite, batch: Batch, number: int, options: Namespace) -> None:
+    alone = options.share.takes(number) and not options.served_only
+    if alone and options.only in f"alone {batch.name}":
+        run_alone(bench, suite, batch)
+    if options.alone:
+        return
+    for method in methods(batch, number, options.share, full=options.full):
+        if options.only in f"{method} {batch.name}":
+            run_served(bench, suite, batch, method)
+
+
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--served-only", action="store_true", help="only under Penstock")
     parser.add_argument("--full", action="store_true", help="every method with every batch")
     parser.add_argument("--brief", action="store_true", help="few cases, only under Penstock")
+    add_share(parser)
     options = parser.parse_args()
     options.served_only = options.served_only or options.brief
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"conformance {options.mpi}", options.mpi, options.record)
-    for batch in brief_batches() if options.brief else batches(bench.mpi.family):
-        if options.only in f"alone {batch.name}" and not options.served_only:
-            run_alone(bench, suite, batch)
-        if options.alone:
-            continue
-        for method in methods(batch, options.full):
-            if options.only in f"{method} {batch.name}":
-                run_served(bench, suite, batch, method)
-    if not options.alone and options.only in "null":
+    some = brief_batches() if options.brief else batches(bench.mpi.family)
+    for number, batch in enumerate(some):
+        run_batch(bench, suite, batch, number, options)
+    if options.alone:
+        return suite.finish()
+    if options.only in "null":
         run_null(bench, suite)
-    for name in must_pass_through():
-        if not options.alone and options.only in f"pass_through {name}":
-            run_passed(bench, suite, name)
+    for name, required in passed(options.share):
+        if options.only in f"pass_through {name}":
+            run_passed(bench, suite, name, required=required)
     return suite.finish()
 
 

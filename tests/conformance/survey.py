@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
-from run import SOUND_OPENMPI, Batch, batches, brief_batches, exceptions, served_oracle
+from run import Batch, batches, brief_batches, exceptions, served_oracle
 from run_mpi import Bench, Outcome, Penstock, arguments, launch
 
 
@@ -27,7 +27,7 @@ def reason(out: Outcome) -> str:
 
 
 def one_case(bench: Bench, batch: Batch, case: int, penstock: Penstock | None) -> Outcome:
-    mpi_options = SOUND_OPENMPI if bench.flavour == "openmpi" and penstock is None else ()
+    mpi_options = bench.mpi.sound_options() if penstock is None else ()
     with tempfile.TemporaryDirectory(prefix="penstock-survey-") as directory:
         program = [str(bench.program(batch.program)), *batch.arguments(Path(directory))]
         program = [p for p in program if not p.startswith("--cases=")]

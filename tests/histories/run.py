@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,10 @@ from run_mpi import (
     arguments,
     launch,
     program_problems,
+    read_problems,
     served_problems,
 )
+from share import Share, add_share
 from shrink import Lines, shrink
 
 RELAXED = {"PENSTOCK_VISIBILITY": "relaxed"}
@@ -55,8 +57,6 @@ SEEDS = {"mpich": {1: 40, 2: 46, 3: 9, 4: 5}, "openmpi": {1: 20, 2: 30, 3: 30, 4
 # A library that is wrong alone in nearly every history, and how.
 WRONG = {"impi-abi": "Intel MPI 2021.19 takes MPI_SEEK_SET of the standard ABI for MPI_SEEK_CUR"}
 BRIEF = {1: 6, 2: 6, 3: 6}
-# OMPIO's default collective component is wrong in many cases; this one is not.
-SOUND_OPENMPI = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
 CHUNK = 50  # seeds of one launch
 MOST_SHRUNK = 2  # of a launch: the others are named
 SHRINK_S = 90.0
@@ -81,7 +81,7 @@ class Job:
                 self.ranks,
                 program,
                 penstock=None if alone else WAYS[self.way],
-                mpi_options=SOUND_OPENMPI if alone and self.bench.flavour == "openmpi" else (),
+                mpi_options=self.bench.mpi.sound_options() if alone else (),
                 timeout_s=timeout_s,
             )
 
@@ -100,12 +100,6 @@ def deferral_problems(job: Job, out: Outcome) -> list[str]:
     deferred = sum(file["traffic"]["shared_bytes"] for file in files)
     wrong = job.way.startswith("deferred") and not out.hung and deferred == 0
     return ["no byte went behind"] if wrong else []
-
-
-def read_problems(out: Outcome) -> list[str]:
-    """Every byte of a collective read was the engine's."""
-    engine, read = out.total("engine_read_bytes"), out.result().get("read", 0)
-    return [] if engine == read else [f"the engine read {engine} bytes, of {read}"]
 
 
 def failed_seeds(out: Outcome) -> list[int]:
@@ -188,6 +182,16 @@ def ways(names: Sequence[str], only: str) -> list[str]:
     return [way for way in ("", *names) if only in (way or "alone")]
 
 
+def dealt(
+    ranks: Sequence[int], names: Sequence[str], only: str, share: Share
+) -> Iterator[tuple[int, str]]:
+    """On how many ranks and in which way: each part plays on every number and in every way."""
+    for number, count in enumerate(ranks):
+        for place, way in enumerate(ways(names, only)):
+            if share.takes(number, place):
+                yield count, way
+
+
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, help="how many, for each number of ranks")
@@ -198,6 +202,7 @@ def main() -> int:
     parser.add_argument("--uncut", action="store_true", help="do not shorten what fails")
     parser.add_argument("--history", type=Path, help="play this one instead of seeds")
     parser.add_argument("--repeat", type=int, default=1, help="how often; with --history")
+    add_share(parser)
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"histories {options.mpi}", options.mpi, options.record)
@@ -212,15 +217,13 @@ def main() -> int:
             run_history(job, suite, options.history.resolve(), options.repeat)
         return suite.finish()
     seeds = BRIEF if options.brief else SEEDS[bench.mpi.family]
-    for ranks, count in seeds.items():
-        if options.ranks not in (None, ranks):
-            continue
-        many = options.seeds or count * (10 if options.full else 1)
+    asked = [ranks for ranks in seeds if options.ranks in (None, ranks)]
+    for ranks, way in dealt(asked, names, options.only, options.share):
+        many = options.seeds or seeds[ranks] * (10 if options.full else 1)
         last = options.first_seed + many
         for first in range(options.first_seed, last, CHUNK):
-            for way in ways(names, options.only):
-                job, many_now = Job(bench, ranks, way), min(CHUNK, last - first)
-                run_seeds(job, suite, first, many_now, uncut=options.uncut)
+            many_now = min(CHUNK, last - first)
+            run_seeds(Job(bench, ranks, way), suite, first, many_now, uncut=options.uncut)
     return suite.finish()
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +24,10 @@ from run_mpi import (
     program_problems,
     served_problems,
 )
+from share import Share, add_share
 
 TWO_PHASE = "two_phase(writers=2, cycle=4KiB)"
+METHODS = (TWO_PHASE, "auto")
 
 
 @dataclass(frozen=True)
@@ -149,27 +152,43 @@ def run_without_mpi(bench: Bench, suite: Suite) -> None:
         suite.check(f"not an MPI program: {json.dumps(command)}", problems)
 
 
-def main() -> int:
-    options = arguments(__doc__ or "").parse_args()
-    bench = Bench(options.build.resolve(), MPIS[options.mpi])
-    suite = Suite(f"legal {options.mpi}", options.mpi, options.record)
+def cases(share: Share) -> Iterator[tuple[Program, str]]:
+    for number, program in enumerate(PROGRAMS):
+        for place, method in enumerate(METHODS):
+            if share.takes(number, place):
+                yield program, method
+
+
+def run_programs(bench: Bench, suite: Suite, only: str, share: Share) -> None:
+    for program, method in cases(share):
+        if only in program.label:
+            run_program(bench, suite, program, method)
+
+
+def run_programs_alone(bench: Bench, suite: Suite, only: str) -> None:
     for program in PROGRAMS:
-        if options.only not in program.label:
-            continue
-        if options.alone:
+        if only in program.label:
             out = start(bench, program, None)
             suite.check(f"alone {program.label}", program_problems(out), out)
-            continue
-        for method in (TWO_PHASE, "auto"):
-            run_program(bench, suite, program, method)
-    if not options.alone:
-        for how in ("abort", "exit", "kill", "segv"):
-            if options.only in how:
-                run_ending(bench, suite, how)
-        if options.only in "broken engine":
-            run_broken_engine(bench, suite)
-        if options.only in "without":
-            run_without_mpi(bench, suite)
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    add_share(parser)
+    options = parser.parse_args()
+    bench = Bench(options.build.resolve(), MPIS[options.mpi])
+    suite = Suite(f"legal {options.mpi}", options.mpi, options.record)
+    if options.alone:
+        run_programs_alone(bench, suite, options.only)
+        return suite.finish()
+    run_programs(bench, suite, options.only, options.share)
+    for how in ("abort", "exit", "kill", "segv"):
+        if options.only in how:
+            run_ending(bench, suite, how)
+    if options.only in "broken engine":
+        run_broken_engine(bench, suite)
+    if options.only in "without":
+        run_without_mpi(bench, suite)
     return suite.finish()
 
 

@@ -56,6 +56,13 @@ class Mpi:
         extra = ["--oversubscribe", "--bind-to", "none"] if self.flavour == "openmpi" else []
         return [launcher, *extra, "-n", str(ranks)]
 
+    def sound_options(self) -> tuple[str, ...]:
+        """Of mpiexec, with which the library alone is an oracle: OMPIO's default collective
+        component is wrong in many cases, this one is not.
+        """
+        sound = ("--mca", "io", "ompio", "--mca", "fcoll", "individual")
+        return sound if self.flavour == "openmpi" else ()
+
     def environment(self) -> dict[str, str]:
         """What a job needs besides: where the loader finds the libraries."""
         if self.root is None:

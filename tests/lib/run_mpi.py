@@ -300,6 +300,12 @@ def _algorithm_problems(
     return [] if ran == wanted else [f"ran {ran}, asked for {wanted}"]
 
 
+def read_problems(outcome: Outcome) -> list[str]:
+    """Every byte of a collective read was the engine's."""
+    engine, read = outcome.total("engine_read_bytes"), outcome.result().get("read", 0)
+    return [] if engine == read else [f"the engine read {engine} bytes, of {read}"]
+
+
 def program_problems(outcome: Outcome) -> list[str]:
     """The program ended by itself, reached its end, and none of its own checks failed."""
     if outcome.hung:

@@ -28,6 +28,7 @@ except ImportError:  # of the distribution's Python; then the end says that it w
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS, ROOT, Mpi
 from run_mpi import Bench, Outcome, Suite, launch
+from share import add_share
 
 SCHEMA = ROOT / "docs" / "reference" / "measure-sample.schema.json"
 PAGE = ROOT / "docs" / "reference" / "measure.md"
@@ -166,9 +167,10 @@ def odd_words(target: Target, route: str) -> Iterator[tuple[list[str], int]]:
 
 
 def run_writes(target: Target, suite: Suite, options: argparse.Namespace) -> None:
-    for words, ranks in write_words(target, options.full, options.brief):
+    for number, (words, ranks) in enumerate(write_words(target, options.full, options.brief)):
         case = f"{' '.join(words)} of {ranks}"
-        if options.only in case:
+        # Routes alternate: pairs of neighbours are dealt out in turn, too.
+        if options.only in case and options.share.takes(number, number // 2):
             with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
                 out = target.start([*QUICK, "-o", f"{directory}/f", *words], ranks)
             problems = problems_of(out, ranks)
@@ -187,16 +189,17 @@ def library_ends_job(target: Target, words: list[str]) -> bool:
 def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespace) -> None:
     if target.mpi is None:
         return
-    for words in (
+    every = (
         ["--route", "engine", "--pattern", "cubes3d"],
         ["--route", "mpi", "--pattern", "irregular"],
         ["--route", "mpi", "--files", "per_worker"],
         ["--route", "posix", "--pattern", "particles"],
         ["--method", "S1B", "--syncsize", "100000"],
         ["--method", "S3DT", "--len", "8", "--stride", "32"],
-    ):
+    )
+    for number, words in enumerate(every):
         case = f"{' '.join(words)} of 2 x 2"
-        if options.only in case:
+        if options.only in case and options.share.takes(number):
             with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
                 command = [*QUICK, "-o", f"{directory}/f", *words, "--threads", "2"]
                 out = target.start(command, 2)
@@ -236,16 +239,19 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 
 def run_full_disk(target: Target, suite: Suite, options: argparse.Namespace) -> None:
     other = "posix" if target.mpi is None else "mpi"
-    for route, extra in (
+    every: tuple[tuple[str, list[str]], ...] = (
         ("engine", []),
         ("engine", ["--method", "S3"]),
         ("engine", ["--method", "S3", "--barrier", "start"]),
         ("engine", ["--method", "dedicated_writer"]),
         ("engine", ["--method", "individual(cycle=64KiB, at_once=1)"]),
         (other, []),
-    ):
+    )
+    for number, (route, extra) in enumerate(every):
         case = f"a full disk, route {' '.join([route, *extra])}"
-        if options.only not in case:
+        # What the library's own route does then is its own: every library runs that.
+        mine = route == other or options.share.takes(number)
+        if options.only not in case or not mine:
             continue
         try:
             with small_disk(4) as disk:
@@ -276,14 +282,15 @@ def run_errors(target: Target, suite: Suite, options: argparse.Namespace) -> Non
 
 
 def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -> None:
-    for words, text in (
+    every: tuple[tuple[list[str], str], ...] = (
         ([], "--file"),
         (["-o", "f", "--pattern", "spiral"], "interleaved:BYTES"),
         (["-o", "f", "--pattern", "btio", *QUICK], "square number"),
         (["-o", "f", "--op", "read"], "no reads"),
-    ):
+    )
+    for number, (words, text) in enumerate(every):
         case = f"wrong usage: {' '.join(words)}"
-        if options.only not in case:
+        if options.only not in case or not options.share.takes(number):
             continue
         out = target.start(words, 2)
         problems = [] if out.code == 2 else [f"exit code {out.code}"]
@@ -372,6 +379,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="run only cases whose name contains this")
     parser.add_argument("--full", action="store_true", help="every number of ranks")
     parser.add_argument("--brief", action="store_true", help="two ranks alone")
+    add_share(parser)
     parser.add_argument("--record", type=Path, help="not used: no case for the support matrix")
     options = parser.parse_args()
     target = Target(options.build.resolve(), MPIS.get(options.mpi))

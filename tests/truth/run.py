@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
 from run_mpi import Bench, Penstock, Suite, arguments
+from share import Share, add_share
 from truth_cases import AT_ONCE, FAULTS, Evidence, Fault, NotPossibleError, inject
 
 METHODS = [
@@ -39,6 +40,7 @@ BEHIND_METHODS = [
 # Independent writes that are accepted first: what is lost is told by sync and close to every rank.
 DEFERRED = "individual, deferred"
 RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
+MANY_RANKS = 4
 
 
 def problems_of(
@@ -80,7 +82,7 @@ def problems_of_deferred(evidence: Evidence, fault: Fault) -> list[str]:
 def run_case(
     bench: Bench, suite: Suite, ranks: int, fault: Fault, mode: str, method: str, background: bool
 ) -> None:
-    case = f"{fault.name} {mode} {method}{' on old bytes' if background else ''}"
+    case = f"{fault.name} {mode} {method}{' on old bytes' if background else ''} of {ranks}"
     try:
         outcome, evidence = inject(
             bench, ranks, fault, mode, background=background, penstock=how_to_run(method, mode)
@@ -118,40 +120,41 @@ def on_any_rank(fault: Fault) -> Fault:
     return replace(fault, spec=fault.spec.replace(",rank=0", ""))
 
 
-def cases(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
-    for fault in FAULTS:
-        for mode in ("collective", "independent"):
-            for method in METHODS if mode == "collective" else [METHODS[0], DEFERRED]:
-                if only not in f"{fault.name} {mode} {method}":
-                    continue
-                yield (on_any_rank(fault) if method == DEFERRED else fault), mode, method, False
-                # What was there would fill a small disk by itself.
-                if method == METHODS[2] and not fault.disk_bytes:
-                    yield fault, mode, method, True
-    yield from syncing_cases(only)
+def ways(fault: Fault) -> list[tuple[str, str, bool]]:
+    """How a fault is met: mode, method, and whether old bytes lie in the file.
 
-
-def syncing_cases(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
-    """A sync between writes that fails is told by the write, by sync and by close.
-
-    One behind the writes perhaps by a write, for certain by sync and close.
+    A sync between writes that fails is told by the write, by sync and by close. One behind the
+    writes perhaps by a write, for certain by sync and close.
     """
-    for fault in FAULTS:
-        for method in [*SYNCING_METHODS, *BEHIND_METHODS]:
-            wanted = fault.step == "sync" or fault.expected is None
-            if wanted and only in f"{fault.name} collective {method}":
-                yield fault, "collective", method, False
+    found = [("collective", method, False) for method in METHODS]
+    found += [("independent", METHODS[0], False), ("independent", DEFERRED, False)]
+    if not fault.disk_bytes:  # what was there would fill a small disk by itself
+        found.append(("collective", METHODS[2], True))
+    if fault.step == "sync" or fault.expected is None:
+        found += [("collective", method, False) for method in [*SYNCING_METHODS, *BEHIND_METHODS]]
+    return found
+
+
+def cases(only: str, share: Share) -> Iterator[tuple[Fault, str, str, bool]]:
+    for number, fault in enumerate(FAULTS):
+        for place, (mode, method, background) in enumerate(ways(fault)):
+            if share.takes(number, place) and only in f"{fault.name} {mode} {method}":
+                here = on_any_rank(fault) if method == DEFERRED else fault
+                yield here, mode, method, background
 
 
 def main() -> int:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--ranks", type=int, default=0)
+    parser.add_argument("--ranks", type=int, help="on so many")
+    parser.add_argument("--full", action="store_true", help=f"on {MANY_RANKS} ranks, too")
+    add_share(parser)
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"truth {options.mpi}", options.mpi, options.record)
-    for fault, mode, method, background in cases(options.only):
-        ranks = options.ranks or RANKS[bench.mpi.family]
-        run_case(bench, suite, ranks, fault, mode, method, background)
+    usual = options.ranks or RANKS[bench.mpi.family]
+    for ranks in (usual, MANY_RANKS) if options.full else (usual,):
+        for fault, mode, method, background in cases(options.only, options.share):
+            run_case(bench, suite, ranks, fault, mode, method, background)
     return suite.finish()
 
 
