@@ -6,6 +6,9 @@ output is in build/check/STEP.log, and the end of it is shown when a step fails.
 read from their JUnit reports, so that a skip is counted and its reason known. A skip that
 scripts/expected-skips.txt does not foresee fails the step that it happened in.
 
+A step that is marked `aside` takes what the steps after it leave idle: many of those wait, for
+launchers, disks and each other. It runs at the lowest priority, so that no time limit hangs on it.
+
 Python's standard library only. The last line is "N passed, N failed, N skipped".
 """
 
@@ -18,9 +21,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -44,6 +50,8 @@ class Step:
     is_suite: bool = False  # it prints its cases as tests/lib/run_mpi.py's Suite does
     needs: Path | None = None  # a path without which the step cannot be
     timeout_s: int = 1200
+    aside: bool = False  # beside the steps that follow
+    after: str = ""  # the step aside that has to have ended before
 
 
 @dataclass
@@ -101,6 +109,11 @@ def layers_step(name: str, preset: str, *selection: str) -> Step:
     return Step(name, command, junit=junit)
 
 
+def asan_layers_step() -> Step:
+    """The layers' tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    return replace(layers_step("layers under asan", "asan", "-LE", "full"), after="build asan")
+
+
 def suite_step(name: str, script: str, *arguments: str, timeout_s: int = 1200) -> Step:
     """A runner of ours that is no ctest case."""
     command = [PYTHON, script, "--build", "build/release", *arguments]
@@ -108,9 +121,9 @@ def suite_step(name: str, script: str, *arguments: str, timeout_s: int = 1200) -
 
 
 def source_steps() -> list[Step]:
-    """What is read and not run."""
+    """What is read and not run; beside the build, which waits for its linkers."""
     sources = tracked("*.cpp", "*.hpp", "*.c", "*.h")
-    return [
+    steps = [
         Step("includes", [PYTHON, "scripts/check_includes.py"]),
         Step("clang-format", ["clang-format", "--dry-run", "--Werror", *sources]),
         Step("ruff", [PYTHON, "-m", "ruff", "check", "."]),
@@ -118,6 +131,7 @@ def source_steps() -> list[Step]:
         Step("codespell", [PYTHON, "-m", "codespell_lib", *tracked("*.md", "*.py", "src/*")]),
         Step("mypy", [PYTHON, "-m", "mypy"], needs=ROOT / "pyproject.toml"),
     ]
+    return [replace(step, aside=True) for step in steps]
 
 
 def instrument_steps() -> list[Step]:
@@ -164,9 +178,10 @@ def quick_steps() -> list[Step]:
     return [
         *source_steps(),
         Step("build release", ["scripts/build.sh", "release"], timeout_s=2400),
+        Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400, aside=True),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         layers_step("layers", "release", "-LE", f"^({MPI}|full)$"),
-        ctest_step("mpi", "release", "-L", f"^{MPI}$", "-LE", "full", timeout_s=2400),
+        ctest_step("mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", JOBS, timeout_s=2400),
         pytest_step("python", "python/tests"),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
@@ -177,8 +192,7 @@ def quick_steps() -> list[Step]:
         suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
         suite_step("messages", "tests/messages/run.py", "--check"),
         *instrument_steps(),
-        Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400),
-        layers_step("layers under asan", "asan", "-LE", "full"),
+        asan_layers_step(),
     ]
 
 
@@ -200,7 +214,7 @@ def full_steps() -> list[Step]:
     """`make check-full`: the quick steps and the long ones."""
     return [
         *quick_steps(),
-        ctest_step("long tests", "release", "-L", "full"),
+        ctest_step("long tests", "release", "-L", "full", "-j", JOBS, timeout_s=14400),
         many_views(),
         file_system_product(),
         killed_sweeps(50),
@@ -227,13 +241,47 @@ def full_steps() -> list[Step]:
 # ---- running them ----
 
 
+class Running:
+    """The processes of steps, so that none outlives a check that is broken off."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._stopped = False
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        """One that begins too late is ended at once."""
+        with self._lock:
+            self._processes.append(process)
+            if self._stopped:
+                end_group(process)
+
+    def stop(self) -> None:
+        """Ends all of them, and those to come."""
+        with self._lock:
+            self._stopped = True
+            for process in self._processes:
+                end_group(process)
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """A step's process with all that it started."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+RUNNING = Running()
+
+
 def run_command(step: Step, log: Path) -> tuple[bool, float]:
     """Runs a step without stdin; a step that outlives its time has failed."""
     start = time.monotonic()
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["nice", "-n", "19", *step.command] if step.aside else step.command
     with log.open("w") as sink:
         process = subprocess.Popen(
-            step.command,
+            command,
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=sink,
@@ -241,10 +289,11 @@ def run_command(step: Step, log: Path) -> tuple[bool, float]:
             env=os.environ | as_root,
             start_new_session=True,
         )
+        RUNNING.add(process)
         try:
             code = process.wait(step.timeout_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            end_group(process)
             process.wait()
             sink.write(f"\nstopped after {step.timeout_s} s\n")
             code = 124
@@ -351,8 +400,53 @@ def main() -> int:
     return run_all(steps, resume=arguments.tier == "full" and not arguments.only)
 
 
+class Tally:
+    """Prints how steps end, each in one piece, and adds them up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.total = Outcome()
+        self.wrong: list[str] = []
+
+    def add(self, name: str, outcome: Outcome) -> None:
+        """One step's end."""
+        with self._lock:
+            print(outcome.line(name), *outcome.complaints, sep="\n", flush=True)
+            if outcome.failed:
+                self.wrong += [outcome.line(name), *outcome.named()]
+            self.total.passed += outcome.passed
+            self.total.failed += outcome.failed
+            self.total.skipped += outcome.skipped
+
+    def closing(self) -> str:
+        """The last line."""
+        total = self.total
+        return f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
+
+
+def run_in_order(steps: list[Step], one: Callable[[Step], None]) -> None:
+    """One step after the other, and beside them, one after the other too, those aside."""
+    beside = ThreadPoolExecutor(1)
+    begun: dict[str, Future[None]] = {}
+    try:
+        for step in steps:
+            if step.aside:
+                begun[step.name] = beside.submit(one, step)
+                continue
+            if step.after in begun:
+                begun[step.after].result()
+            one(step)
+        for step_aside in begun.values():
+            step_aside.result()
+    except BaseException:
+        beside.shutdown(wait=False, cancel_futures=True)
+        RUNNING.stop()
+        raise
+    beside.shutdown()
+
+
 def run_all(steps: list[Step], *, resume: bool) -> int:
-    """Runs steps in order, all of them, and prints the total."""
+    """Runs steps, all of them, and prints the total."""
     OUT.mkdir(parents=True, exist_ok=True)
     foreseen = read_foreseen(ROOT / "scripts" / "expected-skips.txt")
 
@@ -360,22 +454,13 @@ def run_all(steps: list[Step], *, resume: bool) -> int:
         return run_step(step, foreseen)
 
     run = resumable(plain) if resume else plain
-    total = Outcome()
-    wrong = []
-    for step in steps:
-        outcome = run(step)
-        print(outcome.line(step.name), *outcome.complaints, sep="\n", flush=True)
-        if outcome.failed:
-            wrong += [outcome.line(step.name), *outcome.named()]
-        total.passed += outcome.passed
-        total.failed += outcome.failed
-        total.skipped += outcome.skipped
-    closing = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
-    if wrong:  # again at the end: what is above may be long
-        print("what failed:", *wrong, sep="\n")
-    (OUT / "total.txt").write_text(closing + "\n")
-    print(closing)
-    return 1 if total.failed else 0
+    tally = Tally()
+    run_in_order(steps, lambda step: tally.add(step.name, run(step)))
+    if tally.wrong:  # again at the end: what is above may be long
+        print("what failed:", *tally.wrong, sep="\n")
+    (OUT / "total.txt").write_text(tally.closing() + "\n")
+    print(tally.closing())
+    return 1 if tally.total.failed else 0
 
 
 if __name__ == "__main__":

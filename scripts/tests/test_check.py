@@ -1,0 +1,118 @@
+"""scripts/check.py: steps that run beside others, and a check that is broken off."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import check
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def _nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that was broken off begins no other process."""
+    monkeypatch.setattr(check, "RUNNING", check.Running())
+
+
+def step(name: str, *, aside: bool = False, after: str = "") -> check.Step:
+    return check.Step(name, ["true"], aside=aside, after=after)
+
+
+def test_a_step_aside_runs_beside_the_steps_that_follow() -> None:
+    follows = threading.Event()
+    met = []
+
+    def one(this: check.Step) -> None:
+        if this.aside:
+            met.append(follows.wait(PATIENCE_S))
+        else:
+            follows.set()
+
+    check.run_in_order([step("aside", aside=True), step("follows")], one)
+    assert met == [True]
+
+
+def test_a_step_waits_for_the_one_that_it_is_after() -> None:
+    ended = []
+
+    def one(this: check.Step) -> None:
+        time.sleep(0.2 if this.aside else 0)
+        ended.append(this.name)
+
+    check.run_in_order([step("build", aside=True), step("tests", after="build")], one)
+    assert ended == ["build", "tests"]
+
+
+def test_a_step_aside_begins_when_the_steps_before_it_have_ended() -> None:
+    ended = []
+
+    def one(this: check.Step) -> None:
+        time.sleep(0 if this.aside else 0.2)
+        ended.append(this.name)
+
+    check.run_in_order([step("first"), step("aside", aside=True)], one)
+    assert ended == ["first", "aside"]
+
+
+def test_steps_aside_run_one_at_a_time() -> None:
+    running = threading.Semaphore(1)
+
+    def one(_: check.Step) -> None:
+        assert running.acquire(blocking=False)
+        time.sleep(0.05)
+        running.release()
+
+    check.run_in_order([step("a", aside=True), step("b", aside=True)], one)
+
+
+def test_an_error_in_a_step_aside_is_not_lost() -> None:
+    def one(this: check.Step) -> None:
+        if this.aside:
+            raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        check.run_in_order([step("aside", aside=True), step("follows")], one)
+
+
+def test_a_step_aside_has_the_lowest_priority(tmp_path: Path) -> None:
+    told = [sys.executable, "-c", "import os; print(os.nice(0))"]
+    check.run_command(check.Step("aside", told, aside=True), tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "19\n"
+
+
+def test_a_check_that_is_broken_off_leaves_no_process(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    aside = check.Step("aside", ["sh", "-c", "echo $$; exec sleep 60"], aside=True)
+    ended = threading.Event()
+
+    def one(this: check.Step) -> None:
+        if this.aside:
+            check.run_command(this, log)
+            ended.set()
+            return
+        while not (log.exists() and log.read_text()):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check.run_in_order([aside, step("follows")], one)
+    assert ended.wait(PATIENCE_S)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(log.read_text()), 0)
+
+
+def test_the_quick_tier_waits_for_what_it_tests() -> None:
+    steps = check.quick_steps()
+    before: list[str] = []
+    for one in steps:
+        assert not one.after or one.after in before, one.name
+        before.append(one.name)
+    assert any(one.after == "build asan" for one in steps)
