@@ -18,6 +18,7 @@ from penstock.bench.blocks import Plan
 from penstock.bench.cases import Case, Programs
 from penstock.bench.estimate import remaining_s
 from penstock.bench.execute import execute
+from penstock.bench.matrix import Matrix
 from penstock.bench.sample import Provenance, RateKind, Sample
 from penstock.bench.session import Ending, Measurement, Observer, Session, environment
 from penstock.bench.settle import Scratch, Settle
@@ -150,7 +151,15 @@ def prepare(request: Request) -> Sweep:
     """
     require_directory(request.directory)
     _check(request)
-    sweep = _quick(request) if request.matrix is None else _by_matrix(request, request.matrix)
+    if request.matrix is None:
+        return _as_asked(_quick(request), request)
+    matrix = matrices.load(request.matrix)
+    where = str(request.matrix)
+    return of_matrix(request, matrix, matrices.expand(matrix, where), where)
+
+
+def _as_asked(sweep: Sweep, request: Request) -> Sweep:
+    """With what the command line says otherwise."""
     sweep = replace(sweep, seed=_seed(sweep, request))
     if request.rounds is not None:
         sweep = replace(sweep, stopping=matrices.fixed_rounds(request.rounds))
@@ -198,15 +207,36 @@ def _check(request: Request) -> None:
             )
 
 
-def _by_matrix(request: Request, path: Path) -> Sweep:
-    matrix = matrices.load(path)
-    cases = matrices.expand(matrix, str(path))
-    known = Programs(request.launcher)
-    cases_.check(cases, known, str(path))
-    return Sweep(
+def of_matrix(
+    request: Request,
+    matrix: Matrix,
+    cases: Sequence[Case],
+    where: str,
+    programs: Programs | None = None,
+) -> Sweep:
+    """The sweep of a matrix that was read; ``where`` says in messages what it was read from.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        Those of the matrix that are to be measured.
+    programs : Programs, optional
+        What measures them; by default the measuring programs.
+
+    Raises
+    ------
+    ArgumentError
+        If a parameter or the directory is wrong.
+    LaunchError
+        If a program or launcher is not there.
+    """
+    require_directory(request.directory)
+    known = programs or Programs(request.launcher)
+    cases_.check(cases, known, where)
+    sweep = Sweep(
         request=request,
         name=matrix.name,
-        out=results_directory(request),
+        out=request.out or Path(f"penstock-bench-{matrix.name}"),
         cases=tuple(cases),
         programs=known,
         stopping=matrix.stopping,
@@ -216,6 +246,7 @@ def _by_matrix(request: Request, path: Path) -> Sweep:
         timeout_s=matrix.timeout,
         settle_s=matrix.settle,
     )
+    return _as_asked(sweep, request)
 
 
 def _quick(request: Request) -> Sweep:
