@@ -1,0 +1,99 @@
+"""The samples of a session as values by block, and the best of several variants."""
+
+from __future__ import annotations
+
+import fnmatch
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from penstock.bench.sample import Provenance, Sample
+from penstock.bench.store import Results
+from penstock.reproduce.measures import MEASURES
+
+Values = dict[int, float]  # by block
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was planned, and the samples that count: no warm-ups, canaries and failed ones.
+
+    Attributes
+    ----------
+    planned : sequence of (cell, variant)
+        What the session was to measure.
+    samples : sequence of Sample
+    provenances : sequence of Provenance
+        Where they were taken.
+    """
+
+    planned: tuple[tuple[str, str], ...]
+    samples: tuple[Sample, ...]
+    provenances: tuple[Provenance, ...] = ()
+
+    @classmethod
+    def of(cls, results: Results) -> Evidence:
+        """That of a results file."""
+        plan = results.headers[0].plan.get("measurements", []) if results.headers else []
+        counting = tuple(sample for sample in results.samples if sample.counts)
+        planned = tuple((one["cell"], one["variant"]) for one in plan)
+        return cls(planned, counting, tuple(results.provenances.values()))
+
+    def cells(self, patterns: Iterable[str]) -> list[str]:
+        """The planned cells that fit any of the patterns, in the plan's order."""
+        wanted = list(patterns)
+        names = dict.fromkeys(cell for cell, _ in self.planned)
+        return [name for name in names if _fits(name, wanted)]
+
+    def variants(self, cell: str, patterns: Iterable[str]) -> list[str]:
+        """The planned variants of a cell that fit any of the patterns."""
+        wanted = list(patterns)
+        return [v for c, v in self.planned if c == cell and _fits(v, wanted)]
+
+    def of_variant(self, cell: str, variant: str) -> list[Sample]:
+        """The samples of one."""
+        return [s for s in self.samples if (s.cell, s.variant) == (cell, variant)]
+
+    def values(self, cell: str, variant: str, measure: str) -> Values:
+        """What a measure says of each sample, by block."""
+        read = MEASURES[measure]
+        pairs = ((s.block, read(s)) for s in self.of_variant(cell, variant))
+        return {block: value for block, value in pairs if value is not None and value > 0.0}
+
+    def best(self, cell: str, patterns: Sequence[str], measure: str) -> Values:
+        """Of each block the value of the variant that is best in all *other* blocks.
+
+        Who is chosen by the very samples that he is judged by looks better than he is, the more so
+        the more there were to choose from.
+        """
+        names = self.variants(cell, patterns)
+        rows = [v for name in names if (v := self.values(cell, name, measure))]
+        return _best_of(rows)
+
+    def best_name(self, cell: str, patterns: Sequence[str], measure: str) -> str | None:
+        """The variant with the highest median."""
+        medians = {
+            name: statistics.median(values.values())
+            for name in self.variants(cell, patterns)
+            if (values := self.values(cell, name, measure))
+        }
+        return max(medians, key=lambda name: medians[name]) if medians else None
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _best_of(rows: Sequence[Values]) -> Values:
+    if len(rows) < 2:
+        return dict(rows[0]) if rows else {}
+    found: Values = {}
+    for block in sorted({block for row in rows for block in row}):
+        elsewhere = [
+            (statistics.median(others), row[block])
+            for row in rows
+            if block in row and (others := [v for b, v in row.items() if b != block])
+        ]
+        if elsewhere:
+            found[block] = max(elsewhere)[1]
+    return found
