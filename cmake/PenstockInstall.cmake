@@ -73,6 +73,8 @@ function(penstock_install_python)
   install(TARGETS _core LIBRARY DESTINATION ${PENSTOCK_PYTHON_DIR}/penstock COMPONENT python_side)
   install(DIRECTORY python/penstock DESTINATION ${PENSTOCK_PYTHON_DIR} COMPONENT python_side
           PATTERN __pycache__ EXCLUDE PATTERN "*.so" EXCLUDE)
+  install(FILES docs/reproductions/conclusions.toml COMPONENT python_side
+          DESTINATION ${PENSTOCK_PYTHON_DIR}/penstock/reproduce)
   penstock_relative(${CMAKE_INSTALL_BINDIR} ${PENSTOCK_LIBRARY_DIR} PENSTOCK_BIN_TO_LIBRARY)
   penstock_relative(${PENSTOCK_LIBRARY_DIR} ${PENSTOCK_PYTHON_DIR} PENSTOCK_LIBRARY_TO_PYTHON)
   set(made ${CMAKE_CURRENT_BINARY_DIR}/install)

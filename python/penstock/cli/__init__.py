@@ -17,6 +17,7 @@ from penstock.cli import (
     explain,
     listing,
     log,
+    reproduce,
     run,
 )
 from penstock.cli.output import unwrapped
@@ -38,6 +39,7 @@ explain.register(app)
 log.register(app)
 bench.register(app)
 compare.register(app)
+reproduce.register(app)
 completion.register(app)
 for registered in app.registered_commands:
     registered.help = unwrapped(registered.callback)

@@ -16,6 +16,7 @@ import typer
 
 from penstock import catalogue
 from penstock.explain import example
+from penstock.reproduce import PAPERS
 
 
 class Shell(StrEnum):
@@ -60,7 +61,11 @@ def _command(name: str, command: Any) -> Command:
         if p.param_type_name == "option"
     ]
     options.append(Option(("--help", "-h"), "Show the options", None))
-    words = {"completion": tuple(Shell), "explain": tuple(example.shipped())}
+    words: dict[str, tuple[str, ...]] = {
+        "completion": tuple(Shell),
+        "explain": tuple(example.shipped()),
+        "reproduce": PAPERS,
+    }
     return Command(name, _first_sentence(command.help), tuple(options), words.get(name, ()))
 
 

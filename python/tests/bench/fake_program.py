@@ -23,6 +23,9 @@ OPTIONS = [
     {"name": "syncsize", "kind": "size", "choices": []},
     {"name": "comptime", "kind": "seconds", "choices": []},
     {"name": "sync-each", "kind": "flag", "choices": []},
+    {"name": "each-call", "kind": "flag", "choices": []},
+    {"name": "op", "kind": "choice", "choices": ["write", "read"]},
+    {"name": "end", "kind": "choice", "choices": ["sync", "close"]},
     {"name": "hint", "kind": "list", "choices": []},
     {"name": "regime", "kind": "choice", "choices": ["warm", "cold", "asis"]},
     {"name": "warm-disk", "kind": "size", "choices": []},
@@ -58,7 +61,8 @@ def main() -> int:
     for option in OPTIONS:
         if option["kind"] != "flag" and option["name"] != "file":
             parser.add_argument(f"--{option['name']}")
-    parser.add_argument("--sync-each", action="store_true")
+    for name in ("--sync-each", "--each-call"):
+        parser.add_argument(name, action="store_true")
     parser.add_argument("--bytes", type=int, default=1 << 20)
     parser.add_argument("--rate", type=float, default=1e9)
     parser.add_argument("--noise", type=float, default=0.0)

@@ -1,0 +1,103 @@
+"""``penstock reproduce``: from a paper's name to verdicts; what is said when it cannot be."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.store import load
+from penstock.reproduce import PAPERS
+from support import Cli
+
+FAKE = Path(__file__).resolve().parents[1] / "bench" / "fake_program.py"
+CASES = 10  # of gotwals1995, which needs no MPI
+
+
+@pytest.fixture
+def measure(native_dir: Path, tmp_path: Path, cli: Cli) -> Path:
+    """A stand-in for penstock-measure-threads; gives the directory that is measured."""
+    program = native_dir / "penstock-measure-threads"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {FAKE} --noise 0.01 "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def test_without_a_name_it_lists_the_papers(cli: Cli) -> None:
+    done = cli("reproduce")
+    assert done.returncode == 0, done.stderr
+    assert all(f"{name}: " in done.stdout for name in PAPERS)
+    assert done.stdout.count("--size quick: ") == len(PAPERS)
+    assert set(json.loads(cli("reproduce", "--json").stdout)) == set(PAPERS)
+
+
+def test_a_run_gives_tables_and_a_verdict_for_each_conclusion(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    done = cli(*("reproduce", "gotwals1995", "--dir", str(measure), "--rounds", "1", "--seed", "3"))
+    assert done.returncode == 0, done.stderr
+    assert "gotwals1995, quick: 4 minutes" in done.stderr
+    assert "seed 3; results in penstock-reproduce-gotwals1995-quick" in done.stderr
+    assert "block 1, 1/11: " in done.stderr
+    assert "Figure 6: application and actual rate" in done.stdout
+    assert "needs the simulator of model 3" in done.stdout
+    assert "0 holds" in done.stdout
+    results = load(tmp_path / "empty" / "penstock-reproduce-gotwals1995-quick")
+    assert len(results.samples) == 2 * CASES + 1
+    assert not list(measure.iterdir())
+
+
+def test_the_same_command_goes_on_and_a_run_is_printed_again(cli: Cli, measure: Path) -> None:
+    words = ("reproduce", "gotwals1995", "--dir", str(measure), "--rounds", "1", "--out", "r")
+    cli(*words, "--budget", "0.2s")
+    done = cli(*words)
+    assert done.returncode == 0, done.stderr
+    assert "goes on after " in done.stderr
+    again = cli("reproduce", "--table", "r")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == done.stdout
+    told = json.loads(cli("reproduce", "gotwals1995", "--table", "r", "--json").stdout)
+    assert told["schema"] == "penstock.reproduction/1"
+    assert (told["paper"], told["size"], told["samples"]) == ("gotwals1995", "quick", CASES)
+    other = cli("reproduce", "liao2007", "--table", "r")
+    assert other.returncode == 2
+    assert "r holds a run of gotwals1995, not of liao2007" in other.stderr
+
+
+def test_a_dry_run_lists_and_stores_nothing(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    words = ("reproduce", "gotwals1995", "--dir", str(measure), "--dry-run")
+    done = cli(*words, "--size", "full")
+    assert done.returncode == 0, done.stderr
+    assert "64 MiB, 8 writers | calls: " in done.stdout
+    assert f"{CASES} measurements, 230 to 230 samples" in done.stdout
+    assert "13 conclusions, 4 of which no run here can decide" in done.stdout
+    assert json.loads(cli(*words, "--json").stdout)["size"] == "quick"
+    assert not list((tmp_path / "empty").iterdir())
+    assert not list(measure.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("gotwals1994",), "there is no paper gotwals1994; did you mean gotwals1995?"),
+        (("gotwals1995", "--size", "large"), "--size must be quick or full, got large"),
+        (("gotwals1995", "--budget", "soon"), "--budget must be a time"),
+        (("gotwals1995", "--dir", "none"), "none"),
+        (("--table", "none"), "there are no results at none"),
+    ],
+)
+def test_wrong_usage_is_told(cli: Cli, measure: Path, words: tuple[str, ...], said: str) -> None:
+    done = cli("reproduce", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not done.stdout
+
+
+def test_what_cannot_be_started_here_is_left_out_and_said(cli: Cli, measure: Path) -> None:
+    done = cli("reproduce", "liao2007", "--dir", str(measure), PATH="/nowhere")
+    assert done.returncode == 2
+    assert "nothing of liao2007 can be measured here: 30 of 30 measurements: " in done.stderr
+    assert "no mpiexec of openmpi is in PATH" in done.stderr
