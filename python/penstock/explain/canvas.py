@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape, quoteattr
+from collections.abc import Sequence
+from xml.sax.saxutils import escape as escape_markup
+from xml.sax.saxutils import quoteattr
 
+from penstock.plain import plain
+
+PAPER = "#ffffff"
 INK = "#1f2933"
 MUTED = "#5f6c7b"
 RULE = "#d5dbe1"
@@ -17,10 +22,29 @@ _COLOURS = (
 )  # fmt: skip
 MAX_COLOURS = len(_COLOURS)
 
+_STYLE = (
+    "<style>text{font-family:'Inter','Helvetica Neue','DejaVu Sans',Arial,sans-serif}"
+    ".mono{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace}</style>"
+)
+
+_HOLE = (
+    '<defs><pattern id="hole" width="6" height="6" patternUnits="userSpaceOnUse" '
+    f'patternTransform="rotate(45)"><rect width="6" height="6" fill="{PAPER}"/>'
+    '<line x1="0" y1="0" x2="0" y2="6" stroke="#c3cbd3" stroke-width="2"/></pattern>'
+    "</defs>"
+)
+
+Point = tuple[float, float]
+
 
 def colour(rank: int) -> str:
     """The fill colour of a rank's bytes."""
     return _COLOURS[rank]
+
+
+def escape(text: str) -> str:
+    """Text as XML holds it."""
+    return escape_markup(plain(text))
 
 
 class Canvas:
@@ -68,11 +92,31 @@ class Canvas:
             attributes += f' stroke="{fill}" stroke-width="1.3" stroke-dasharray="4 3"'
         self._add("path", attributes, title)
 
+    def target(self, x: float, y: float, width: float, height: float, title: str) -> None:
+        """Shows nothing: around a small mark, so that a pointer finds its ``title``."""
+        self.rect(x, y, width, height, INK, title=title, opacity=0)
+
+    def dot(self, x: float, y: float, radius: float, fill: str, *, stroke: str = "none") -> None:
+        """A disc, or with ``stroke`` a ring."""
+        attributes = _numbers(cx=x, cy=y, r=radius) + f" fill={quoteattr(fill)}"
+        if stroke != "none":
+            attributes += f' stroke="{stroke}" stroke-width="2"'
+        self._add("circle", attributes)
+
+    def trace(self, points: Sequence[Point], stroke: str, *, width: float = 1.8) -> None:
+        """A line through points."""
+        attributes = f' d="{_path(points)}" fill="none" stroke="{stroke}" stroke-width="{width:g}"'
+        self._add("path", attributes + ' stroke-linejoin="round"')
+
+    def area(self, points: Sequence[Point], fill: str, *, opacity: float = 1) -> None:
+        """What a closed line through points holds."""
+        self._add("path", f' d="{_path(points)}Z" fill="{fill}" fill-opacity="{opacity:g}"')
+
     def text(
         self, x: float, y: float, content: str, *, size: float = 12, fill: str = INK,
-        anchor: str = "start", weight: int = 400, mono: bool = False,
+        anchor: str = "start", weight: int = 400, mono: bool = False, upwards: bool = False,
     ) -> None:  # fmt: skip
-        """One line of text on its base line."""
+        """One line of text on its base line, or ``upwards`` from it."""
         attributes = _numbers(x=x, y=y) + f' font-size="{size:g}" fill="{fill}"'
         if anchor != "start":
             attributes += f' text-anchor="{anchor}"'
@@ -80,38 +124,41 @@ class Canvas:
             attributes += f' font-weight="{weight}"'
         if mono:
             attributes += ' class="mono"'
+        if upwards:
+            attributes += f' transform="rotate(-90 {x:.2f} {y:.2f})"'
         self._elements.append(f"<text{attributes}>{escape(content)}</text>")
 
     def document(self, height: float, title: str, description: str) -> str:
-        """The whole picture as self-contained SVG text."""
+        """The whole picture as self-contained SVG text, on paper."""
+        paper = f'<rect width="{self.width:g}" height="{height:g}" fill="{PAPER}"/>'
+        head = self._head(height, title, description, "")
+        return "\n".join([*head, _STYLE, _HOLE, paper, *self._elements, "</svg>", ""])
+
+    def inline(self, height: float, title: str, description: str, name: str) -> str:
+        """The picture as part of a page, which gives fonts and paper; ids begin with ``name``."""
+        head = self._head(height, title, description, f"{name}-")
+        holes = [_HOLE] if any("url(#hole)" in e for e in self._elements) else []
+        return "\n".join([*head, *holes, *self._elements, "</svg>"])
+
+    def _head(self, height: float, title: str, description: str, prefix: str) -> list[str]:
         size = f"{self.width:g} {height:g}"
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{self.width:g}" '
-            f'height="{height:g}" role="img" aria-labelledby="title desc">'
-        )
-        return "\n".join(
-            [
-                head,
-                f'<title id="title">{escape(title)}</title>',
-                f'<desc id="desc">{escape(description)}</desc>',
-                "<style>text{font-family:'Inter','Helvetica Neue','DejaVu Sans',Arial,sans-serif}"
-                ".mono{font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace}</style>",
-                '<defs><pattern id="hole" width="6" height="6" patternUnits="userSpaceOnUse" '
-                'patternTransform="rotate(45)"><rect width="6" height="6" fill="#ffffff"/>'
-                '<line x1="0" y1="0" x2="0" y2="6" stroke="#c3cbd3" stroke-width="2"/></pattern>'
-                "</defs>",
-                f'<rect width="{self.width:g}" height="{height:g}" fill="#ffffff"/>',
-                *self._elements,
-                "</svg>",
-                "",
-            ]
-        )
+        names = f"{prefix}title {prefix}desc"
+        return [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
+            f'width="{self.width:g}" height="{height:g}" role="img" aria-labelledby="{names}">',
+            f'<title id="{prefix}title">{escape(title)}</title>',
+            f'<desc id="{prefix}desc">{escape(description)}</desc>',
+        ]
 
     def _add(self, name: str, attributes: str, title: str = "") -> None:
         if title:
             self._elements.append(f"<{name}{attributes}><title>{escape(title)}</title></{name}>")
         else:
             self._elements.append(f"<{name}{attributes}/>")
+
+
+def _path(points: Sequence[Point]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def _curve(x_from: float, x_to: float, y_middle: float, y_to: float) -> str:

@@ -34,7 +34,13 @@ MAX_CYCLES = 12
 
 
 def draw(story: Story) -> str:
-    """The picture as SVG text.
+    """The picture as SVG text; see `paint_story`."""
+    canvas, height = paint_story(story)
+    return canvas.document(height, story.title, describe(story))
+
+
+def paint_story(story: Story) -> tuple[Canvas, float]:
+    """The picture and its height.
 
     Raises
     ------
@@ -58,10 +64,11 @@ def draw(story: Story) -> str:
         rest = f"{len(story.cycles) - MAX_CYCLES} more cycles follow and are not drawn"
         canvas.text(LEFT, y + 8, rest, fill=MUTED)
         y += 24
-    return canvas.document(y, story.title, _description(story))
+    return canvas, y
 
 
-def _description(story: Story) -> str:
+def describe(story: Story) -> str:
+    """What the picture shows, in sentences."""
     sentences = [f"{what}: {value}." for what, value in facts(story)]
     for turns in story.cycles[:MAX_CYCLES]:
         for turn in turns:
