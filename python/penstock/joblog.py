@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from penstock.errors import ArgumentError
 
@@ -19,66 +19,78 @@ SCHEMA_VERSION = 1
 
 class _Model(BaseModel):
     # A later version of the engine may add keys; it raises schema_version when it changes them.
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Seconds = Annotated[float, Field(ge=0)]
 
 
 class Times(_Model):
     """Seconds, summed over ranks. ``write_calls``: inside write calls until they return."""
 
-    plan: float
-    pack: float
-    exchange: float
-    write: float
-    sync: float
-    close: float
-    write_calls: float
+    plan: Seconds
+    pack: Seconds
+    exchange: Seconds
+    write: Seconds
+    sync: Seconds
+    close: Seconds
+    write_calls: Seconds
 
 
 class Pattern(_Model):
     """Write calls by what they touch in the file."""
 
-    contiguous_calls: int
-    strided_calls: int
-    irregular_calls: int
+    contiguous_calls: Count
+    strided_calls: Count
+    irregular_calls: Count
 
 
 class Verify(_Model):
     """Bytes read back at close."""
 
-    verified_bytes: int
-    unverified_bytes: int
-    mismatched_bytes: int
+    verified_bytes: Count
+    unverified_bytes: Count
+    mismatched_bytes: Count
 
 
 class Totals(_Model):
     """Sums over all files."""
 
-    engine_bytes: int
-    passthrough_bytes: int
-    errors: int
-    degraded: dict[str, int]
+    engine_bytes: Count
+    passthrough_bytes: Count
+    errors: Count
+    degraded: dict[str, Count]
+
+
+class SizeBucket(_Model):
+    """Write calls of more bytes than the bucket before, and at most so many; None: the last."""
+
+    up_to_bytes: Count | None
+    calls: Count
 
 
 class File(_Model):
     """One file of the job, summed over its ranks."""
 
     path: str
-    ranks: int
+    ranks: Count
     closed: bool
     file_system: str
     method: str
-    engine_bytes: int
-    passthrough_bytes: int
-    read_bytes: int
-    engine_read_bytes: int = 0  # logs of earlier versions have none
-    errors: int
+    engine_bytes: Count
+    passthrough_bytes: Count
+    read_bytes: Count
+    engine_read_bytes: Count = 0  # logs of earlier versions have none
+    errors: Count
     first_error: str | None
-    algorithms: dict[str, int]
-    degraded: dict[str, int]
-    calls: dict[str, int]
+    algorithms: dict[str, Count]
+    degraded: dict[str, Count]
+    calls: dict[str, Count]
+    sizes: list[SizeBucket] = []
     pattern: Pattern
     times_s: Times
-    open_to_close_s: float
+    open_to_close_s: Seconds
     application_rate_bytes_per_s: float | None
     actual_rate_bytes_per_s: float | None
     actual_rate_source: str
@@ -96,9 +108,9 @@ class JobLog(_Model):
     mpi_library: str
     build: str
     host: str
-    ranks: int
-    start_unix_s: float
-    written_unix_s: float
+    ranks: Count
+    start_unix_s: Seconds
+    written_unix_s: Seconds
     totals: Totals
     files: list[File]
 

@@ -20,7 +20,9 @@ Key = tuple[str, str, int, bool]
 
 class _Model(BaseModel):
     # A later version may add keys; it raises the schema's number when it changes them.
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="allow", frozen=True, populate_by_name=True, allow_inf_nan=False
+    )
 
 
 class Rate(_Model):
