@@ -7,7 +7,7 @@
 #   DEPS=bundled     take the C++ libraries from third_party/ (an archive of `make dist`); default: bundled
 #                    where that directory is there, else system
 #   PYTHON=PROGRAM   the Python (3.11 or newer) of the command line; PYTHON=none leaves the command line out
-#   PYTHON_DEPS=no   do not install typer, rich, pydantic, numpy, scipy and polars into the prefix: PYTHON has them
+#   PYTHON_DEPS=no   do not install typer, rich, pydantic, numpy, scipy, polars and jinja2 into the prefix: PYTHON has them
 #   JOBS=N           compilers at once; default: one per core
 #
 # The same by hand is in docs/install.md. What the tools said is in build/install/install.log.
@@ -108,7 +108,7 @@ run cmake --build "$build/cmake" --parallel "${JOBS:-$(nproc)}"
 run cmake --install "$build/cmake"
 run "$prefix/bin/penstock-exec" --version
 if [ "${PYTHON:-}" != none ] && [ "${PYTHON_DEPS:-yes}" = no ]; then
-  say "PYTHON_DEPS=no: bin/penstock needs the typer, rich, pydantic, numpy, scipy and polars of $python"
+  say "PYTHON_DEPS=no: bin/penstock needs the typer, rich, pydantic, numpy, scipy, polars and jinja2 of $python"
 elif [ "${PYTHON:-}" != none ]; then
   install_python_packages "$prefix/lib/penstock/python"
   run "$prefix/bin/penstock" --version

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ CONDITIONS: dict[str, Callable[[], bool]] = {
     "not-root": lambda: os.geteuid() != 0,
     "private-checkout": private_checkout,
     "no-tmpfs-mount": lambda: os.geteuid() != 0 or not can_mount(),
+    "no-chromium": lambda: not (shutil.which("chromium") or shutil.which("chromium-browser")),
 }
 
 

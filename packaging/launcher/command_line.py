@@ -22,7 +22,7 @@ except ModuleNotFoundError as missing:
         f"penstock: the Python package {missing.name!r} is not there for {sys.executable}. "
         f"Install what the command line needs beside it:\n"
         f"  {sys.executable} -m pip install --target {PACKAGES.resolve()} typer rich pydantic"
-        " numpy scipy polars\n"
+        " numpy scipy polars jinja2\n"
         "penstock-exec works without it."
     )
 except ImportError as error:

@@ -41,6 +41,7 @@ class Penstock(CMakePackage, PythonExtension):
         depends_on("py-numpy@1.26:", type="run")
         depends_on("py-scipy@1.11:", type="run")
         depends_on("py-polars@1.0:", type="run")
+        depends_on("py-jinja2@3.1:", type="run")
 
     conflicts("%gcc@:10", msg="C++20 needs GCC 11 or newer")
     conflicts("%clang@:13", msg="C++20 needs Clang 14 or newer")
