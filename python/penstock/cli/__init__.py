@@ -18,6 +18,7 @@ from penstock.cli import (
     listing,
     log,
     reproduce,
+    report,
     run,
 )
 from penstock.cli.output import unwrapped
@@ -40,6 +41,7 @@ log.register(app)
 bench.register(app)
 compare.register(app)
 reproduce.register(app)
+report.register(app)
 completion.register(app)
 for registered in app.registered_commands:
     registered.help = unwrapped(registered.callback)

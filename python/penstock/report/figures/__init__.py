@@ -1,0 +1,1 @@
+"""The figures of reports, drawn on the canvas of penstock.explain in the light palette."""

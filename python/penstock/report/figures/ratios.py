@@ -1,0 +1,109 @@
+"""A comparison: B's rate over A's with its interval, around 1 and the margin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from penstock.bench.differences import Difference
+from penstock.bench.render import rate_text, ratio_text
+from penstock.explain.canvas import FAINT, INK, MUTED, PAPER, RULE, Canvas
+from penstock.report.figures.frame import MARGIN_FILL, WIDE, Figure, shortened
+from penstock.report.figures.rates import COLOURS
+
+_LEFT, _RIGHT = 230.0, 170.0
+
+
+@dataclass(frozen=True)
+class _Log:
+    """Maps ratios to x: twice as much is as far to the right as half is to the left."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def __call__(self, ratio: float) -> float:
+        share = math.log(ratio / self.low) / math.log(self.high / self.low)
+        return self.first + (self.last - self.first) * min(max(share, 0.0), 1.0)
+
+
+def called(d: Difference) -> str:
+    """``cell, variant``, or ``cell: x -> y`` where two variants are compared."""
+    if d.variant_a == d.variant_b:
+        return f"{d.cell}, {d.variant_a}"
+    return f"{d.cell}: {d.variant_a} -> {d.variant_b}"
+
+
+def said(d: Difference) -> str:
+    """The verdict and the ratio with its interval."""
+    if d.ratio is None or d.low is None or d.high is None:
+        return f"{d.verdict}: {d.why}"
+    return f"{d.verdict}: {ratio_text(d.ratio, d.low, d.high)}"
+
+
+def figure(differences: Sequence[Difference], margin: float) -> Figure:
+    """The figure of comparisons of which one has a ratio."""
+    lines = [f"{called(d)}, {d.rate} rate: {said(d)}." for d in differences]
+    return Figure(
+        name="ratios",
+        title="Rate of B over rate of A",
+        description=" ".join(lines),
+        paint=partial(_paint, differences, margin),
+        caption=f"Right of 1, B is faster. Lines are 95 % intervals; the band is the margin of "
+        f"{100 * margin:g} % that does not matter.",
+    )
+
+
+def _marks(low: float, high: float) -> list[float]:
+    """1 and, to both sides, what a person counts in."""
+    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
+    marks = [1.0, *steps, *(1 / s for s in steps)]
+    there = sorted(m for m in marks if low <= m <= high)
+    kept = [1.0]
+    for m in sorted(there, key=lambda m: -abs(math.log(m))):
+        if all(abs(math.log(m / k)) > math.log(high / low) / 8 for k in kept):
+            kept.append(m)
+    return sorted(kept)
+
+
+def _paint(differences: Sequence[Difference], margin: float, width: float) -> tuple[Canvas, float]:
+    canvas = Canvas(width)
+    beside = width >= WIDE
+    ends = [e for d in differences for e in (d.low, d.high) if e is not None and e > 0]
+    low = min([*ends, 1 / (1 + 2 * margin), 0.9])
+    high = max([*ends, 1 + 2 * margin, 1.1])
+    sides = (_LEFT, width - _RIGHT) if beside else (12.0, width - 16)
+    x = _Log(low, high, *sides)
+    step = 32.0 if beside else 62.0
+    top, bottom = 12.0, 12 + step * len(differences)
+    x0, x1 = x(1 / (1 + margin)), x(1 + margin)
+    canvas.rect(x0, top, x1 - x0, bottom - top, MARGIN_FILL)
+    for m in _marks(low, high):
+        canvas.line(x(m), top, x(m), bottom, INK if m == 1 else RULE)
+        canvas.text(x(m), bottom + 16, f"{m:.3g}", size=11, fill=MUTED, anchor="middle")
+    for i, d in enumerate(differences):
+        _row(canvas, d, x, top + step * i)
+    return canvas, bottom + 28
+
+
+def _row(canvas: Canvas, d: Difference, x: _Log, y: float) -> None:
+    beside = canvas.width >= WIDE
+    room = _LEFT - 20 if beside else canvas.width - 16
+    label = f"{called(d)}, {d.rate}"
+    canvas.text(8, y + 14, shortened(label, room, 12), size=12, fill=INK)
+    at = y + 16 if beside else y + 44
+    verdict_x = canvas.width - _RIGHT + 14 if beside else 8.0
+    room = _RIGHT - 20 if beside else canvas.width - 16
+    verdict = shortened(said(d), room, 11)
+    canvas.text(verdict_x, y + (20 if beside else 29), verdict, size=11, fill=MUTED)
+    if d.ratio is None or d.low is None or d.high is None:
+        canvas.rect(x.first, at - 3, x.last - x.first, 6, FAINT, title=f"{label}: {said(d)}")
+        return
+    title = f"{label}: {said(d)}; A {rate_text(d.a)}, B {rate_text(d.b)}"
+    fill = COLOURS[d.rate]
+    canvas.rect(x(d.low), at - 1.5, max(x(d.high) - x(d.low), 1), 3, fill)
+    canvas.dot(x(d.ratio), at, 4.5, PAPER if d.verdict == "unclear" else fill, stroke=fill)
+    canvas.target(x(d.low) - 8, at - 9, x(d.high) - x(d.low) + 16, 18, title)

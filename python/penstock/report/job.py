@@ -1,0 +1,241 @@
+"""A report on the log of one penstock run.
+
+One run compares with nothing: the report says what was done and how fast, and where to measure
+whether another method would be faster.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from penstock import _core, joblog
+from penstock.report.figures import bars, plan
+from penstock.report.figures.frame import Figure
+from penstock.report.model import Caution, Command, Drawn, Report, Section, Table, Verdict
+from penstock.report.words import moment, size
+
+_PHASES = ("plan", "pack", "exchange", "write", "sync", "close")
+_MOST_FILES = 40  # drawn; the table has all
+
+
+def report(name: str, job: joblog.JobLog) -> Report:
+    """The whole report; ``name`` is what the command line called the log."""
+    begun = moment(job.start_unix_s)
+    seconds = job.written_unix_s - job.start_unix_s
+    return Report(
+        title=f"Penstock report: {job.program}, job {job.job_id}",
+        subtitle=f"{job.ranks} ranks, begun {begun}, {seconds:.1f} s until the log was written, "
+        f"penstock {job.penstock_version}",
+        verdict=_verdict(job),
+        sections=(
+            _files(job),
+            _phases(job),
+            _calls(job),
+            _plan(job),
+            _machine(job),
+        ),
+        cautions=tuple(_cautions(job)),
+        commands=tuple(_commands(name, job)),
+    )
+
+
+def _verdict(job: joblog.JobLog) -> Verdict:
+    totals = job.totals
+    wrong = sum(f.verify.mismatched_bytes for f in job.files)
+    if wrong or totals.errors:
+        what = f"{size(wrong)} read back differ" if wrong else f"{totals.errors} calls failed"
+        return Verdict(f"{job.program}: {what}; see the warnings.", "wrong", (_NOT_COMPARED,))
+    if not totals.engine_bytes:
+        headline = f"Penstock wrote nothing for {job.program}"
+        headline += f": {size(totals.passthrough_bytes)} were passed through to the MPI library."
+        return Verdict(headline, "single run", (_NOT_COMPARED,))
+    largest = max(job.files, key=lambda f: f.engine_bytes)
+    said = f"{_ran(largest)} wrote {size(largest.engine_bytes)} to {largest.path} at an "
+    said += f"application rate of {_rate(largest.application_rate_bytes_per_s)}; "
+    said += f"actual rate: {_actual(largest)}."
+    more = len(job.files) - 1
+    details = (f"It is the largest of {len(job.files)} files.",) if more else ()
+    return Verdict(said, "single run", (*details, _NOT_COMPARED))
+
+
+_NOT_COMPARED = (
+    "One run, n=1: there is no interval, and it compares with nothing. Whether another method is "
+    "faster here, and how sure that is, penstock bench tells."
+)
+
+
+def _rate(bytes_per_s: float | None) -> str:
+    return "not known" if bytes_per_s is None else f"{bytes_per_s / 2**20:,.1f} MiB/s (n=1)"
+
+
+def _actual(file: joblog.File) -> str:
+    """The source says how it was measured, or why it was not."""
+    rate = _rate(file.actual_rate_bytes_per_s)
+    return (
+        f"{rate}, by {file.actual_rate_source}"
+        if file.actual_rate_bytes_per_s
+        else (f"{rate}: {file.actual_rate_source}")
+    )
+
+
+def _ran(file: joblog.File) -> str:
+    """The algorithm that served most calls."""
+    if not file.algorithms:
+        return "no algorithm"
+    return max(file.algorithms, key=lambda name: file.algorithms[name])
+
+
+def _files(job: joblog.JobLog) -> Section:
+    rows = tuple(
+        (
+            f.path,
+            f.method,
+            ", ".join(f"{name} ({n})" for name, n in f.algorithms.items()) or "-",
+            size(f.engine_bytes),
+            size(f.passthrough_bytes),
+            _rate(f.application_rate_bytes_per_s),
+            _actual(f),
+            str(f.ranks),
+        )
+        for f in job.files
+    )
+    heads = (
+        "file", "method", "ran (calls)", "by the engine", "passed through", "application rate",
+        "actual rate", "ranks",
+    )  # fmt: skip
+    text = (
+        "A job's log has one rate of each file, so there is no course over time: the measuring "
+        "programs of penstock bench record it.",
+    )
+    return Section("files", "Files and both rates", text, (Table(heads, rows),) if rows else ())
+
+
+def _phases(job: joblog.JobLog) -> Section:
+    title = "Where the time went"
+    own = [f for f in job.files if sum(_seconds(f)) > 0][:_MOST_FILES]
+    if not own:
+        return Section("phases", title, ("No time was spent in write calls that Penstock served.",))
+    stacks = [
+        bars.Bar(
+            f.path,
+            _seconds(f),
+            tuple(f"{p} {s:.4g} s" for p, s in zip(_PHASES, _seconds(f), strict=True)),
+        )
+        for f in own
+    ]
+    rows = tuple((f.path, *(f"{s:.4f}" for s in _seconds(f))) for f in own)
+    caption = "Seconds summed over ranks, of one run (n=1)."
+    figure = bars.stacked("phases-1", f"Phases: {job.program}", _PHASES, stacks, caption)
+    rest = sum(sum(_seconds(f)) > 0 for f in job.files) - len(own)
+    text = (f"{rest} more files are not drawn.",) if rest else ()
+    numbers = Table(("file", *(f"{p} s" for p in _PHASES)), rows)
+    return Section("phases", title, text, (Drawn(figure, numbers),))
+
+
+def _seconds(file: joblog.File) -> tuple[float, ...]:
+    return tuple(float(getattr(file.times_s, phase)) for phase in _PHASES)
+
+
+def _calls(job: joblog.JobLog) -> Section:
+    """How large the write calls were, of all files together."""
+    counts: dict[int | None, int] = {}
+    for f in job.files:
+        for bucket in f.sizes:
+            counts[bucket.up_to_bytes] = counts.get(bucket.up_to_bytes, 0) + bucket.calls
+    shown = [(_upto(limit), n) for limit, n in counts.items()]
+    used = [i for i, (_, n) in enumerate(shown) if n]
+    title = "How it wrote"
+    if not used:
+        return Section("calls", title, ("The log counts no write calls by size.",))
+    bars_ = shown[used[0] : used[-1] + 1]
+    figure = bars.counted(
+        "sizes", "Write calls by size", bars_, "calls", "Write calls of all ranks and files."
+    )
+    numbers = Table(("size of a rank's part", "calls"), tuple((s, str(n)) for s, n in bars_))
+    p = [f.pattern for f in job.files]
+    contiguous, strided, irregular = (
+        sum(getattr(x, f"{kind}_calls") for x in p)
+        for kind in ("contiguous", "strided", "irregular")
+    )
+    text = (
+        f"In the file {contiguous} calls were contiguous, {strided} strided, "
+        f"{irregular} irregular.",
+    )
+    return Section("calls", title, text, (Drawn(figure, numbers),))
+
+
+def _upto(limit: int | None) -> str:
+    return "more" if limit is None else f"to {_core.format_size(limit)}"
+
+
+def _plan(job: joblog.JobLog) -> Section:
+    title = "The plan of the method"
+    made = _plan_of(job)
+    if isinstance(made, plan.NotDrawn):
+        return Section("plan", title, (f"Not drawn: {made.why}.",))
+    numbers = Table(("what",), tuple((line,) for line in made.description.split(". ") if line))
+    return Section("plan", title, (), (Drawn(made, numbers),))
+
+
+def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
+    served = [f for f in job.files if f.engine_bytes and f.algorithms]
+    if not served:
+        return plan.NotDrawn("Penstock's engine wrote nothing")
+    f = max(served, key=lambda f: f.engine_bytes)
+    calls = f.pattern
+    pattern = "contiguous"
+    if calls.strided_calls + calls.irregular_calls > calls.contiguous_calls:
+        pattern = "interleaved"
+    method = f.method.replace("auto", _ran(f), 1) if f.method.startswith("auto") else f.method
+    return plan.figure(plan.Work(method, max(1, f.ranks), pattern))
+
+
+def _machine(job: joblog.JobLog) -> Section:
+    systems = ", ".join(dict.fromkeys(f.file_system for f in job.files)) or "-"
+    rows = (
+        ("file systems", systems),
+        ("host that wrote the log", job.host),
+        ("MPI library", job.mpi_library),
+        ("Penstock for", job.build or "-"),
+        ("Penstock", job.penstock_version),
+        ("ranks", str(job.ranks)),
+    )
+    return Section("machine", "File system and machine", (), (Table(("", ""), rows),))
+
+
+def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
+    if job.state == "running":
+        yield Caution(
+            "The log was written before the job's end: it is running, or was killed.",
+            "report again when the job has ended",
+            grave=True,
+        )
+    for f in job.files:
+        if f.verify.mismatched_bytes:
+            yield Caution(
+                f"{f.path}: {size(f.verify.mismatched_bytes)} read back DIFFER", grave=True
+            )
+        if f.errors:
+            yield Caution(f"{f.path}: {f.errors} calls failed, first: {f.first_error}", grave=True)
+        for why, times in f.degraded.items():
+            yield Caution(f"{f.path}: {why} ({times} times)")
+        if f.passthrough_bytes:
+            yield Caution(
+                f"{f.path}: {size(f.passthrough_bytes)} were passed through to the MPI library",
+                "docs/methods.md says what is served",
+            )
+        if not f.closed:
+            yield Caution(f"{f.path} was not closed when the log was written")
+        if f.verify.unverified_bytes:
+            yield Caution(f"{f.path}: {size(f.verify.unverified_bytes)} were not verified")
+
+
+def _commands(name: str, job: joblog.JobLog) -> Iterator[Command]:
+    yield Command("this report", shlex.join(["penstock", "report", name]))
+    yield Command("the log in a terminal", shlex.join(["penstock", "log", name]))
+    yield Command(
+        "the job anew (its log does not hold its arguments)",
+        f"penstock run -- mpiexec -n {job.ranks} {shlex.quote(job.program)} ...",
+    )
+    yield Command("which method is best there", "penstock bench DIR")

@@ -1,0 +1,114 @@
+"""What a report can be made from, known by its content, whatever the file is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock import joblog
+from penstock.bench import store
+from penstock.errors import ArgumentError
+
+_DARSHAN_MAGIC = 6567223  # the second 8 bytes of a log, in the byte order of who wrote it
+_KINDS = (
+    "a report is made from a results directory of penstock bench, its samples.jsonl, the JSON log "
+    "of a penstock run, or a Darshan log"
+)
+
+
+@dataclass(frozen=True)
+class BenchResults:
+    """What penstock bench --out wrote."""
+
+    path: Path
+    results: store.Results
+
+
+@dataclass(frozen=True)
+class Job:
+    """The log of one penstock run."""
+
+    path: Path
+    log: joblog.JobLog
+
+
+@dataclass(frozen=True)
+class DarshanLog:
+    """A log of Darshan, not yet read."""
+
+    path: Path
+
+
+Source = BenchResults | Job | DarshanLog
+
+
+def load(path: Path) -> Source:
+    """Read a source.
+
+    Raises
+    ------
+    ArgumentError
+        If there is nothing at ``path``, or it is nothing that a report is made from.
+    """
+    if path.is_dir():
+        return BenchResults(path, store.load(path))
+    head = _head(path)
+    if _is_darshan(head):
+        return DarshanLog(path)
+    first_line = head.split(b"\n", 1)[0]
+    if b'"record"' in first_line and first_line.lstrip().startswith(b"{"):
+        return BenchResults(path, store.load(path))
+    if head.lstrip().startswith(b"{"):
+        return Job(path, joblog.load(path))
+    raise ArgumentError(f"{path} is nothing that a report is made from: {_KINDS}")
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}; {_KINDS}") from error
+    if not head:
+        raise ArgumentError(f"{path} is empty: {_KINDS}")
+    return head
+
+
+def _is_darshan(head: bytes) -> bool:
+    return any(int.from_bytes(head[8:16], order) == _DARSHAN_MAGIC for order in ("little", "big"))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of bench results a report is about: only these cells, without these variants."""
+
+    cells: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+def narrowed(results: store.Results, wanted: Wanted) -> store.Results:
+    """The results without what is not wanted.
+
+    Raises
+    ------
+    ArgumentError
+        If a cell or variant is not there, or nothing is left.
+    """
+    for option, what, names, there in (
+        ("--cell", "cell", wanted.cells, {s.cell for s in results.samples}),
+        ("--without", "variant", wanted.without, {s.variant for s in results.samples}),
+    ):
+        for name in names:
+            if name not in there:
+                raise ArgumentError(
+                    f'{option} names "{name}", and the results have no such {what}: '
+                    f"{', '.join(sorted(there)) or 'they have no samples'}"
+                )
+    kept = [
+        s
+        for s in results.samples
+        if (not wanted.cells or s.cell in wanted.cells) and s.variant not in wanted.without
+    ]
+    if results.samples and not kept:
+        raise ArgumentError("--without leaves no samples: leave one of its variants in")
+    return replace(results, samples=kept)

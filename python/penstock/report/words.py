@@ -1,0 +1,32 @@
+"""Numbers of logs in words, whatever a log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+from penstock import _core
+
+
+def size(n: int) -> str:
+    """``12.4 GiB``."""
+    return _core.human_size(n) if 0 <= n < 2**63 else f"{n} B"
+
+
+def moment(unix_s: float) -> str:
+    """A point in time, UTC."""
+    try:
+        return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_s:g} s after 1970"
+
+
+def counts(all_n: Collection[int]) -> str:
+    """``n=8``, ``n=2 to 8``."""
+    least, most = min(all_n), max(all_n)
+    return f"n={least}" if least == most else f"n={least} to {most}"
+
+
+def number_of(n: int, what: str) -> str:
+    """``1 cell``, ``2 cells``."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

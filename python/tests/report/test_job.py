@@ -1,0 +1,79 @@
+"""A report on a job's log says what one run can say, and no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import made_reports
+from penstock import joblog
+from penstock.report import job
+from penstock.report.model import Drawn, Report
+
+
+def of(tmp_path: Path, **changes: Any) -> Report:
+    path = made_reports.job_log(tmp_path / "log.json", **changes)
+    return job.report(str(path), joblog.load(path))
+
+
+def section(report: Report, name: str) -> Any:
+    return next(s for s in report.sections if s.name == name)
+
+
+def test_it_says_method_and_rates_and_that_nothing_was_compared(tmp_path: Path) -> None:
+    said = of(tmp_path).verdict
+    assert said.headline.startswith("two_phase wrote 64.0 MiB to /scratch/heat.dat")
+    assert "610.4 MiB/s (n=1)" in said.headline
+    assert "not known: this kernel has no cachestat" in said.headline
+    assert said.sure == "single run"
+    assert "compares with nothing" in said.details[-1]
+
+
+def test_what_degraded_failed_or_passed_is_a_warning(tmp_path: Path) -> None:
+    report = of(
+        tmp_path,
+        state="running",
+        file={"errors": 3, "first_error": "no space", "passthrough_bytes": 4096, "closed": False},
+    )
+    said = " / ".join(c.text for c in report.cautions)
+    for words in ("killed", "3 calls failed, first: no space", "collective buffer was cut",
+                  "4.0 KiB were passed through", "was not closed"):  # fmt: skip
+        assert words in said
+    assert [c.grave for c in report.cautions][:2] == [True, True]
+
+
+def test_errors_and_wrong_bytes_are_the_verdict(tmp_path: Path) -> None:
+    wrong = {"verified_bytes": 0, "unverified_bytes": 0, "mismatched_bytes": 512}
+    report = of(tmp_path, file={"verify": wrong})
+    assert report.verdict.sure == "wrong"
+    assert "differ" in report.verdict.headline
+
+
+def test_a_job_that_penstock_did_not_serve_says_so(tmp_path: Path) -> None:
+    totals = {"engine_bytes": 0, "passthrough_bytes": 8192, "errors": 0, "degraded": {}}
+    report = of(tmp_path, totals=totals, file={"engine_bytes": 0, "algorithms": {}})
+    assert report.verdict.headline.startswith("Penstock wrote nothing for heat: 8.0 KiB")
+    assert section(report, "plan").text[0].startswith("Not drawn: ")
+
+
+def test_a_job_without_files_is_reported(tmp_path: Path) -> None:
+    totals = {"engine_bytes": 0, "passthrough_bytes": 0, "errors": 0, "degraded": {}}
+    report = of(tmp_path, totals=totals, files=[])
+    assert report.figures == []
+    assert section(report, "phases").text
+
+
+def test_phases_sizes_and_plan_are_drawn_from_the_log(tmp_path: Path) -> None:
+    report = of(tmp_path)
+    assert [f.name for f in report.figures] == ["phases-1", "sizes", "plan"]
+    (phases,) = section(report, "phases").parts
+    assert isinstance(phases, Drawn)
+    assert phases.numbers.rows[0][3] == "0.1200"  # exchange
+    assert "to 4MiB: 32 calls" in report.figures[1].description
+    assert "interleaved" in report.figures[2].caption
+
+
+def test_the_commands_are_safe_to_paste(tmp_path: Path) -> None:
+    report = of(tmp_path, program="heat; rm -rf ~")
+    line = next(c.line for c in report.commands if c.line.startswith("penstock run"))
+    assert line == "penstock run -- mpiexec -n 4 'heat; rm -rf ~' ..."

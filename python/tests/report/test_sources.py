@@ -1,0 +1,90 @@
+"""What a report is made from is known by its content; what is not is refused with the remedy."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import made_reports
+from penstock.bench.store import load as load_results
+from penstock.errors import ArgumentError
+from penstock.report.load import BenchResults, DarshanLog, Job, Wanted, load, narrowed
+
+MAGIC = (6567223).to_bytes(8, "little")
+
+
+def test_sources_are_known_by_content_not_by_name(tmp_path: Path) -> None:
+    results = made_reports.write(tmp_path / "a.txt", made_reports.session({"c": {"x": 1e9}}, n=2))
+    job = tmp_path / "b.jsonl"
+    shutil.copy(made_reports.JOB_LOG, job)
+    darshan = tmp_path / "c.json"
+    darshan.write_bytes(b"3.41\0\0\0\0" + MAGIC + bytes(100))
+    assert isinstance(load(results), BenchResults)
+    assert isinstance(load(job), Job)
+    assert isinstance(load(darshan), DarshanLog)
+
+
+def test_a_directory_holds_results(tmp_path: Path) -> None:
+    samples = made_reports.session({"c": {"x": 1e9}}, n=2)
+    made_reports.write(tmp_path / "samples.jsonl", samples)
+    source = load(tmp_path)
+    assert isinstance(source, BenchResults)
+    assert len(source.results.samples) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"", "is empty"),
+        (b"hello\n", "nothing that a report is made from"),
+        (b"\x89PNG\r\n", "nothing that a report is made from"),
+        (b'{"schema_version": 99}', "schema_version 99"),
+    ],
+)
+def test_what_is_no_source_is_refused_by_name_with_what_would_be(
+    tmp_path: Path, content: bytes | None, says: str
+) -> None:
+    path = tmp_path / "x.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ArgumentError) as refused:
+        load(path)
+    assert says in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999"])
+def test_a_log_with_impossible_numbers_is_refused(tmp_path: Path, number: str) -> None:
+    path = made_reports.job_log(tmp_path / "x.json", start_unix_s=4242)
+    path.write_text(path.read_text().replace("4242", number))
+    with pytest.raises(ArgumentError, match="start_unix_s"):
+        load(path)
+
+
+def test_narrowing_leaves_out_what_was_named_and_nothing_else(tmp_path: Path) -> None:
+    levels = {c: {"x": 1e9, "y": 2e9} for c in ("a", "b")}
+    path = made_reports.write(tmp_path / "s.jsonl", made_reports.session(levels, n=3))
+    results = load_results(path)
+    kept = narrowed(results, Wanted(cells=("a",), without=("y",)))
+    assert {(s.cell, s.variant) for s in kept.samples} == {("a", "x")}
+    assert len(kept.samples) == 3
+    assert len(results.samples) == 12
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        (Wanted(cells=("z",)), '--cell names "z", and the results have no such cell: a'),
+        (Wanted(without=("z",)), '--without names "z", and the results have no such variant: x'),
+        (Wanted(without=("x",)), "--without leaves no samples"),
+    ],
+)
+def test_a_wrong_name_is_told_with_those_that_there_are(
+    tmp_path: Path, wanted: Wanted, says: str
+) -> None:
+    path = made_reports.write(tmp_path / "s.jsonl", made_reports.session({"a": {"x": 1e9}}, n=2))
+    with pytest.raises(ArgumentError, match=says):
+        narrowed(load_results(path), wanted)
