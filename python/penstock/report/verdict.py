@@ -152,8 +152,8 @@ def _shown(chosen: Chosen) -> str:
 def _how_sure(all_n: Sequence[int], kind: RateKind) -> str:
     return (
         f"By the {kind} rate, {counts(all_n)} of each; brackets are 95 % intervals. Slower is said "
-        "only where a bootstrap interval and a Mann-Whitney test, corrected for all comparisons of a cell, "
-        "both exclude equality and the ratio is beyond the margin."
+        "only where a bootstrap interval and a Mann-Whitney test, corrected for all comparisons of "
+        "a cell, both exclude equality and the ratio is beyond the margin."
     )
 
 
