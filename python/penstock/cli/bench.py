@@ -244,6 +244,7 @@ def _print_next(said: Summary, out: Path) -> None:
             given = "" if best.method == default else f"--method {shlex.quote(best.method)} "
             typer.echo(f"for programs like {cell.cell}: penstock run {given}-- ...")
     typer.echo(f"against another run: penstock compare OTHER {out}")
+    typer.echo(f"as a page: penstock report {out}")
 
 
 def _export(results: Results, out: Path, formats: list[Format]) -> None:
