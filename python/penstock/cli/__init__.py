@@ -17,8 +17,8 @@ from penstock.cli import (
     explain,
     listing,
     log,
-    reproduce,
     report,
+    reproduce,
     run,
 )
 from penstock.cli.output import unwrapped
