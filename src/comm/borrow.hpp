@@ -30,6 +30,7 @@ class Borrowed : public Comm {
   }
   Result<NodeComm> split_by_node() override { return c_.split_by_node(); }
   Result<std::unique_ptr<Parcels>> parcels() override { return c_.parcels(); }
+  Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) override { return c_.slots(shape); }
   std::unique_ptr<Transfers> transfers() override { return c_.transfers(); }
 
  private:

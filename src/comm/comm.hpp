@@ -14,6 +14,7 @@
 #include "comm/node_lock.hpp"
 #include "comm/parcels.hpp"
 #include "comm/shared_segment.hpp"
+#include "comm/slots.hpp"
 
 namespace penstock::comm {
 
@@ -85,6 +86,8 @@ class Comm {
 
   // Collective (comm/parcels.hpp); the same class of error on all.
   virtual Result<std::unique_ptr<Parcels>> parcels() = 0;
+  // Collective, with the same shape on all ranks (comm/slots.hpp); likewise.
+  virtual Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) = 0;
 
   // Not collective. Must not outlive the communicator.
   virtual std::unique_ptr<Transfers> transfers() = 0;

@@ -13,6 +13,7 @@
 
 #include "comm/mpi_node.hpp"
 #include "comm/mpi_parcels.hpp"
+#include "comm/mpi_slots.hpp"
 #include "comm/mpi_transfers.hpp"
 #include "comm/mpi_wait.hpp"
 
@@ -108,6 +109,10 @@ class MpiComm final : public Comm {
     const Result<void> mine = made ? Result<void>() : Result<void>(tl::unexpected(made.error()));
     if (auto agreed = agree(*this, mine); !agreed) return tl::unexpected(agreed.error());
     return made;
+  }
+
+  Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) override {
+    return make_mpi_slots(comm_, *this, shape);
   }
 
   std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_); }

@@ -168,6 +168,9 @@ class HybridComm final : public Comm {
   Result<std::unique_ptr<Parcels>> parcels() override {
     return fail(ErrorClass::unsupported, "parcels", "workers are threads of MPI ranks");
   }
+  Result<std::unique_ptr<Slots>> slots(const SlotsShape&) override {
+    return fail(ErrorClass::unsupported, "slots", "workers are threads of MPI ranks");
+  }
 
   std::unique_ptr<Transfers> transfers() override {
     return std::make_unique<HybridTransfers>(*team_, thread_);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "comm/meeting.hpp"
+#include "comm/thread_slots.hpp"
 
 namespace penstock::comm {
 namespace {
@@ -342,13 +343,13 @@ class ThreadComm final : public Comm {
   }
 
   Result<std::unique_ptr<Parcels>> parcels() override {
-    std::shared_ptr<ParcelHub> hub;
-    if (rank_ == 0) hub = std::make_shared<ParcelHub>(size());
-    together(std::as_bytes(std::span(&hub, 1)), [&] {
-      if (rank_ != 0)
-        hub = *reinterpret_cast<const std::shared_ptr<ParcelHub>*>(team_.board[0].data());
-    });
+    auto hub = from_rank<ParcelHub>(0, [this] { return std::make_shared<ParcelHub>(size()); });
     return std::make_unique<ThreadParcels>(std::move(hub), rank_);
+  }
+
+  Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) override {
+    return make_thread_slots(from_rank<SlotHub>(0, [&] { return make_slot_hub(size(), shape); }),
+                             rank_);
   }
 
   std::unique_ptr<Transfers> transfers() override {
@@ -366,12 +367,18 @@ class ThreadComm final : public Comm {
   // make(ranks of the node) on the node's first rank; all of the node get what it made.
   template <class T, class Make>
   std::shared_ptr<T> from_first_of_node(Make&& make) {
-    std::shared_ptr<T> made;
     const int first = first_of_node();
-    if (rank_ == first) made = make(first_of_node(node() + 1) - first);
+    return from_rank<T>(first, [&] { return make(first_of_node(node() + 1) - first); });
+  }
+
+  // make() on that rank; those who name it get what it made. Collective.
+  template <class T, class Make>
+  std::shared_ptr<T> from_rank(int maker, Make&& make) {
+    std::shared_ptr<T> made;
+    if (rank_ == maker) made = make();
     together(std::as_bytes(std::span(&made, 1)), [&] {
-      if (rank_ == first) return;
-      made = *reinterpret_cast<const std::shared_ptr<T>*>(team_.board[size_t(first)].data());
+      if (rank_ == maker) return;
+      made = *reinterpret_cast<const std::shared_ptr<T>*>(team_.board[size_t(maker)].data());
     });
     return made;
   }

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <thread>
 
+#include "comm/slots_checks.hpp"
+
 namespace penstock::comm {
 namespace {
 
@@ -197,6 +199,29 @@ TEST(ThreadComm, ParcelsReachRanksThatDoNotExpectThem) {
       ASSERT_TRUE(comm.barrier());
     }
     EXPECT_TRUE(parcels->status());
+  });
+}
+
+TEST(ThreadComm, SlotsTakeParcelsInOrderAndThereAreAsManyAsThereAre) {
+  for (const int ranks : {2, 3, 5})
+    run_thread_team(ranks, [](Comm& comm) { EXPECT_EQ(SlotsCheck(comm).problem(), ""); });
+}
+
+// What is on its way comes back to a sender who gives up.
+TEST(ThreadComm, SlotsGiveBackWhatNobodyHasTakenOut) {
+  run_thread_team(2, [](Comm& comm) {
+    auto slots = *comm.slots({1, 100});
+    if (comm.rank() == 0) {
+      ASSERT_EQ(slots->way_to(1), Way::open);
+      slots->put(1, std::vector<std::byte>(3, std::byte{9}));
+      EXPECT_EQ(slots->way_to(1), Way::busy);
+      EXPECT_FALSE(slots->quiet());
+      const auto back = slots->take_back();
+      ASSERT_EQ(back.size(), 1u);
+      EXPECT_EQ(back.front().peer, 1);
+      EXPECT_EQ(back.front().bytes, std::vector<std::byte>(3, std::byte{9}));
+    }
+    EXPECT_TRUE(comm.barrier());
   });
 }
 

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <numeric>
 
+#include "comm/mpi_comm.hpp"
 #include "comm/mpi_hybrid_comm.hpp"
+#include "comm/slots_checks.hpp"
 #include "workers.hpp"
 
 namespace workers {
@@ -203,6 +205,27 @@ void single(const Setup& setup, Report& report) {
   expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, setup.threads), "MPI_THREAD_MULTIPLE",
                  report);
   on_team({setup.directory, 1, 1}, report, [](Comm& c, Report& r) { check_collectives(c, r); });
+}
+
+// One-sided communication, which needs no thread level.
+void slots(const Setup&, Report& report) {
+  auto ranks = comm::make_mpi_comm(MPI_COMM_WORLD);
+  if (!report.expect(ranks.has_value(), "a communicator")) return;
+  for (int again = 0; again < 2; ++again) {
+    const std::string problem = comm::SlotsCheck(**ranks).problem();
+    report.expect(problem.empty(), "slots: " + problem);
+  }
+}
+
+// Where the library makes no window, every rank is told, and its communicator is as it was.
+void no_slots(const Setup&, Report& report) {
+  auto ranks = comm::make_mpi_comm(MPI_COMM_WORLD);
+  if (!report.expect(ranks.has_value(), "a communicator")) return;
+  const auto refused = (*ranks)->slots({1, 100});
+  if (report.expect(!refused.has_value(), "no slots"))
+    report.expect(refused.error().error_class == ErrorClass::communication,
+                  "says why: " + refused.error().message());
+  check_collectives(**ranks, report);
 }
 
 }  // namespace workers

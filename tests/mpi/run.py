@@ -28,11 +28,14 @@ RUNS = [
     ("turns", 2, 2),
     ("refusals", 2, 2),
     ("single", 2, 2),
+    ("slots", 2, 1),
+    ("slots", 4, 1),
 ]
 # (case, ranks, threads, nodes). Only MPICH can pretend that one machine is several nodes.
 ON_NODES = [("nodes", 2, 2, 1)]
 PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
+PRETENDED_NODES += [("slots", 4, 1, 2)]
 PRETENDED_NODES += [("conformance", 2, 2, 2), ("conformance", 3, 2, 3), ("conformance", 3, 1, 2)]
 # Only in the full tier: far more ranks than cores.
 MANY = [("counts", 4, 1), ("counts", 8, 1)]

@@ -26,7 +26,8 @@ constexpr struct {
   void (*run)(const Setup&, Report&);
 } kCases[] = {
     {"contract", contract},       {"nodes", nodes},   {"refusals", refusals}, {"single", single},
-    {"conformance", conformance}, {"counts", counts}, {"turns", turns}};
+    {"conformance", conformance}, {"counts", counts}, {"turns", turns},       {"slots", slots},
+    {"no_slots", no_slots}};
 
 int run(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
@@ -55,7 +56,8 @@ void on_team(const Setup& setup, Report& report, const Body& body) {
 }  // namespace workers
 
 int main(int argc, char** argv) {
-  const bool alone = argc > 1 && std::string(argv[1]) == "single";
+  const std::string name = argc > 1 ? argv[1] : "";
+  const bool alone = name == "single" || name.ends_with("slots");
   int provided = 0;
   MPI_Init_thread(&argc, &argv, alone ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &provided);
   const int code = workers::run(argc, argv);

@@ -30,6 +30,8 @@ void contract(const Setup& setup, Report& report);
 void nodes(const Setup& setup, Report& report);
 void refusals(const Setup& setup, Report& report);
 void single(const Setup& setup, Report& report);
+void slots(const Setup& setup, Report& report);
+void no_slots(const Setup& setup, Report& report);
 
 // What is built on it: the pipeline, what its calls cost, turns (pipeline_cases.cpp).
 void conformance(const Setup& setup, Report& report);
