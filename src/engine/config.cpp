@@ -110,13 +110,10 @@ Result<void> set_write_behind_subbuffer(std::string_view value, Config& c) {
 }
 
 Result<void> set_write_behind_progress(std::string_view value, Config& c) {
-  if (value == "rma")
-    return refuse_config(
-        "write_behind_progress: rma is not in this version; use calls, or thread where the program "
-        "is granted MPI_THREAD_MULTIPLE");
-  if (value != "calls" && value != "thread")
-    return refuse_config("write_behind_progress must be calls or thread, got " + quote(value));
-  c.write_behind_progress = value == "calls" ? exec::Progress::calls : exec::Progress::thread;
+  const auto progress = exec::progress_named(value);
+  if (!progress)
+    return refuse_config("write_behind_progress must be calls, thread or rma, got " + quote(value));
+  c.write_behind_progress = *progress;
   return {};
 }
 

@@ -214,6 +214,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   s.settle_split();
   s.meet_in_pages();
   s.drain_together();
+  if (s.pipeline != nullptr) s.pipeline->close_shipping();
   (void)s.untold();  // told now
   Result<void> mine = s.all_that_was_accepted();
   if (s.verifier) {

@@ -298,8 +298,7 @@ TEST_P(FileBehindOnTwoNodes, NothingStaysBehindForLong) {
       {.nodes = 2});
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, FileBehindOnTwoNodes,
-                         testing::Values(exec::Progress::calls, exec::Progress::thread),
+INSTANTIATE_TEST_SUITE_P(Every, FileBehindOnTwoNodes, testing::ValuesIn(exec::kProgresses),
                          [](const auto& info) { return to_string(info.param); });
 
 }  // namespace

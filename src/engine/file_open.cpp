@@ -80,7 +80,8 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                      info.config.write_behind_page_bytes,
                      info.config.write_behind_limit_bytes,
                      info.config.write_behind_load_bytes,
-                     info.config.write_behind_progress == exec::Progress::calls ? 1 : 0};
+                     int64_t(info.config.write_behind_progress),
+                     -int64_t(info.config.write_behind_progress)};
   if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
   if (!mine.empty())
     never_served = mine;
@@ -105,7 +106,10 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   info.config.write_behind_page_bytes = facts[13];
   info.config.write_behind_limit_bytes = facts[14];
   info.config.write_behind_load_bytes = facts[15];
-  if (facts[16] != 0) info.config.write_behind_progress = exec::Progress::calls;
+  if (facts[16] == -facts[17]) return;
+  info.config.write_behind_progress = exec::Progress::calls;
+  if (may_defer && comm->nodes() > 1)
+    notes.degraded["write-behind: progress=calls: ranks are configured with different ones"] = 1;
 }
 
 // What the ranks of a node take turns by.
@@ -205,15 +209,16 @@ void File::State::start_write_behind() {
 // Collective. How bytes move between nodes; and so whether independent writes are served where
 // units belong to nodes, of files that nobody reads meanwhile: a node sees late what another wrote.
 void File::State::start_shipping(exec::Shipping& shipping) {
-  if (shipping.progress() == exec::Progress::thread) {
+  const std::string asked = exec::to_string(info.config.write_behind_progress);
+  if (shipping.progress() != exec::Progress::calls) {
     int64_t without[] = {pipeline->start_shipping() ? 0 : 1};
     if (!comm->all_max(without) || without[0] != 0) {
       pipeline->stop_receiving();
       shipping.move_by_calls("no I/O thread could be started");
     }
   }
-  if (!shipping.why_not_thread().empty())
-    notes.degraded["write-behind: progress=calls, not thread: " + shipping.why_not_thread()] = 1;
+  if (!shipping.why_calls().empty())
+    notes.degraded["write-behind: progress=calls, not " + asked + ": " + shipping.why_calls()] = 1;
   owners_write = shipping.owners_alone() && !info.readable;
   notes.progress = exec::to_string(shipping.progress());
 }

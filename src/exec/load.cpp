@@ -49,6 +49,7 @@ std::byte* Load::append(const layout::Run& run) {
   layout::Run placed = run;
   if (run.count == 1) placed.stride = 0;
   end_ = end_of(placed);
+  hull_ = hull_of(hull_, hull_of(placed));
   const size_t at = bytes_.size();
   bytes_.resize(at + size_t(run.bytes()));
   data_bytes_ += run.bytes();

@@ -3,6 +3,7 @@
 // there are and how far apart, as numbers of seven bits a byte; then come the bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,16 @@ enum class ParcelKind : uint8_t {
   done,   // it is
 };
 
+inline Extent hull_of(const layout::Run& run) noexcept {
+  const Off last = run.offset + (run.count - 1) * (run.count > 1 ? run.stride : 0);
+  return {std::min(run.offset, last), std::max(run.offset, last) + run.block};
+}
+// Of both; an empty one counts for nothing.
+inline Extent hull_of(Extent a, Extent b) noexcept {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
 // Being packed.
 class Load {
  public:
@@ -36,6 +47,7 @@ class Load {
 
   bool empty() const noexcept { return data_bytes_ == 0; }
   int64_t data_bytes() const noexcept { return data_bytes_; }
+  Extent hull() const noexcept { return hull_; }  // of the file's bytes in it
   std::span<const std::byte> parcel() const noexcept { return bytes_; }
   std::vector<std::byte> take() && noexcept { return std::move(bytes_); }
 
@@ -46,6 +58,7 @@ class Load {
   std::vector<std::byte> bytes_;
   Off end_ = 0;  // of the last record
   int64_t data_bytes_ = 0;
+  Extent hull_;
 };
 
 // Reads the records of a parcel of kind load.

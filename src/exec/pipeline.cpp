@@ -164,6 +164,12 @@ bool Pipeline::start_shipping() {
 }
 void Pipeline::stop_receiving() { state_->stop_receiving(); }
 void Pipeline::end_shipping() { state_->end_shipping(); }
+void Pipeline::close_shipping() {
+  State& s = *state_;
+  s.stop_receiving();
+  if (s.write_behind != nullptr && s.write_behind->shipping() != nullptr)
+    s.write_behind->shipping()->close();
+}
 StagedNotes Pipeline::staged_notes() const {
   StagedNotes notes = state_->staged_alone->notes();
   if (state_->write_behind != nullptr)

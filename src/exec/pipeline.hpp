@@ -165,11 +165,14 @@ class Pipeline {
   // `seconds`: how long what is accepted may stay out of the file. From now on the stager's thread
   // writes too. REQUIRES set_stager() before, and nothing to be set any more.
   void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds);
-  // Loads between nodes move by the I/O thread. false: there is none. REQUIRES that they may.
+  // The I/O thread takes in what other nodes send, and sends where it may. false: there is none.
   bool start_shipping();
   void stop_receiving();  // by the I/O thread; harmless when it does not
   // Local. From now on no other rank is asked anything.
   void end_shipping();
+  // Collective, the last call: frees what ranks have of each other. REQUIRES that all pages were
+  // flushed together since the last write.
+  void close_shipping();
   // Why the last write_all did not exchange as the policy asked, on this rank; empty when it did.
   const std::string& degraded() const noexcept;
   const Spent& spent_together() const noexcept;  // by write_all so far; REQUIRES nobody in it

@@ -1,41 +1,26 @@
 #include "exec/shipping.hpp"
 
-#include <sched.h>
-#include <time.h>
-
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
 #include "exec/abandon.hpp"
-#include "exec/gathering.hpp"
+#include "exec/pause.hpp"
 
 namespace penstock::exec {
 namespace {
 
-// While others are to do something: first the core for them, then sleep, longer each time.
-class Pause {
- public:
-  void again() {
-    if (++looks_ < kLooks) {
-      ::sched_yield();
-      return;
-    }
-    const timespec t{0, sleep_ns_};
-    ::nanosleep(&t, nullptr);
-    sleep_ns_ = std::min(sleep_ns_ * 2, kLongest_ns);
+Extent hull_of(Shipping::Stream& stream, StreamRange range) {
+  Extent hull;
+  while (!range.empty()) {
+    const layout::Run run = stream.run_at(range);
+    hull = exec::hull_of(hull, exec::hull_of(run));
+    range.begin += run.bytes();
   }
-  void reset() { *this = {}; }
-
- private:
-  static constexpr int kLooks = 50;
-  static constexpr long kLongest_ns = 1'000'000;
-  int looks_ = 0;
-  long sleep_ns_ = 20'000;
-};
+  return hull;
+}
 
 ParcelKind kind_of(const comm::Parcel& parcel) { return ParcelKind(parcel.bytes.front()); }
 
@@ -56,33 +41,83 @@ Result<std::pair<NodeMap, int>> map_nodes(comm::Comm& comm) {
 
 // --- Making it ---
 
-Result<std::unique_ptr<Shipping>> Shipping::make(comm::Comm& comm, const Shape& shape) {
+namespace {
+
+// What a way of moving needs; or why it cannot be had.
+struct Means {
+  std::unique_ptr<PutLoads> put;
+  int64_t put_bytes = 0;  // of this rank, for others
+  std::string why_calls;
+};
+
+// A quarter of what loads may take is where others put theirs: a slot for each of them at most.
+comm::SlotsShape slots_for(const comm::Comm& comm, const Shipping::Shape& shape) {
+  const int64_t most = shape.limit_bytes / 4 / shape.load_bytes;
+  return {int(std::clamp<int64_t>(most, 1, comm.size() - 1)), shape.load_bytes};
+}
+
+// Collective.
+Means means_to_put(comm::Comm& comm, const Shipping::Shape& shape) {
+  const comm::SlotsShape slots = slots_for(comm, shape);
+  auto made = comm.slots(slots);
+  if (!made) return {nullptr, 0, made.error().message()};
+  return {std::make_unique<PutLoads>(*std::move(made)), slots.slots * slots.parcel_bytes, ""};
+}
+
+// Collective.
+Result<Means> means_for(comm::Comm& comm, const Shipping::Shape& shape, comm::Parcels& parcels) {
+  if (shape.progress == Progress::calls) return Means{};
+  if (shape.progress == Progress::rma) return means_to_put(comm, shape);
+  int64_t single[] = {parcels.by_any_thread() ? 0 : 1};
+  if (auto r = comm.all_max(single); !r) return tl::unexpected(std::move(r).error());
+  if (single[0] == 0) return Means{};
+  return Means{nullptr, 0, "the program was not granted MPI_THREAD_MULTIPLE"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Shipping>> Shipping::make(comm::Comm& comm, const Shape& asked) {
   auto map = map_nodes(comm);
   if (!map) return tl::unexpected(std::move(map).error());
   auto parcels = comm.parcels();
   if (!parcels) return tl::unexpected(std::move(parcels).error());
-  int64_t single[] = {(*parcels)->by_any_thread() ? 0 : 1};
-  if (auto r = comm.all_max(single); !r) return tl::unexpected(std::move(r).error());
+  auto means = means_for(comm, asked, **parcels);
+  if (!means) return tl::unexpected(std::move(means).error());
+  Shape shape = asked;
+  shape.limit_bytes -= means->put_bytes;
   std::unique_ptr<Shipping> made(
-      new Shipping(comm, shape, *std::move(parcels), std::move(map->first)));
-  if (shape.progress == Progress::thread && single[0] != 0)
-    made->move_by_calls("the program was not granted MPI_THREAD_MULTIPLE");
+      new Shipping(comm, shape, std::move(map->first), *std::move(parcels), std::move(means->put)));
+  if (!means->why_calls.empty()) made->move_by_calls(std::move(means->why_calls));
   return made;
 }
 
-Shipping::Shipping(comm::Comm& comm, const Shape& shape, std::unique_ptr<comm::Parcels> parcels,
-                   NodeMap map)
+Shipping::Shipping(comm::Comm& comm, const Shape& shape, NodeMap map,
+                   std::unique_ptr<comm::Parcels> parcels, std::unique_ptr<PutLoads> put)
     : comm_(comm),
       shape_(shape),
       map_(std::move(map)),
       node_(map_.node_of(comm.rank())),
       progress_(shape.progress),
       parcels_(std::move(parcels)),
+      put_(std::move(put)),
       buffers_(shape.load_bytes, shape.limit_bytes) {}
 
 void Shipping::move_by_calls(std::string why) {
   progress_ = Progress::calls;
-  why_not_thread_ = std::move(why);
+  why_calls_ = std::move(why);
+  if (put_ != nullptr) put_->free();
+  put_.reset();
+}
+
+// The others are asked first: what one of them has given up nobody can free.
+void Shipping::close() {
+  if (put_ == nullptr) return;
+  int64_t failed[1] = {0};
+  {
+    const std::lock_guard lock(mutex_);
+    failed[0] = ended_ || !status() ? 1 : 0;
+  }
+  if (comm_.all_max(failed) && failed[0] == 0) put_->free();
 }
 
 // --- Taking ---
@@ -98,8 +133,13 @@ int64_t Shipping::take(int64_t page, Stream& stream, StreamRange part, Pages& pa
     const layout::Run run = stream.run_at({at, at + std::min(part.end - at, load->room())});
     stream.pack(load->append(run), {at, at + run.bytes()});
     at += run.bytes();
-    if (progress_ == Progress::thread && load->room() == 0) send(owner);
+    if (load->room() > 0) continue;
+    if (progress_ == Progress::thread) send(owner);
+    if (progress_ == Progress::rma) put_out(owner, PutLoads::Which::full);
   }
+  // The rest must not enter the file before what the owner was given of the same bytes.
+  if (at < part.end && put_ != nullptr && put_->overlaps(owner, hull_of(stream, {at, part.end})))
+    await({owner}, pages, lock);
   return at - part.begin;
 }
 
@@ -109,10 +149,10 @@ Load* Shipping::load_for(int owner, Pages& pages, std::unique_lock<std::mutex>& 
     if (ended_ || here_.contains(owner)) return nullptr;
     // What is on its way in a collective call must not be overtaken by this node's pages, and to
     // wait for that call might be to wait for oneself: only here the limit is exceeded.
-    const bool exceed = progress_ == Progress::calls && in_settle_;
+    const bool exceed = progress_ != Progress::thread && in_settle_;
     using enum SubBuffers::Limit;
     if (Load* const load = buffers_.filling(owner, exceed ? exceeded : kept)) return load;
-    if (make_room(pages)) continue;
+    if (make_room(owner, pages)) continue;
     lock.unlock();  // the I/O thread may find what has come
     pause.again();
     lock.lock();
@@ -120,7 +160,8 @@ Load* Shipping::load_for(int owner, Pages& pages, std::unique_lock<std::mutex>& 
 }
 
 // Whether there may be some now.
-bool Shipping::make_room(Pages& pages) {
+bool Shipping::make_room(int owner, Pages& pages) {
+  if (progress_ == Progress::rma) return make_room_by_rma(owner, pages);
   const std::optional<int> fullest = buffers_.fullest();
   if (progress_ == Progress::calls) {
     keep_here(*fullest, pages);  // all loads are here
@@ -134,7 +175,9 @@ bool Shipping::may_pass(int64_t page) const {
   const int owner = owner_of(page);
   if (!is_foreign(owner)) return true;
   const std::lock_guard lock(mutex_);
-  if (ended_ || here_.contains(owner)) return true;
+  if (ended_) return true;
+  if (put_ != nullptr && put_->has(owner)) return false;
+  if (here_.contains(owner)) return true;
   if (shape_.sharing != layout::Sharing::any) return false;
   return !buffers_.has(owner) && !touched_.contains(owner) && !settling_.contains(owner) &&
          !asked_.contains(owner);
@@ -154,6 +197,16 @@ void Shipping::send(int owner) {
     parcels_->send(owner, std::move(parcel));
   }
   touched_.insert(owner);
+}
+
+void Shipping::send_at_once() {
+  const std::lock_guard lock(mutex_);
+  if (in_settle_ || ended_) return;
+  for (const int owner : buffers_.owners())
+    if (progress_ == Progress::thread)
+      send(owner);
+    else
+      put_out(owner, PutLoads::Which::any);
 }
 
 void Shipping::send_word(int to, ParcelKind kind) { parcels_->send(to, {std::byte(kind)}); }
@@ -187,9 +240,14 @@ void Shipping::note_failure(const Error& error) {
   if (!failure_ || failure_->error_class < error.error_class) failure_ = error;
 }
 
+Result<void> Shipping::status() const {
+  if (put_ != nullptr && !put_->status()) return put_->status();
+  return parcels_->status();
+}
+
 // Whether anything has moved.
 bool Shipping::progress_locked(Pages& pages) {
-  bool moved = false;
+  bool moved = put_ != nullptr && progress_put(pages);
   while (auto parcel = parcels_->delivered()) {
     moved = true;
     if (kind_of(*parcel) == ParcelKind::load) buffers_.give_back(std::move(parcel->bytes));
@@ -198,8 +256,8 @@ bool Shipping::progress_locked(Pages& pages) {
     moved = true;
     take_in(*std::move(parcel), pages);
   }
-  if (const Result<void> status = parcels_->status(); !status && !ended_) {
-    note_failure(status.error());
+  if (const Result<void> now = status(); !now && !ended_) {
+    note_failure(now.error());
     give_up(pages);
   }
   return moved;
@@ -212,7 +270,8 @@ void Shipping::take_in(comm::Parcel parcel, Pages& pages) {
       return;
     case ParcelKind::flush:
       pages.flush();
-      send_word(parcel.peer, ParcelKind::done);
+      // By rma it is answered when it is released.
+      if (progress_ == Progress::thread) send_word(parcel.peer, ParcelKind::done);
       return;
     case ParcelKind::done:
       if (--asked_[parcel.peer] == 0) asked_.erase(parcel.peer);
@@ -224,7 +283,9 @@ void Shipping::take_in(comm::Parcel parcel, Pages& pages) {
 // than never.
 void Shipping::give_up(Pages& pages) {
   ended_ = true;
-  for (const comm::Parcel& parcel : parcels_->take_back())
+  std::vector<comm::Parcel> back = parcels_->take_back();
+  if (put_ != nullptr) std::ranges::move(put_->take_back(), std::back_inserter(back));
+  for (const comm::Parcel& parcel : back)
     if (kind_of(parcel) == ParcelKind::load) put(parcel.bytes, pages);
   keep_all_here(pages);
   asked_.clear();
@@ -232,21 +293,25 @@ void Shipping::give_up(Pages& pages) {
 
 bool Shipping::step(Pages& pages) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  return lock && !ended_ && progress_locked(pages);
+  if (!lock || ended_) return false;
+  return put_ != nullptr ? take_out(pages) : progress_locked(pages);
 }
 
 void Shipping::end(Pages& pages) {
   const std::lock_guard lock(mutex_);
   if (!ended_) give_up(pages);
+  touched_.clear();  // a file that is closed in MPI_Finalize is not waited for
 }
 
 void Shipping::send_older(double seconds, Pages& pages) {
-  const std::lock_guard lock(mutex_);
-  if (in_settle_) return;  // this node's pages must not overtake what is on its way
-  for (const int owner : buffers_.owners_since(now_s() - seconds))
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || in_settle_) return;  // this node's pages must not overtake what is on its way
+  const double then_s = now_s() - seconds;
+  if (put_ != nullptr) write_older_put(then_s, pages);
+  for (const int owner : buffers_.owners_since(then_s))
     if (progress_ == Progress::thread)
       send(owner);
-    else
+    else if (put_ == nullptr || !put_->overlaps(owner, buffers_.hull_of(owner)))
       keep_here(owner, pages);
 }
 
@@ -259,13 +324,14 @@ bool Shipping::empty() const {
 
 void Shipping::flush(Pages& pages) {
   std::unique_lock lock(mutex_);
-  if (progress_ == Progress::calls || ended_)
+  if (put_ != nullptr) await(put_->owners(), pages, lock);
+  if (progress_ != Progress::thread || ended_)
     keep_all_here(pages);
   else
     ask_owners();
   lock.unlock();
   pages.flush();
-  if (progress_ == Progress::calls) return;
+  if (progress_ != Progress::thread) return;
   lock.lock();
   for (Pause pause; !asked_.empty() && !ended_;) {
     if (progress_locked(pages)) pause.reset();
@@ -293,7 +359,8 @@ bool Shipping::anybody_has_any() {
   int64_t any[1];
   {
     const std::lock_guard lock(mutex_);
-    any[0] = !buffers_.empty() || !touched_.empty() || !asked_.empty() ? 1 : 0;
+    const bool put = put_ != nullptr && !ended_ && put_->used();
+    any[0] = put || !buffers_.empty() || !touched_.empty() || !asked_.empty() ? 1 : 0;
   }
   if (const Result<void> r = comm_.all_max(any); !r) {
     const std::lock_guard lock(mutex_);
@@ -318,93 +385,39 @@ bool Shipping::move_all(Pages& pages) {
   const std::lock_guard lock(mutex_);
   if (!met) note_failure(met.error());
   settling_.clear();
+  if (put_ != nullptr) put_->forget();
   in_settle_ = false;
   return true;
 }
 
+void Shipping::send_all() {
+  for (const int owner : buffers_.owners()) send(owner);
+  here_.clear();  // what these had is flushed before another load is sent
+  settling_ = std::exchange(touched_, {});
+}
+
+// What was put goes first: owners have taken it out before its sender sends anything else.
 void Shipping::exchange(Pages& pages) {
   std::unique_lock lock(mutex_);
-  for (const int owner : buffers_.owners()) send(owner);
-  here_.clear();  // likewise
-  settling_ = std::exchange(touched_, {});
-  bool arrived = false;
+  bool sent = false, arrived = false;
   for (Pause pause;;) {
     if (progress_locked(pages)) pause.reset();
-    if (!arrived && parcels_->under_way() == 0) {
+    if (!sent && (put_ == nullptr || put_->quiet())) {
+      send_all();
+      sent = true;
+    }
+    if (sent && !arrived && parcels_->under_way() == 0) {
       parcels_->arrive();
       arrived = true;
     }
     // Others wait for what this rank can no longer send or receive.
     if (ended_) abandon(failure_.value_or(Error{ErrorClass::communication, 0, "write behind", ""}));
-    if (arrived && parcels_->all_have_arrived()) return;
+    if (arrived && parcels_->all_have_arrived()) break;
     lock.unlock();
     pause.again();
     lock.lock();
   }
-}
-
-// --- Losses ---
-
-namespace {
-
-struct LossesOnTheWire {
-  static constexpr size_t kWords = 6 + 2 * kMostLostTold;
-  using Words = std::array<int64_t, kWords>;
-
-  static Words write(const StagedNotes& notes, int node) {
-    Words words{};
-    words[0] = node;
-    words[1] = notes.failures;
-    words[2] = notes.lost_bytes;
-    words[3] = notes.lost_told_in_part ? 1 : 0;
-    words[4] = notes.failure->sys_errno;
-    const size_t places = std::min(notes.lost.size(), kMostLostTold);
-    words[5] = int64_t(places);
-    for (size_t i = 0; i < places; ++i) {
-      words[6 + 2 * i] = notes.lost[i].begin;
-      words[7 + 2 * i] = notes.lost[i].end;
-    }
-    return words;
-  }
-
-  static StagedNotes read(const Words& words, ErrorClass error_class) {
-    StagedNotes notes;
-    notes.failures = words[1];
-    notes.lost_bytes = words[2];
-    notes.lost_told_in_part = words[3] != 0;
-    notes.failure = Error{error_class, int(words[4]), "write behind", "of pages of another node"};
-    for (int64_t i = 0; i < words[5]; ++i)
-      notes.lost.push_back({words[size_t(6 + 2 * i)], words[size_t(7 + 2 * i)]});
-    return notes;
-  }
-};
-
-}  // namespace
-
-// Collective. The worst loss of all; of several ranks that tell it, the lowest is heard.
-void Shipping::share(const StagedNotes& mine) {
-  const int64_t own = mine.failure ? int64_t(mine.failure->error_class) : 0;
-  int64_t worst[1] = {own};
-  if (!comm_.all_max(worst) || worst[0] == 0) return;
-  int64_t teller[1] = {own == worst[0] ? -int64_t(comm_.rank())
-                                       : std::numeric_limits<int64_t>::min()};
-  if (!comm_.all_max(teller)) return;
-  LossesOnTheWire::Words words;
-  words.fill(std::numeric_limits<int64_t>::min());
-  if (own == worst[0] && teller[0] == -int64_t(comm_.rank()))
-    words = LossesOnTheWire::write(mine, node_);
-  if (!comm_.all_max(words) || words[0] == node_) return;
-  const std::lock_guard lock(mutex_);
-  if (words[1] > told_.failures) told_ = LossesOnTheWire::read(words, ErrorClass(worst[0]));
-}
-
-void Shipping::add_losses(StagedNotes& to) const {
-  const std::lock_guard lock(mutex_);
-  to.failures += told_.failures + (failure_ ? 1 : 0);
-  to.lost_bytes += told_.lost_bytes;
-  to.lost.insert(to.lost.end(), told_.lost.begin(), told_.lost.end());
-  to.lost_told_in_part = to.lost_told_in_part || told_.lost_told_in_part;
-  to.failure = worst_of(worst_of(to.failure, told_.failure), failure_);
+  if (put_ != nullptr) put_->reopen();
 }
 
 Traffic Shipping::traffic() const {

@@ -3,7 +3,8 @@
 //
 // A rank's own writes reach a page in the order of its calls: a page has one owner, and loads of
 // one rank to one owner arrive in order. What is kept here instead goes to this node's own pages,
-// and no load goes to that owner before a collective call has flushed these.
+// and no load goes to that owner before a collective call has flushed these; nor does it before the
+// owner has flushed what was sent to it, if the bytes could be the same (docs/decisions/0035).
 //
 // Thread-safe; of the collective calls one at a time.
 #pragma once
@@ -16,11 +17,13 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "comm/comm.hpp"
 #include "exec/node_map.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/progress.hpp"
+#include "exec/put_loads.hpp"
 #include "exec/sub_buffers.hpp"
 #include "layout/cursor.hpp"
 #include "layout/geometry.hpp"
@@ -56,16 +59,16 @@ class Shipping {
     virtual void pack(std::byte* out, StreamRange range) = 0;
   };
 
-  // Collective. Where not every rank may use a thread, by calls: why_not_thread() says so.
+  // Collective. Where not every rank can do as asked, by calls: why_calls() says so.
   static Result<std::unique_ptr<Shipping>> make(comm::Comm& comm, const Shape& shape);
   Shipping(const Shipping&) = delete;
 
   Progress progress() const noexcept { return progress_; }
-  const std::string& why_not_thread() const noexcept { return why_not_thread_; }
+  const std::string& why_calls() const noexcept { return why_calls_; }
   bool owners_alone() const noexcept {
     return shape_.sharing != layout::Sharing::any && progress_ == Progress::thread;
   }
-  // Before the first byte, on all ranks or on none.
+  // Collective, before the first byte.
   void move_by_calls(std::string why);
 
   // --- Local ---
@@ -78,9 +81,11 @@ class Shipping {
   // What this rank has brought is in the file, or known to be lost; and what this node's pages
   // held.
   void flush(Pages& pages);
-  // What came so long ago or longer is on its way.
+  // What came so long ago or longer is on its way, if nobody else is in here. By any thread.
   void send_older(double seconds, Pages& pages);
-  // Takes in what has come. Whether anything had. REQUIRES Progress::thread.
+  // Likewise all that may leave at once, also loads that are not full. REQUIRES !Progress::calls.
+  void send_at_once();
+  // Takes in what has come. Whether anything had. By any thread. REQUIRES !Progress::calls.
   bool step(Pages& pages);
   // For good: from now on everything goes to the pages of this node, what was not received too.
   void end(Pages& pages);
@@ -94,29 +99,40 @@ class Shipping {
     if (move_all(pages)) share(losses());
   }
 
+  // The last call, behind a settle().
+  void close();
+
   // Losses that other nodes told of, and what became of shipping itself.
   void add_losses(StagedNotes& to) const;
   Traffic traffic() const;
 
  private:
-  Shipping(comm::Comm& comm, const Shape& shape, std::unique_ptr<comm::Parcels> parcels,
-           NodeMap map);
+  Shipping(comm::Comm& comm, const Shape& shape, NodeMap map,
+           std::unique_ptr<comm::Parcels> parcels, std::unique_ptr<PutLoads> put);
   bool is_foreign(int owner) const noexcept { return map_.node_of(owner) != node_; }
   Load* load_for(int owner, Pages& pages, std::unique_lock<std::mutex>& lock);
-  bool make_room(Pages& pages);
+  bool make_room(int owner, Pages& pages);
+  bool make_room_by_rma(int owner, Pages& pages);
   void send(int owner);
+  void put_out(int owner, PutLoads::Which which);
   void send_word(int to, ParcelKind kind);
   void keep_here(int owner, Pages& pages);
   void keep_all_here(Pages& pages);
   void put(std::span<const std::byte> parcel, Pages& pages);
   bool progress_locked(Pages& pages);
+  void write_older_put(double then_s, Pages& pages);
+  bool progress_put(Pages& pages);
+  bool take_out(Pages& pages);
   void take_in(comm::Parcel parcel, Pages& pages);
   void give_up(Pages& pages);
   bool anybody_has_any();
   bool move_all(Pages& pages);
+  void send_all();
   void exchange(Pages& pages);
   void share(const StagedNotes& mine);
   void ask_owners();
+  void await(const std::vector<int>& owners, Pages& pages, std::unique_lock<std::mutex>& lock);
+  Result<void> status() const;
   void note_failure(const Error& error);
 
   comm::Comm& comm_;
@@ -124,10 +140,11 @@ class Shipping {
   const NodeMap map_;
   const int node_;
   Progress progress_;
-  std::string why_not_thread_;
+  std::string why_calls_;
 
   mutable std::mutex mutex_;  // of all that follows; held while loads are put in
   const std::unique_ptr<comm::Parcels> parcels_;
+  std::unique_ptr<PutLoads> put_;  // nullptr: not by rma
   SubBuffers buffers_;
   std::unordered_set<int> here_;        // owners whose bytes go to this node's pages
   std::unordered_set<int> touched_;     // that were sent loads since the last flush

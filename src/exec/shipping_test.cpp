@@ -9,64 +9,16 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "comm/thread_comm.hpp"
-#include "exec/random_case.hpp"
-#include "exec/write_behind.hpp"
-#include "io/faulty.hpp"
+#include "exec/shipping_for_tests.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec {
 namespace {
 
-constexpr int64_t kPage = 4096;
-constexpr int64_t kLoad = 2048;
-constexpr int64_t kMany = int64_t{1} << 20;
-
-// One rank's own. With `thread` another thread takes in what comes, as the I/O thread does.
-struct Rank {
-  Rank(comm::Comm& comm, const std::string& path, const WriteBehindShape& shape,
-       const layout::Geometry& geometry = {}, const io::FaultPlan& faults = {})
-      : file(std::make_unique<io::FaultyFile>(
-            io::find_mechanism("pwrite")->open({.path = path}).value(), faults)),
-        behind(WriteBehind::make(comm, shape, geometry, std::nullopt).value()),
-        target{*file, nullptr, nullptr} {
-    if (shape.progress != Progress::thread) return;
-    receiving = std::jthread([this](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        behind->step(target);
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-      }
-    });
-  }
-  ~Rank() {
-    receiving = {};
-    EXPECT_TRUE(file->close());
-  }
-
-  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
-    const layout::FileView view;
-    const auto n = int64_t(bytes.size());
-    return behind->write(
-        target, {&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n});
-  }
-  Traffic traffic() const { return behind->notes().spent.traffic; }
-
-  std::unique_ptr<io::MechanismFile> file;
-  std::unique_ptr<WriteBehind> behind;
-  WriteBehind::Target target;
-  std::jthread receiving;
-};
-
 WriteRequest request_of(const RankCase& c) {
   return {&c.view, c.range, c.memory.data(), c.memory_type, c.memory_count};
-}
-
-std::vector<std::byte> bytes_at(Off offset, int64_t n) {
-  std::vector<std::byte> bytes;
-  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
-  return bytes;
 }
 
 int seeds() {
@@ -145,7 +97,7 @@ TEST_P(TeamsShip, WhatEachRankAcceptedIsInTheFileAfterAllHaveMet) {
 }
 
 constexpr auto kAny = layout::Sharing::any, kOwned = layout::Sharing::unit_per_node;
-constexpr auto kCalls = Progress::calls, kThread = Progress::thread;
+constexpr auto kCalls = Progress::calls, kThread = Progress::thread, kRma = Progress::rma;
 INSTANTIATE_TEST_SUITE_P(
     Many, TeamsShip,
     testing::Values(Team{2, 2, 0, kCalls, kAny}, Team{3, 2, 1, kCalls, kAny},
@@ -153,7 +105,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Team{5, 5, 0, kCalls, kAny}, Team{1, 1, 0, kThread, kAny},
                     Team{2, 2, 0, kThread, kAny}, Team{3, 3, 1, kThread, kAny},
                     Team{4, 2, 8192, kThread, kAny}, Team{7, 3, 1, kThread, kAny},
-                    Team{4, 2, 0, kThread, kOwned}, Team{7, 3, 1, kThread, kOwned}));
+                    Team{4, 2, 0, kThread, kOwned}, Team{7, 3, 1, kThread, kOwned},
+                    Team{1, 1, 0, kRma, kAny}, Team{2, 2, 0, kRma, kAny}, Team{3, 3, 1, kRma, kAny},
+                    Team{4, 2, 8192, kRma, kAny}, Team{5, 5, 0, kRma, kAny},
+                    Team{7, 3, 1, kRma, kAny}));
 
 class Moves : public testing::TestWithParam<Progress> {};
 
@@ -210,11 +165,12 @@ TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
     rank.behind->end_shipping(rank.target);
     rank.behind->flush(rank.target);
     EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);  // closed in MPI_Finalize
   });
   EXPECT_TRUE(path.contents() == bytes_at(0, 40'000));
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, Moves, testing::Values(kCalls, kThread),
+INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(kProgresses),
                          [](const auto& info) { return to_string(info.param); });
 
 // --- Who writes, and how much is said ---

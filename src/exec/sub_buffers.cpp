@@ -38,6 +38,19 @@ std::vector<Load> SubBuffers::take(int owner) {
   return taken;
 }
 
+std::optional<Load> SubBuffers::take_first(int owner) {
+  const auto found = by_owner_.find(owner);
+  if (found == by_owner_.end()) return std::nullopt;
+  Packed& packed = found->second;
+  Load first = std::move(packed.loads.front());
+  packed.loads.erase(packed.loads.begin());
+  if (packed.loads.empty())
+    by_owner_.erase(found);
+  else
+    packed.bytes -= first.data_bytes();
+  return first;
+}
+
 void SubBuffers::give_back(std::vector<std::byte> parcel) {
   --loads_;
   if (loads_ + int(idle_.size()) < most_loads_) idle_.push_back(std::move(parcel));
@@ -49,6 +62,21 @@ std::optional<int> SubBuffers::fullest() const {
   if (most == by_owner_.end()) return std::nullopt;
   return most->first;
 }
+
+bool SubBuffers::has_full(int owner) const {
+  const auto found = by_owner_.find(owner);
+  return found != by_owner_.end() && found->second.loads.front().room() == 0;
+}
+
+Extent SubBuffers::hull_of(int owner) const {
+  Extent all;
+  const auto found = by_owner_.find(owner);
+  if (found == by_owner_.end()) return all;
+  for (const Load& load : found->second.loads) all = exec::hull_of(all, load.hull());
+  return all;
+}
+
+double SubBuffers::came_s(int owner) const { return by_owner_.at(owner).came_s; }
 
 std::vector<int> SubBuffers::owners() const {
   std::vector<int> all;

@@ -28,6 +28,8 @@ class SubBuffers {
   // An owner's loads, oldest first, no longer here. They count towards the limit until they are
   // given back.
   std::vector<Load> take(int owner);
+  // Likewise its oldest; nullopt: it has none.
+  std::optional<Load> take_first(int owner);
   void give_back(std::vector<std::byte> parcel);
 
   // Whose loads bring the most bytes; nullopt: nobody has any.
@@ -36,6 +38,9 @@ class SubBuffers {
   std::vector<int> owners_since(double s) const;  // whose oldest byte came then or before
   bool empty() const noexcept { return by_owner_.empty(); }
   bool has(int owner) const { return by_owner_.contains(owner); }
+  bool has_full(int owner) const;                // at least one
+  Extent hull_of(int owner) const;               // of all that is here for it
+  double came_s(int owner) const;                // its oldest byte, or before. REQUIRES has(owner).
   int loads() const noexcept { return loads_; }  // here and on their way
   size_t memory_bytes() const noexcept;          // of the books, without the loads
 

@@ -158,10 +158,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     room = fill(target, filling, page, {at, part.end});
     if (room) at = part.end;
   }
-  if (sends_at_once()) {
-    NodePages pages(*this, target);
-    shipping_->send_older(0, pages);
-  }
+  if (sends_at_once()) shipping_->send_at_once();
   WriteOutcome outcome;
   outcome.prefix_bytes = at - filling.own.begin;
   outcome.mine = std::move(filling.failed);
@@ -175,7 +172,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
 
 // liao-2007's baseline, IBM's data shipping.
 bool WriteBehind::sends_at_once() const noexcept {
-  return stages_ == 1 && shipping_ != nullptr && shipping_->progress() == Progress::thread;
+  return stages_ == 1 && shipping_ != nullptr && shipping_->progress() != Progress::calls;
 }
 
 int64_t WriteBehind::ship(const Target& target, Filling& filling, int64_t page, StreamRange part) {

@@ -49,7 +49,7 @@ struct WriteBehindShape {
   // Between nodes; half of the limit is for loads there.
   Progress progress = Progress::calls;
   int64_t load_bytes = 0;
-  int stages = 2;  // 1: each write is sent to its owners at once; where a thread moves loads
+  int stages = 2;  // 1: each write is sent to its owners at once; but not by calls
 };
 
 // How long a byte stays accepted and no more, where nobody says it: what a job that dies may lose.

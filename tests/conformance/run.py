@@ -56,6 +56,7 @@ METHODS = {
     "auto, writes behind": None,
     "auto, two nodes, writes behind": None,
     "auto, two nodes by the thread, writes behind": None,
+    "auto, two nodes by rma, writes behind": None,
 }
 # What every batch runs; the rest some.
 QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto", "auto, writes behind")
@@ -69,6 +70,7 @@ PRETENDED_NODES = {
         "PENSTOCK_WRITE_BEHIND_PROGRESS": "thread",
         "MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE",
     },
+    "by rma,": {**TWO_NODES, "PENSTOCK_WRITE_BEHIND_PROGRESS": "rma"},
 }
 # Small pages and few of them, so that they make room for each other.
 BEHIND = {
@@ -180,7 +182,7 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     problems = program_problems(out) + served_problems(out, METHODS[method])
     problems += exchange_problems(out, method) + read_problems(out)
     if "two nodes" in method and bench.mpi.name == "mpich" and batch.ranks > 1:
-        problems += progress_problems(out, "thread" if "thread" in method else "calls")
+        problems += progress_problems(out, progress_of(method))
     suite.check(f"{method} {batch.name}", problems, out)
 
 
@@ -198,6 +200,11 @@ def exchange_problems(out: Outcome, method: str) -> list[str]:
         return []
     problems = [why for why in degraded if "not shared" in why]
     return problems + ([f"{messages} messages by {method}"] if messages else [])
+
+
+def progress_of(method: str) -> str:
+    ways = {"by the thread,": "thread", "by rma,": "rma"}
+    return next((way for word, way in ways.items() if word in method), "calls")
 
 
 def progress_problems(out: Outcome, wanted: str) -> list[str]:

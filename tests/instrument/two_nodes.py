@@ -41,6 +41,7 @@ CASES = {
 PROGRESS = {
     "calls": (["env", "PENSTOCK_WRITE_BEHIND_PROGRESS=calls"], []),
     "thread": (["env", "PENSTOCK_WRITE_BEHIND_PROGRESS=thread"], ["--thread-multiple"]),
+    "rma": (["env", "PENSTOCK_WRITE_BEHIND_PROGRESS=rma"], []),
 }
 
 

@@ -1,0 +1,72 @@
+// What pages of other nodes lost: told to all ranks when they meet.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "exec/gathering.hpp"
+#include "exec/shipping.hpp"
+
+namespace penstock::exec {
+namespace {
+
+struct LossesOnTheWire {
+  static constexpr size_t kWords = 6 + 2 * kMostLostTold;
+  using Words = std::array<int64_t, kWords>;
+
+  static Words write(const StagedNotes& notes, int node) {
+    Words words{};
+    words[0] = node;
+    words[1] = notes.failures;
+    words[2] = notes.lost_bytes;
+    words[3] = notes.lost_told_in_part ? 1 : 0;
+    words[4] = notes.failure->sys_errno;
+    const size_t places = std::min(notes.lost.size(), kMostLostTold);
+    words[5] = int64_t(places);
+    for (size_t i = 0; i < places; ++i) {
+      words[6 + 2 * i] = notes.lost[i].begin;
+      words[7 + 2 * i] = notes.lost[i].end;
+    }
+    return words;
+  }
+
+  static StagedNotes read(const Words& words, ErrorClass error_class) {
+    StagedNotes notes;
+    notes.failures = words[1];
+    notes.lost_bytes = words[2];
+    notes.lost_told_in_part = words[3] != 0;
+    notes.failure = Error{error_class, int(words[4]), "write behind", "of pages of another node"};
+    for (int64_t i = 0; i < words[5]; ++i)
+      notes.lost.push_back({words[size_t(6 + 2 * i)], words[size_t(7 + 2 * i)]});
+    return notes;
+  }
+};
+
+}  // namespace
+
+// Collective. The worst loss of all; of several ranks that tell it, the lowest is heard.
+void Shipping::share(const StagedNotes& mine) {
+  const int64_t own = mine.failure ? int64_t(mine.failure->error_class) : 0;
+  int64_t worst[1] = {own};
+  if (!comm_.all_max(worst) || worst[0] == 0) return;
+  int64_t teller[1] = {own == worst[0] ? -int64_t(comm_.rank())
+                                       : std::numeric_limits<int64_t>::min()};
+  if (!comm_.all_max(teller)) return;
+  LossesOnTheWire::Words words;
+  words.fill(std::numeric_limits<int64_t>::min());
+  if (own == worst[0] && teller[0] == -int64_t(comm_.rank()))
+    words = LossesOnTheWire::write(mine, node_);
+  if (!comm_.all_max(words) || words[0] == node_) return;
+  const std::lock_guard lock(mutex_);
+  if (words[1] > told_.failures) told_ = LossesOnTheWire::read(words, ErrorClass(worst[0]));
+}
+
+void Shipping::add_losses(StagedNotes& to) const {
+  const std::lock_guard lock(mutex_);
+  to.failures += told_.failures + (failure_ ? 1 : 0);
+  to.lost_bytes += told_.lost_bytes;
+  to.lost.insert(to.lost.end(), told_.lost.begin(), told_.lost.end());
+  to.lost_told_in_part = to.lost_told_in_part || told_.lost_told_in_part;
+  to.failure = worst_of(worst_of(to.failure, told_.failure), failure_);
+}
+
+}  // namespace penstock::exec

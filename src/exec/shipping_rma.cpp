@@ -1,0 +1,72 @@
+// Loads that this rank puts into its owners' memory itself, and takes out of its own
+// (put_loads.hpp, docs/decisions/0035).
+#include <algorithm>
+
+#include "exec/pause.hpp"
+#include "exec/shipping.hpp"
+
+namespace penstock::exec {
+
+// --- As a sender ---
+
+// In a collective call everybody waits until nothing is put any more.
+void Shipping::put_out(int owner, PutLoads::Which which) {
+  if (in_settle_) return;
+  traffic_ = traffic_ + put_->put(owner, buffers_, which);
+  put_->collect(buffers_);
+}
+
+// Owners that take nothing out now must not stop this rank: it waits only where it writes again
+// what it has put there.
+bool Shipping::make_room_by_rma(int owner, Pages& pages) {
+  for (const int each : buffers_.owners()) put_out(each, PutLoads::Which::full);
+  if (progress_locked(pages)) return true;
+  for (const int each : {buffers_.fullest().value_or(owner), owner})
+    if (!put_->overlaps(each, buffers_.hull_of(each))) {
+      keep_here(each, pages);
+      return true;
+    }
+  put_->ask(owner);
+  return false;
+}
+
+// Until what was put to them is in the file. A collective call of another thread sees to that, too.
+void Shipping::await(const std::vector<int>& owners, Pages& pages,
+                     std::unique_lock<std::mutex>& lock) {
+  for (const int owner : owners) put_->ask(owner);
+  const auto has_any = [this](int owner) { return put_->has(owner); };
+  for (Pause pause; !ended_ && !in_settle_ && std::ranges::any_of(owners, has_any);) {
+    if (progress_locked(pages)) pause.reset();
+    lock.unlock();
+    pause.again();
+    lock.lock();
+  }
+}
+
+// Whether their owners have taken these out only MPI could say, and this may be the I/O thread. So
+// rather twice than late; and at once, or bytes that are put later could be overtaken.
+void Shipping::write_older_put(double then_s, Pages& pages) {
+  const auto late = put_->older(then_s);
+  for (const std::span<const std::byte> parcel : late) put(parcel, pages);
+  if (!late.empty()) pages.flush();
+}
+
+// --- As an owner ---
+
+bool Shipping::progress_put(Pages& pages) {
+  if (!in_settle_) put_->ask_owners();
+  const bool collected = put_->collect(buffers_);
+  return take_out(pages) || collected;
+}
+
+// Of this rank's own memory, with no call to MPI.
+bool Shipping::take_out(Pages& pages) {
+  bool any = false;
+  for (; auto parcel = put_->receive(); any = true) {
+    take_in(*std::move(parcel), pages);
+    put_->release();
+  }
+  return any;
+}
+
+}  // namespace penstock::exec

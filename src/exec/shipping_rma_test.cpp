@@ -1,0 +1,243 @@
+// Loads that are put into their owners' memory: they leave inside the call, one for each slot; what
+// no owner takes out goes to the own node's pages, and never before what the owner was given.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "comm/borrow.hpp"
+#include "comm/thread_comm.hpp"
+#include "exec/shipping_for_tests.hpp"
+#include "io/eventually.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+WriteBehindShape by_rma(int64_t limit) {
+  return {.page_bytes = kPage,
+          .limit_bytes_per_rank = limit,
+          .progress = Progress::rma,
+          .load_bytes = kLoad};
+}
+
+// Each rank on a node of its own, so that page i is for rank i mod n alone. Nobody takes anything
+// out but by step().
+template <class Body>
+void on_nodes(int n, const std::string& path, int64_t limit, Body&& body) {
+  comm::run_thread_team(n,
+                        [&](comm::Comm& comm) {
+                          Rank rank(comm, path, by_rma(limit));
+                          rank.receiving = {};
+                          body(rank, comm);
+                        },
+                        {.nodes = n});
+}
+
+// To a page of rank 1, where there are two. Fills one load and begins the next.
+void write_a_load(Rank& rank, int64_t page, std::byte value = std::byte{7}) {
+  const std::vector<std::byte> bytes(100, value);
+  for (int i = 0; i < 25; ++i)
+    EXPECT_EQ(rank.write(bytes, page * kPage + i * 100).prefix_bytes, 100);
+}
+
+TEST(ShippingByRma, AFullLoadLeavesInsideTheCallAndTheNextWhenItIsTakenOut) {
+  const io::TemporaryFile path;
+  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
+    if (comm.rank() == 0) {
+      write_a_load(rank, 1);
+      EXPECT_EQ(rank.traffic().messages, 1);
+      write_a_load(rank, 3);
+      EXPECT_EQ(rank.traffic().messages, 1) << "the slot is full";
+    }
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 1) {
+      EXPECT_TRUE(rank.behind->step(rank.target));
+      EXPECT_FALSE(rank.behind->step(rank.target)) << "there was one";
+    }
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) {
+      write_a_load(rank, 5);
+      EXPECT_EQ(rank.traffic().messages, 2);
+    }
+    rank.behind->flush_together(rank.target);
+    if (comm.rank() == 0) EXPECT_EQ(rank.traffic().writes, 0) << "all went to their owner";
+  });
+  EXPECT_EQ(path.contents().size(), size_t(5 * kPage + 2500));
+}
+
+// One slot; each of three ranks fills a load for rank 0, one after the other.
+TEST(ShippingByRma, WhoGetsNoSlotKeepsItsLoadForTheCollectiveCallAndMayBeFirstThen) {
+  const io::TemporaryFile path;
+  on_nodes(4, path.path(), 1, [&](Rank& rank, comm::Comm& comm) {
+    for (int round = 0; round < 3; ++round) {
+      const int first = round + 1;
+      const Off at = (comm.rank() - 1) * 4 * kPage + round * kPage / 4;
+      const int64_t before = rank.traffic().messages;
+      for (const bool early : {true, false}) {
+        if (comm.rank() > 0 && early == (comm.rank() == first))
+          EXPECT_EQ(rank.write(bytes_at(at, 2000), at).prefix_bytes, 2000);
+        EXPECT_TRUE(comm.barrier());
+      }
+      EXPECT_EQ(rank.traffic().messages - before, comm.rank() == first ? 1 : 0);
+      EXPECT_TRUE(comm.barrier());
+      rank.behind->flush_together(rank.target);
+    }
+  });
+  const std::vector<std::byte> file = path.contents();
+  for (int sender = 0; sender < 3; ++sender)
+    for (Off at = sender * 4 * kPage; at < sender * 4 * kPage + kPage / 2 + 2000; ++at)
+      ASSERT_EQ(file[size_t(at)], value_at(at)) << at;
+}
+
+// The owner computes for as long as it likes: nobody waits for it.
+TEST(ShippingByRma, WhatNoOwnerTakesOutGoesToThePagesOfTheOwnNode) {
+  constexpr int kPages = 64;
+  const io::TemporaryFile path;
+  on_nodes(2, path.path(), 8 * kPage, [&](Rank& rank, comm::Comm& comm) {
+    if (comm.rank() == 0)
+      for (int64_t page = 1; page < kPages; page += 2)
+        EXPECT_EQ(rank.write(bytes_at(page * kPage + 1, kPage - 1), page * kPage + 1).prefix_bytes,
+                  kPage - 1);
+    if (comm.rank() == 0) EXPECT_EQ(rank.traffic().messages, 1);
+    EXPECT_TRUE(comm.barrier());  // of the program: the owner took out nothing before it
+    rank.behind->flush_together(rank.target);
+    EXPECT_GT(rank.traffic().writes, 0);
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_FALSE(rank.behind->notes().failure);
+  });
+  const std::vector<std::byte> file = path.contents();
+  for (int64_t page = 1; page < kPages; page += 2)
+    for (Off at = page * kPage + 1; at < (page + 1) * kPage; ++at)
+      ASSERT_EQ(file[size_t(at)], value_at(at)) << at;
+}
+
+// The one thing that waits: else the owner's older bytes could enter the file last.
+TEST(ShippingByRma, BytesThatAreWrittenAgainDoNotOvertakeThoseTheOwnerWasGiven) {
+  const io::TemporaryFile path;
+  std::atomic<bool> written = false;
+  on_nodes(2, path.path(), 1, [&](Rank& rank, comm::Comm& comm) {
+    constexpr std::byte kOld{1}, kNew{2};
+    if (comm.rank() == 0) {
+      write_a_load(rank, 1, kOld);  // one load is all there may be: the rest goes to this node
+      EXPECT_EQ(rank.traffic().messages, 1);
+    }
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 1) {
+      EXPECT_TRUE(rank.behind->step(rank.target));  // into its page, not into the file
+      EXPECT_TRUE(path.contents().empty());
+    }
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) {
+      write_a_load(rank, 1, kNew);
+      rank.behind->serve_older(rank.target, 0);
+      EXPECT_EQ(path.contents()[kPage], kNew);
+      written = true;
+    } else {
+      EXPECT_TRUE(io::eventually([&] {
+        rank.behind->step(rank.target);
+        return written.load();
+      }));
+    }
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+    for (Off at = kPage; at < kPage + 2500; ++at)
+      ASSERT_EQ(path.contents()[size_t(at)], kNew) << at;
+  });
+}
+
+TEST(ShippingByRma, WhatGetsOldLeavesByTheOwnNode) {
+  const io::TemporaryFile path;
+  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
+    if (comm.rank() == 0) {
+      EXPECT_EQ(rank.write(bytes_at(kPage, 100), kPage).prefix_bytes, 100);
+      rank.behind->serve_older(rank.target, 0);
+      EXPECT_EQ(path.contents().size(), size_t(kPage + 100));
+    }
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
+}
+
+// The owner does not look, so its rank's bytes are in the file twice rather than late; what comes
+// again behind them is not there before the owner has them.
+TEST(ShippingByRma, WhatWasPutAndGetsOldIsInTheFileToo) {
+  const io::TemporaryFile path;
+  constexpr std::byte kOld{1}, kNew{2};
+  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
+    if (comm.rank() == 0) {
+      write_a_load(rank, 1, kOld);
+      EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+      rank.behind->serve_older(rank.target, 0);
+      const std::vector<std::byte> file = path.contents();
+      ASSERT_GT(file.size(), size_t(kPage + 1500));
+      EXPECT_LT(file.size(), size_t(kPage + 2500)) << "the rest waits behind it";
+      EXPECT_EQ(file[kPage], kOld);
+      const int64_t writes = rank.traffic().writes;
+      rank.behind->serve_older(rank.target, 0);
+      EXPECT_EQ(rank.traffic().writes, writes) << "once is enough";
+    }
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+    const std::vector<std::byte> file = path.contents();
+    EXPECT_EQ(file.size(), size_t(kPage + 2500));
+    EXPECT_EQ(file[kPage], kNew);
+    EXPECT_EQ(file[kPage + 100], kOld);
+  });
+}
+
+TEST(ShippingByRma, OneStagePutsEachWriteAtOnce) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(2,
+                        [&](comm::Comm& comm) {
+                          WriteBehindShape shape = by_rma(kMany);
+                          shape.stages = 1;
+                          Rank rank(comm, path.path(), shape);
+                          if (comm.rank() == 0)
+                            for (int sent = 1; sent <= 3; ++sent) {
+                              EXPECT_FALSE(rank.write(bytes_at(kPage, 100), kPage).mine);
+                              // The one before may not be taken out yet; any call looks again.
+                              EXPECT_TRUE(io::eventually([&] {
+                                EXPECT_FALSE(rank.write({}, 0).mine);
+                                return rank.traffic().messages == sent;
+                              }));
+                            }
+                          EXPECT_TRUE(comm.barrier());
+                          rank.behind->flush_together(rank.target);
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+}
+
+// --- Where it cannot be ---
+
+class WithoutSlots final : public comm::Borrowed {
+ public:
+  using Borrowed::Borrowed;
+  Result<std::unique_ptr<comm::Slots>> slots(const comm::SlotsShape&) override {
+    return fail(ErrorClass::unsupported, "MPI_Win_allocate", "no windows here");
+  }
+};
+
+TEST(ShippingByRma, WithoutOneSidedCommunicationItIsByCallsAndSaysWhy) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(2,
+                        [&](comm::Comm& owner) {
+                          WithoutSlots comm(owner);
+                          Rank rank(comm, path.path(), by_rma(kMany));
+                          rank.receiving = {};
+                          const Shipping& shipping = *rank.behind->shipping();
+                          EXPECT_EQ(shipping.progress(), Progress::calls);
+                          EXPECT_NE(shipping.why_calls().find("no windows here"),
+                                    std::string::npos);
+                          if (comm.rank() == 0) write_a_load(rank, 1);
+                          EXPECT_EQ(rank.traffic().messages, 0);
+                          rank.behind->flush_together(rank.target);
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+  EXPECT_EQ(path.contents().size(), size_t(kPage + 2500));
+}
+
+}  // namespace
+}  // namespace penstock::exec
