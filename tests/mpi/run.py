@@ -37,6 +37,14 @@ PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
 PRETENDED_NODES += [("slots", 4, 1, 2)]
 PRETENDED_NODES += [("conformance", 2, 2, 2), ("conformance", 3, 2, 3), ("conformance", 3, 1, 2)]
+# (case, ranks) by what Open MPI has for one-sided communication between nodes without RMA, which it
+# can be told to use on one; and by what cannot do without.
+TCP = {"OMPI_MCA_btl": "tcp,self"}
+EMULATED = {
+    "openmpi": [("slots", 4, {**TCP, "OMPI_MCA_osc": "pt2pt"})],
+    "openmpi5": [("slots", 4, {**TCP, "OMPI_MCA_osc": "rdma"})],
+}
+EMULATED["openmpi"] += [("no_slots", 4, {**TCP, "OMPI_MCA_osc": "rdma"})]
 # Only in the full tier: far more ranks than cores.
 MANY = [("counts", 4, 1), ("counts", 8, 1)]
 # Of random views; each run has others, and in the full tier all have all.
@@ -64,10 +72,11 @@ class Run:
     threads: int
     nodes: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
+    how: str = ""
 
     @property
     def label(self) -> str:
-        return f"{self.case}.{self.ranks}x{self.threads} on {self.nodes}"
+        return f"{self.case}.{self.ranks}x{self.threads} on {self.nodes}{self.how}"
 
 
 def runs(mpi: str, *, full: bool) -> Iterator[Run]:
@@ -75,6 +84,8 @@ def runs(mpi: str, *, full: bool) -> Iterator[Run]:
     for case, ranks, threads, nodes in ON_NODES + (PRETENDED_NODES if mpi in PRETENDING else []):
         pretend = {"MPIR_CVAR_NUM_CLIQUES": str(nodes)} if nodes > 1 else {}
         yield Run(case, ranks, threads, nodes, pretend)
+    for case, ranks, component in EMULATED.get(mpi, []):
+        yield Run(case, ranks, 1, 1, component, " over TCP")
     if mpi in PRETENDING:  # ranks dealt to two nodes in turn
         yield Run("conformance", 4, 1, 2, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"})
 
