@@ -66,7 +66,8 @@ bool StreamSync::wanted() const noexcept {
   return streams_ == Streams::always || sync_habit() == SyncHabit::syncs;
 }
 
-// The device has nothing to do while the first piece is copied, and has it all when the last one is.
+// The device has nothing to do while the first piece is copied, and has it all when the last one
+// is.
 int64_t StreamSync::piece_bytes() const noexcept { return wanted() ? due_.every_bytes() : 0; }
 
 // --- The thread; a writer where there is none ---
