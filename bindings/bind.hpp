@@ -33,6 +33,7 @@ Pair to_pair(Range<Tag> r) {
 
 void bind_layout(nanobind::module_& m);
 void bind_plan(nanobind::module_& m);
+void bind_model(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
 
 }  // namespace penstock::python

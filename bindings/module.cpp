@@ -26,10 +26,11 @@ void raise_argument(std::string operation, std::string detail) {
 
 NB_MODULE(_core, m) {
   m.doc() =
-      "Penstock's layouts, plans and configuration, in C++. Sizes and offsets are bytes; ranges "
-      "are half-open (begin, end) tuples.";
+      "Penstock's layouts, plans, models and configuration, in C++. Sizes and offsets are bytes; "
+      "ranges are half-open (begin, end) tuples.";
   m.attr("VERSION") = PENSTOCK_VERSION;
   penstock::python::bind_layout(m);
   penstock::python::bind_plan(m);
+  penstock::python::bind_model(m);
   penstock::python::bind_engine(m);
 }

@@ -1,5 +1,5 @@
 """
-Penstock's layouts, plans and configuration, in C++. Sizes and offsets are bytes; ranges are half-open (begin, end) tuples.
+Penstock's layouts, plans, models and configuration, in C++. Sizes and offsets are bytes; ranges are half-open (begin, end) tuples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -320,6 +320,76 @@ class Plan:
 
 def place(algorithm: str, team: Team, crowd: Crowd, geometry: Geometry, *, writers: int = 0, cycle_bytes: int = 0, stripe_bytes: int = 0, writer: int = 0) -> Plan:
     """The plan of an algorithm; 0 leaves a parameter to the algorithm."""
+
+class Times:
+    """How long an output takes, in seconds."""
+
+    @property
+    def application_s(self) -> float:
+        """Until the call returns."""
+
+    @property
+    def actual_s(self) -> float:
+        """Until the last byte is on the output disk."""
+
+    def __repr__(self) -> str: ...
+
+class Moment:
+    """Where the bytes of an output are at one moment."""
+
+    @property
+    def time_s(self) -> float: ...
+
+    @property
+    def sent_bytes(self) -> int:
+        """Have left the program's buffer."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """In the memory of all I/O nodes."""
+
+    @property
+    def paged_bytes(self) -> int:
+        """On their paging disks."""
+
+    @property
+    def disk_bytes(self) -> int:
+        """On their output disks."""
+
+class Outcome:
+    """What the simulation of an output came to."""
+
+    @property
+    def times(self) -> Times: ...
+
+    @property
+    def paged_out_bytes(self) -> int: ...
+
+    @property
+    def paged_in_bytes(self) -> int: ...
+
+    @property
+    def most_memory_bytes(self) -> int:
+        """At any moment, of all I/O nodes."""
+
+    @property
+    def most_paged_bytes(self) -> int: ...
+
+    @property
+    def timeline(self) -> list[Moment]:
+        """The first moment, the last, and some between."""
+
+def unbuffered_times(n_bytes: float, *, network_bytes_per_s: float, disk_bytes_per_s: float, startup_s: float = 0.0) -> Times:
+    """Model 1 of gotwals-1995 (section 3.1); see penstock.model.buffers."""
+
+def buffered_times(n_bytes: float, *, network_bytes_per_s: float, disk_bytes_per_s: float, buffer_bytes: float, startup_s: float = 0.0) -> Times:
+    """Model 2 of gotwals-1995 (section 3.2); see penstock.model.buffers."""
+
+def paged_times(n_bytes: float, *, network_bytes_per_s: float, disk_bytes_per_s: float, memory_bytes: float, paging_bytes_per_s: float, paging: str = 'demand', buffer_bytes: float | None = None, startup_s: float = 0.0) -> Times:
+    """Model 3 of gotwals-1995 (section 3.3); see penstock.model.buffers."""
+
+def simulate_output(n_bytes: int, *, network_bytes_per_s: float, disk_bytes_per_s: float, memory_bytes: int, block_bytes: int, paging_bytes_per_s: float = 0.0, paging: str = 'demand', buffer_bytes: int | None = None, nodes: int = 1, mapping: str = 'cyclic', order: str = 'memory', startup_s: float = 0.0, timeline_points: int = 256) -> Outcome:
+    """Plays one output block by block; see penstock.simulate.output."""
 
 def parse_size(text: str, what: str = 'size') -> int:
     """Bytes of "4MiB" (2^22), "4MB" (4*10^6) or "4096"."""
