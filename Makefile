@@ -58,7 +58,7 @@ honesty: build ## how often the verdicts of penstock compare are wrong
 docs-table: build ## the table of algorithms, mechanisms and sync policies in docs/
 	@$(PYTHON) scripts/docs_table.py
 
-drawings: build ## the pictures of docs/algorithms.md, out of real plans
+drawings: build ## the pictures of docs/algorithms.md and docs/models.md, out of real plans and runs
 	@$(PYTHON) scripts/drawings.py
 
 clean: ## remove what was built; the environment in .venv stays

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/algorithms.md, by the commands that stand in that page.
+"""Draws the pictures of docs/algorithms.md and docs/models.md, by the commands in these pages.
 
 `make drawings` draws them; with --check nothing is written, and a stale picture, an algorithm
 without one, or one that nobody shows is exit code 1.
@@ -15,9 +15,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "algorithms.md"
-IMAGES = ROOT / "docs" / "images"
-COMMAND = re.compile(r"^penstock (explain .*--draw docs/images/(\S+\.svg))$", re.MULTILINE)
+DOCS = ROOT / "docs"
+PAGES = {"algorithms.md": "plan-*.svg", "models.md": "model-*.svg"}  # and their own pictures
+IMAGES = DOCS / "images"
+COMMAND = re.compile(
+    r"^penstock ((?:explain|simulate) .*--draw docs/images/(\S+\.svg))$", re.MULTILINE
+)
 SHOWN = re.compile(r"!\[[^\]]*\]\(images/([^)]+)\)")
 HEADING = re.compile(r"^## `(\w+)`$", re.MULTILINE)
 
@@ -41,7 +44,7 @@ def drawn_by(page: str) -> dict[str, str]:
 
 
 def complaints(page: str, names: list[str], there: list[str]) -> list[str]:
-    """What the page lacks, given the algorithms and the plans in docs/images."""
+    """What the page lacks, given the algorithms it must have and its pictures in docs/images."""
     drawn, shown = set(drawn_by(page)), set(SHOWN.findall(page))
     sections = HEADING.split(page)
     texts = dict(zip(sections[1::2], sections[2::2], strict=True))
@@ -63,10 +66,23 @@ def draw(arguments: str) -> str:
     return penstock(*shlex.split(arguments)[:-1], "-")
 
 
+def lacking() -> list[str]:
+    """What the pages lack, each line with its page."""
+    return [
+        f"docs/{page}: {line}"
+        for page, own in PAGES.items()
+        for line in complaints(
+            (DOCS / page).read_text(),
+            algorithms() if page == "algorithms.md" else [],
+            [p.name for p in IMAGES.glob(own)],
+        )
+    ]
+
+
 def main(options: list[str]) -> int:
     """Draws or checks."""
-    page = PAGE.read_text()
-    pictures = {IMAGES / name: draw(arguments) for name, arguments in drawn_by(page).items()}
+    drawn = {k: v for page in PAGES for k, v in drawn_by((DOCS / page).read_text()).items()}
+    pictures = {IMAGES / name: draw(arguments) for name, arguments in drawn.items()}
     stale = [p for p, now in pictures.items() if not p.exists() or p.read_text() != now]
     if options != ["--check"]:
         for path in stale:
@@ -75,10 +91,10 @@ def main(options: list[str]) -> int:
     else:
         for path in stale:
             print(f"{path.name} is stale; run: make drawings")
-    lacking = complaints(page, algorithms(), [p.name for p in IMAGES.glob("plan-*.svg")])
-    for line in lacking:
-        print(f"docs/algorithms.md: {line}")
-    if lacking or (stale and options == ["--check"]):
+    complained = lacking()
+    for line in complained:
+        print(line)
+    if complained or (stale and options == ["--check"]):
         return 1
     print(f"{len(pictures)} pictures are up to date")
     return 0

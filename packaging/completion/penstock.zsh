@@ -13,21 +13,25 @@ _penstock_words() {
   done
   case $command:$previous in
     run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
-    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--mpi|bench:--ranks|bench:--threads|bench:--launcher|bench:--export|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
+    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--mpi|bench:--ranks|bench:--threads|bench:--launcher|bench:--export|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
     env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
+    simulate:--mapping) COMPREPLY=($(compgen -W "cyclic blocked" -- "$current")); return ;;
+    simulate:--order) COMPREPLY=($(compgen -W "memory file" -- "$current")); return ;;
+    simulate:--sweep) COMPREPLY=($(compgen -W "block paging-disk nodes" -- "$current")); return ;;
     compare:--rate) COMPREPLY=($(compgen -W "application actual both" -- "$current")); return ;;
     reproduce:--size) COMPREPLY=($(compgen -W "quick full" -- "$current")); return ;;
     report:--format) COMPREPLY=($(compgen -W "html md svg png" -- "$current")); return ;;
     report:--rate) COMPREPLY=($(compgen -W "application actual" -- "$current")); return ;;
   esac
   case $command in
-    "") words="run env config doctor list explain log bench compare reproduce report completion --version --help" ;;
+    "") words="run env config doctor list explain simulate log bench compare reproduce report completion --version --help" ;;
     run) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --thread-multiple --dump-config --json --help -h" ;;
     env) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
     config) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
     doctor) words="--json --help -h" ;;
     list) words="--json --markdown --help -h" ;;
     explain) words="--method --draw --json --help -h blocks heat holes interleaved" ;;
+    simulate) words="--memory --disk --network --paging-disk --block --buffer --nodes --mapping --order --startup --sizes --sweep --draw --json --help -h" ;;
     log) words="--json --help -h" ;;
     bench) words="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" ;;
     compare) words="--variant --cell --rate --margin --strict --json --help -h" ;;

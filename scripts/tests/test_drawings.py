@@ -43,3 +43,14 @@ def test_pictures_that_nobody_draws_or_shows_are_said() -> None:
     assert drawings.complaints(drawn_only, ["even"], []) == [
         "plan-even.svg is drawn, but not shown"
     ]
+
+
+def test_a_simulation_is_drawn_by_its_command_too() -> None:
+    page = """penstock simulate --draw docs/images/model-x.svg
+
+![x](images/model-x.svg)
+"""
+    assert drawings.complaints(page, [], ["model-x.svg"]) == []
+    assert drawings.complaints(page, [], ["model-y.svg"]) == [
+        "model-y.svg is in docs/images, but no command draws it"
+    ]

@@ -20,6 +20,7 @@ from penstock.cli import (
     report,
     reproduce,
     run,
+    simulate,
 )
 from penstock.cli.output import unwrapped
 
@@ -37,6 +38,7 @@ config.register(app)
 doctor.register(app)
 listing.register(app)
 explain.register(app)
+simulate.register(app)
 log.register(app)
 bench.register(app)
 compare.register(app)

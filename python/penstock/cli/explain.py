@@ -9,8 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from penstock.cli.output import console, print_json
-from penstock.errors import WriteError
+from penstock.cli.output import console, print_json, write_picture
 from penstock.explain import example, svg, table
 from penstock.explain.story import Story, tell
 
@@ -46,22 +45,11 @@ def explain(
         job = job.model_copy(update={"method": method})
     story = tell(job)
     if draw is not None:
-        _write(draw, svg.draw(story))
+        write_picture(draw, svg.draw(story))
     if as_json:
         print_json(table.as_json(story))
     elif draw is None or str(draw) != "-":
         _print(story)
-
-
-def _write(path: Path, text: str) -> None:
-    if str(path) == "-":
-        typer.echo(text, nl=False)
-        return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WriteError(error.errno, f"{path} cannot be written: {error.strerror}") from error
-    typer.echo(f"penstock: drew {path}", err=True)
 
 
 def _print(story: Story) -> None:

@@ -5,15 +5,30 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
+from penstock.errors import WriteError
+
 
 def print_json(value: Any) -> None:
     """Machine output: complete, and alone on stdout."""
     typer.echo(json.dumps(value, indent=2))
+
+
+def write_picture(path: Path, svg: str) -> None:
+    """A picture into a file, or to stdout for ``-``."""
+    if str(path) == "-":
+        typer.echo(svg, nl=False)
+        return
+    try:
+        path.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise WriteError(error.errno, f"{path} cannot be written: {error.strerror}") from error
+    typer.echo(f"penstock: drew {path}", err=True)
 
 
 def unwrapped(command: Callable[..., Any] | None) -> str:

@@ -103,10 +103,15 @@ class Canvas:
             attributes += f' stroke="{stroke}" stroke-width="2"'
         self._add("circle", attributes)
 
-    def trace(self, points: Sequence[Point], stroke: str, *, width: float = 1.8) -> None:
+    def trace(
+        self, points: Sequence[Point], stroke: str, *, width: float = 1.8, dashed: bool = False,
+        title: str = "",
+    ) -> None:  # fmt: skip
         """A line through points."""
         attributes = f' d="{_path(points)}" fill="none" stroke="{stroke}" stroke-width="{width:g}"'
-        self._add("path", attributes + ' stroke-linejoin="round"')
+        if dashed:
+            attributes += ' stroke-dasharray="5 4"'
+        self._add("path", attributes + ' stroke-linejoin="round"', title)
 
     def area(self, points: Sequence[Point], fill: str, *, opacity: float = 1) -> None:
         """What a closed line through points holds."""

@@ -23,7 +23,9 @@ def test_version(cli: Cli) -> None:
     assert cli("--version").stdout == f"penstock {penstock.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["run", "env", "config", "list", "explain", "log", "report"])
+@pytest.mark.parametrize(
+    "command", ["run", "env", "config", "list", "explain", "log", "report", "simulate"]
+)
 def test_every_command_has_help_with_examples(cli: Cli, command: str) -> None:
     done = cli(command, "--help")
     assert done.returncode == 0

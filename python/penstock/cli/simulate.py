@@ -1,0 +1,198 @@
+"""``penstock simulate``: an output through an I/O system, played block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from penstock import _core
+from penstock.cli.output import console, print_json, write_picture
+from penstock.errors import ArgumentError
+from penstock.simulate import figure, gotwals
+from penstock.simulate.gotwals import Over, Point, Step
+from penstock.simulate.output import Mapping, Order, System
+
+
+def simulate(
+    name: Annotated[
+        Literal["gotwals-1995"], typer.Argument(metavar="SYSTEM", help="What: gotwals-1995.")
+    ] = "gotwals-1995",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Of each I/O node.")] = "5MiB",
+    disk: Annotated[
+        str, typer.Option(metavar="SIZE", help="Each output disk's rate: so many bytes a second.")
+    ] = "1MiB",
+    network: Annotated[
+        float, typer.Option(metavar="RATIO", help="The network's rate, in output disks.")
+    ] = 5.0,
+    paging_disk: Annotated[
+        float, typer.Option(metavar="RATIO", help="Each paging disk's rate, in output disks.")
+    ] = 0.5,
+    block: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Default: a fifth of the memory.")
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What may wait on an I/O node, paged out or not; 0: none. Default: no limit.",
+        ),
+    ] = None,
+    nodes: Annotated[int, typer.Option(metavar="N", help="I/O nodes on the one network.")] = 1,
+    mapping: Annotated[
+        Mapping, typer.Option(metavar="cyclic|blocked", help="Which I/O node has a block.")
+    ] = "cyclic",
+    order: Annotated[
+        Order,
+        typer.Option(
+            metavar="memory|file",
+            help="What a disk writes next: what is in memory, or what is next in the file.",
+        ),
+    ] = "memory",
+    startup: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Before the first byte moves.")
+    ] = 0.0,
+    sizes: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Outputs, in memories of all I/O nodes: 0.5,1,2,5."),
+    ] = None,
+    sweep: Annotated[
+        Over,
+        typer.Option(
+            metavar="block|paging-disk|nodes", help="What is varied at the largest output."
+        ),
+    ] = "block",
+    draw: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the curves. - is stdout.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="All values and two timelines, for programs.")
+    ] = False,
+) -> None:
+    """Play outputs of growing size through an I/O system with buffers, and tell both rates.
+
+    gotwals-1995: an application sends to I/O nodes, whose memory drains to output disks and pages
+    to paging disks when it is full. Application rate: until the call returns; actual rate: until
+    the bytes are on the output disks. Rates are printed in raw output disks (docs/models.md).
+
+    Examples:
+
+        penstock simulate
+
+        penstock simulate gotwals-1995 --memory 32MiB --block 1MiB --sizes 0.5,1,2,4,8
+
+        penstock simulate --nodes 4 --network 20 --sweep paging-disk
+
+        penstock simulate --draw curves.svg
+
+        penstock simulate --buffer 20MiB --json
+    """
+    system = System(
+        memory_bytes=_core.parse_size(memory, "--memory"),
+        disk_bytes_per_s=float(_core.parse_size(disk, "--disk")),
+        network_ratio=network,
+        paging_ratio=paging_disk,
+        block_bytes=None if block is None else _core.parse_size(block, "--block"),
+        buffer_bytes=None if buffer is None else _core.parse_size(buffer, "--buffer"),
+        nodes=nodes,
+        mapping=mapping,
+        order=order,
+        startup_s=startup,
+    )
+    points = gotwals.curves(system, _ratios(sizes))
+    steps = gotwals.sweep(system, max(p.ratio for p in points), sweep)
+    if draw is not None:
+        write_picture(draw, figure.draw(system))
+    if as_json:
+        print_json(gotwals.as_json(name, system, points, sweep, steps))
+    elif draw is None or str(draw) != "-":
+        _print(name, system, points, sweep, steps)
+
+
+def _ratios(sizes: str | None) -> Sequence[float]:
+    if sizes is None:
+        return gotwals.RATIOS
+    try:
+        return [float(word) for word in sizes.split(",")]
+    except ValueError as error:
+        raise ArgumentError(f"--sizes must be numbers like 0.5,1,2, got {sizes!r}") from error
+
+
+def _print(
+    name: str, system: System, points: Sequence[Point], over: Over, steps: Sequence[Step]
+) -> None:
+    out = console()
+    out.print(f"[bold]{name}[/]: {_facts(system)}", highlight=False)
+    out.print("Rates in raw output disks; without: the buffer is in memory alone.\n")
+    out.print(_curves(points))
+    largest = max(points, key=lambda p: p.ratio)
+    out.print(f"\nAt {largest.ratio:g} times the memory, by {_VARIED[over]}:\n", highlight=False)
+    out.print(_steps(over, steps))
+    if gotwals.is_the_papers(system):
+        out.print(f"\n{_beside_the_paper(system)}", highlight=False)
+
+
+_VARIED: dict[Over, str] = {
+    "block": "the size of a block, in memories",
+    "paging-disk": "the paging disk's rate, in output disks",
+    "nodes": "the number of I/O nodes on the same network",
+}
+
+
+def _facts(system: System) -> str:
+    nodes = f"{system.nodes} I/O nodes, {system.mapping}" if system.nodes > 1 else "1 I/O node"
+    buffer = "no limit" if system.buffer_bytes is None else _core.human_size(system.buffer_bytes)
+    return (
+        f"{nodes}; memory {_core.human_size(system.memory_bytes)}, buffer {buffer}, "
+        f"blocks {_core.human_size(system.block)}; disk "
+        f"{_core.human_size(round(system.disk_bytes_per_s))}/s, network {system.network_ratio:g}, "
+        f"paging disk {system.paging_ratio:g} times that"
+    )
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _curves(points: Sequence[Point]) -> Table:
+    table = _table(
+        "n/m", "output", "application: without", "with", "actual: without", "demand", "early",
+        "paged out",
+    )  # fmt: skip
+    for p in points:
+        rates = (p.without.application, p.demand.application, p.without.actual, p.demand.actual)
+        table.add_row(
+            f"{p.ratio:g}",
+            _core.human_size(p.n_bytes),
+            *(f"{rate:.2f}" for rate in (*rates, p.early.actual)),
+            _core.human_size(p.paged_out_bytes),
+        )
+    return table
+
+
+def _steps(over: Over, steps: Sequence[Step]) -> Table:
+    table = _table(over, "application", "actual: demand", "early")
+    for step in steps:
+        rates = (step.demand.application, step.demand.actual, step.early.actual)
+        table.add_row(step.value, *(f"{rate:.2f}" for rate in rates))
+    return table
+
+
+def _beside_the_paper(system: System) -> str:
+    (point,) = gotwals.curves(system, [gotwals.PAPER_AT])
+    return (
+        f"The paper's figure 4 at {gotwals.PAPER_AT:g} times the memory: "
+        f"{gotwals.PAPER['demand']:.2f} on demand and {gotwals.PAPER['early']:.2f} early; "
+        f"here {point.demand.actual:.2f} and {point.early.actual:.2f}."
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate")(simulate)

@@ -1,0 +1,4 @@
+"""Plays I/O systems: `output` one request, `gotwals` the experiment of gotwals-1995's figures.
+
+The simulator is in C++ (``src/model``); nothing here decides when a byte moves.
+"""

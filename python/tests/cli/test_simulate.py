@@ -1,0 +1,71 @@
+"""``penstock simulate`` from end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support import Cli
+
+
+def test_the_table_has_both_rates_the_sweep_and_the_paper(cli: Cli) -> None:
+    done = cli("simulate")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "n/m" in done.stdout
+    assert "limit" in done.stdout
+    assert "0.60 on demand and 0.85 early; here 0.6" in done.stdout
+
+
+def test_json_is_alone_on_stdout(cli: Cli) -> None:
+    done = cli("simulate", "gotwals-1995", "--sizes", "1,5", "--sweep", "paging-disk", "--json")
+    value = json.loads(done.stdout)
+    assert value["name"] == "gotwals-1995"
+    assert value["sweep"]["over"] == "paging-disk"
+    assert set(value["timelines"]) == {"demand", "early"}
+
+
+def test_options_reach_the_simulator(cli: Cli) -> None:
+    options = ["--memory", "8MiB", "--disk", "2MiB", "--network", "3", "--paging-disk", "1"]
+    options += ["--block", "64KiB", "--buffer", "16MiB", "--nodes", "2", "--mapping", "blocked"]
+    options += ["--order", "file", "--startup", "0.5", "--sizes", "2"]
+    system = json.loads(cli("simulate", *options, "--json").stdout)["system"]
+    assert system == {
+        "memory_bytes": 8 << 20,
+        "disk_bytes_per_s": 2.0 * (1 << 20),
+        "network_ratio": 3.0,
+        "paging_ratio": 1.0,
+        "block_bytes": 64 << 10,
+        "buffer_bytes": 16 << 20,
+        "nodes": 2,
+        "mapping": "blocked",
+        "order": "file",
+        "startup_s": 0.5,
+    }
+
+
+def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> None:
+    there = tmp_path / "curves.svg"
+    assert cli("simulate", "--draw", str(there)).returncode == 0
+    assert cli("simulate", "--draw", "-").stdout == there.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--sizes", "1,x"], "--sizes must be numbers like 0.5,1,2, got '1,x'"),
+        (["--sizes", "-1"], "positive multiple of the memory, got -1.0"),
+        (["--memory", "5 furlongs"], "--memory must be a size"),
+        (["--block", "64MiB"], "memory_bytes must hold a block of 67108864, got 5242880"),
+        (["--network", "0"], "network_bytes_per_s must be positive"),
+        (["--block", "1"], "give larger blocks"),
+        (["elsewhere"], "gotwals-1995"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_gives_2(cli: Cli, words: list[str], says: str) -> None:
+    done = cli("simulate", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stdout == ""
