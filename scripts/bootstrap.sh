@@ -36,7 +36,9 @@ if [ "$tier" != build ]; then
     libtool autoconf automake m4 chromium fonts-dejavu-core
     libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools python3-mpi4py python3-h5py-mpi)
 fi
-if [ "$tier" = full ]; then packages+=(g++-11 debootstrap); fi
+if [ "$tier" = full ]; then
+  packages+=(g++-11 debootstrap nfs-ganesha nfs-ganesha-vfs nfs-common user-mode-linux kmod)
+fi
 
 missing_packages() {
   local installed

@@ -236,6 +236,36 @@ def nodes_are_apart(directory: Path) -> list[str]:
     return problems + ([f"{directory}/nodes is left"] if (directory / "nodes").exists() else [])
 
 
+# ---- nfs.sh ----
+
+
+def nfs_mounts_on_nodes(directory: Path) -> list[str]:
+    """What a node writes the server has, and another node reads; nothing is left afterwards."""
+    problems = must(script("nfs.sh", "start", directory, "2"), says="2 nodes")
+    write = "echo from $(hostname) >/mnt/nfs/said; stat -f -c %T /mnt/nfs"
+    problems += must(script("nfs.sh", "on", directory, "1", write), says="nfs")
+    said = directory / "export" / "said"
+    if not said.exists() or said.read_text() != "from node1\n":
+        problems.append("the server does not have what node 1 wrote")
+    problems += must(script("nfs.sh", "on", directory, "2", "cat /mnt/nfs/said"), says="from node1")
+    problems += must(script("nfs.sh", "on", directory, "2", "exit 3"), code=3)
+    problems += ranks_on_nodes(directory)
+    pids = [int(file.read_text()) for file in (directory / "nfs").glob("**/*pid")]
+    problems += must(script("nfs.sh", "stop", directory)) + must(
+        script("nfs.sh", "stop", directory)
+    )
+    problems += [f"process {pid} still lives" for pid in pids if lives(pid)]
+    return problems + ([f"{directory}/nfs is left"] if (directory / "nfs").exists() else [])
+
+
+def ranks_on_nodes(directory: Path) -> list[str]:
+    done = script("nfs.sh", "run", directory, "2", str(hello(directory)))
+    problems = must(done)
+    if ranks_told(done.stdout) != [f"rank {i} of 2 on node{i + 1} with 1" for i in range(2)]:
+        problems.append(f"ranks are not where they should be: {done.stdout}{done.stderr}")
+    return problems
+
+
 CASES: dict[Callable[[Path], list[str]], str] = {
     limit_holds: "slowdisk.sh",
     calls_are_limited: "slowdisk.sh",
@@ -245,6 +275,7 @@ CASES: dict[Callable[[Path], list[str]], str] = {
     slurm_starts_ranks: "slurm.sh",
     slurm_leaves_nothing: "slurm.sh",
     nodes_are_apart: "nodes.sh",
+    nfs_mounts_on_nodes: "nfs.sh",
 }
 
 
