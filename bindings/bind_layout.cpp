@@ -213,7 +213,9 @@ void bind_geometry(nb::module_& m) {
   nb::enum_<Sharing>(m, "Sharing", "Who may write next to whom.")
       .value("any", Sharing::any, "Local file system: any rank may write any byte.")
       .value("unit_per_node", Sharing::unit_per_node,
-             "Network file system: one node alone writes a unit.");
+             "Several nodes, whose caches take locks: in a call one node alone writes a unit.")
+      .value("unit_keeps_node", Sharing::unit_keeps_node,
+             "Nodes' caches know nothing of each other: and the same one in every call.");
   nb::class_<Geometry>(m, "Geometry", "Where a file may be cut. All sizes in bytes.")
       .def(nb::new_(&make_geometry), "page_bytes"_a = 4096, "block_bytes"_a = 4096,
            "stripe_bytes"_a = 0, "sharing"_a = Sharing::any)

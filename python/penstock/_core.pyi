@@ -143,7 +143,10 @@ class Sharing(enum.Enum):
     """Local file system: any rank may write any byte."""
 
     unit_per_node = 1
-    """Network file system: one node alone writes a unit."""
+    """Several nodes, whose caches take locks: in a call one node alone writes a unit."""
+
+    unit_keeps_node = 2
+    """Nodes' caches know nothing of each other: and the same one in every call."""
 
 class Geometry:
     """Where a file may be cut. All sizes in bytes."""

@@ -60,7 +60,9 @@ const Config& File::config() const noexcept { return state_->info.config; }
 HintValues File::hints_in_effect() const {
   if (!served()) return {};
   const comm::Comm& c = *state_->comm;
-  return engine::hints_in_effect(config(), {c.size(), c.nodes(), c.cores_per_node()},
+  Config in_effect = config();
+  in_effect.method = state_->collective;
+  return engine::hints_in_effect(in_effect, {c.size(), c.nodes(), c.cores_per_node()},
                                  state_->file_system.geometry);
 }
 
@@ -116,7 +118,7 @@ exec::WriteRequest File::State::request(const Write& write) const {
 }
 
 exec::Pipeline::Policy File::State::policy() const {
-  const Method& m = info.config.method;
+  const Method& m = collective;
   const plan::Team team{comm->size(), comm->nodes(), comm->cores_per_node()};
   return {fixed(m.algorithm, team, file_system.geometry), m.parameters, &decide, m.exchange,
           m.pack};

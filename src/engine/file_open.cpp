@@ -140,6 +140,7 @@ void File::State::start_sync() {
 
 void File::State::start_pipeline() {
   start_sync();
+  collective = info.config.method;
   if (!never_served.empty()) {
     // Of a file that is only read the writes are nobody's, and do not matter.
     if (info.writable && never_read.empty()) never_read = never_served;
@@ -198,12 +199,14 @@ void File::State::start_write_behind() {
     return;
   }
   exec::Shipping* const shipping = (*made)->shipping();
+  const int64_t page_bytes = (*made)->page_bytes();
   const std::string why = (*made)->why_not_shipped();
   const int seconds = info.config.write_behind_seconds;
   pipeline->set_write_behind(*std::move(made), seconds > 0 ? seconds : exec::kWriteBehindSeconds);
   defers = true;
   if (!why.empty()) notes.degraded["write-behind: nodes share no pages: " + why] = 1;
   if (shipping != nullptr) start_shipping(*shipping);
+  if (owners_write) give_to_owners(page_bytes);
 }
 
 // Collective. How bytes move between nodes; and so whether independent writes are served where
@@ -221,6 +224,18 @@ void File::State::start_shipping(exec::Shipping& shipping) {
     notes.degraded["write-behind: progress=calls, not " + asked + ": " + shipping.why_calls()] = 1;
   owners_write = shipping.owners_alone() && !info.readable;
   notes.progress = exec::to_string(shipping.progress());
+}
+
+// Collective writes, too, leave a page to its owner's node: page i is rank i mod n's in both.
+void File::State::give_to_owners(int64_t page_bytes) {
+  plan::Parameters& p = collective.parameters;
+  if (p.writers != 0 || p.writer != 0 || p.stripe_bytes != 0)
+    notes.degraded
+        ["collective writes go by the pages of independent ones: the method's writers, "
+         "writer and stripe do not hold"] = 1;
+  collective.algorithm = plan::find_algorithm("cyclic");
+  p.writers = comm->size();
+  p.stripe_bytes = page_bytes;
 }
 
 std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info) {

@@ -76,6 +76,8 @@ struct File::State {
   // A page of several nodes' bytes is written by its owner's node alone, so that independent writes
   // are served where units belong to nodes; the same on every rank.
   bool owners_write = false;
+  // What collective writes go by: the method, but where owners write, who then write these too.
+  Method collective;
   std::atomic<bool> defers = false;
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
@@ -91,6 +93,7 @@ struct File::State {
   void start_verifier();
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
+  void give_to_owners(int64_t page_bytes);
   WriteResult accept(const Write& write);
   WriteResult write_by_owners(const Write& write);
 

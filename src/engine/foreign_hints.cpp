@@ -112,7 +112,7 @@ void apply_foreign_hints(const HintValues& given, Config& config) {
 HintValues hints_in_effect(const Config& config, const plan::Team& team,
                            const layout::Geometry& geometry) {
   const plan::Algorithm* named = fixed(config.method.algorithm, team, geometry);
-  const plan::Algorithm& algorithm = named != nullptr ? *named : *plan::find_algorithm("two_phase");
+  const plan::Algorithm& algorithm = named != nullptr ? *named : exchanging(team, geometry);
   plan::Parameters p = config.method.parameters;
   p.cycle_bytes = exec::cycle_for(p.cycle_bytes, algorithm, config.method.exchange, team);
   HintValues told;

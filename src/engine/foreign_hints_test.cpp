@@ -201,5 +201,18 @@ TEST(HintsInEffect, KnowThatAMethodDoesNotHoldEverywhere) {
   EXPECT_EQ(told.at("cb_nodes"), "4");
 }
 
+// And on NFS a unit stays with one node from call to call: stripes are dealt out.
+TEST(HintsInEffect, TellTheStripeWhereUnitsKeepTheirNode) {
+  Geometry nfs;
+  nfs.stripe_bytes = 1 << 20;
+  nfs.sharing = layout::Sharing::unit_keeps_node;
+  const auto told = hints_in_effect(hinted({}, "two_phase(cycle=4MiB)"), kTeam, nfs);
+  EXPECT_EQ(told.at("romio_cb_write"), "automatic");
+  EXPECT_EQ(told.at("cb_buffer_size"), "1048576");
+  const auto kept = hints_in_effect(hinted({}, "designated_writer"), kTeam, nfs);
+  EXPECT_EQ(kept.at("romio_cb_write"), "enable");
+  EXPECT_EQ(kept.at("cb_nodes"), "1");
+}
+
 }  // namespace
 }  // namespace penstock::engine

@@ -3,24 +3,38 @@
 namespace penstock::engine {
 namespace {
 
+using layout::Sharing;
+
 const plan::Algorithm& named(const char* name) { return *plan::find_algorithm(name); }
+
+// A node keeps in its cache what it wrote of a page, and what it takes the rest for. Without locks
+// that rest may reach the file whenever the page does, over what another node wrote in another
+// call.
+bool must_keep_writers(const plan::Team& team, const layout::Geometry& geometry) noexcept {
+  return team.nodes > 1 && geometry.sharing == Sharing::unit_keeps_node;
+}
 
 }  // namespace
 
 bool may_share_units(const plan::Team& team, const layout::Geometry& geometry) noexcept {
-  return team.nodes <= 1 || geometry.sharing == layout::Sharing::any;
+  return team.nodes <= 1 || geometry.sharing == Sharing::any;
 }
 
 const plan::Algorithm* fixed(const plan::Algorithm* named, const plan::Team& team,
                              const layout::Geometry& geometry) noexcept {
-  if (named == nullptr || named->owns_blocks || may_share_units(team, geometry)) return named;
-  return nullptr;
+  if (named == nullptr || may_share_units(team, geometry)) return named;
+  const bool right = must_keep_writers(team, geometry) ? named->keeps_writers : named->owns_blocks;
+  return right ? named : nullptr;
+}
+
+const plan::Algorithm& exchanging(const plan::Team& team, const layout::Geometry& geometry) {
+  return named(must_keep_writers(team, geometry) ? "cyclic" : "two_phase");
 }
 
 const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
                               const layout::Geometry& geometry) {
-  if (!may_share_units(team, geometry)) return named("two_phase");
-  return named(crowd.extents_disjoint() ? "individual" : "two_phase");
+  const bool alone = may_share_units(team, geometry) && crowd.extents_disjoint();
+  return alone ? named("individual") : exchanging(team, geometry);
 }
 
 }  // namespace penstock::engine

@@ -7,13 +7,16 @@
 namespace penstock::engine {
 
 // Pure: every rank decides alike. Several nodes on a file system whose units a node must own alone
-// need an algorithm that owns blocks; ranks that do not interleave write for themselves; otherwise
-// the bytes are shuffled.
+// shuffle their bytes, as exchanging() says; ranks that do not interleave write for themselves.
 const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
                               const layout::Geometry& geometry);
 
+// Which one shuffles: with a unit's writer the same in every call, where a node that took it over
+// from another would lose bytes.
+const plan::Algorithm& exchanging(const plan::Team& team, const layout::Geometry& geometry);
+
 // The algorithm of every collective write of a file, `named` by its method. nullptr where decide()
-// chooses for each: "auto", or one that lets ranks write anywhere where that would lose bytes.
+// chooses for each: "auto", or one by which two nodes would write a unit where that loses bytes.
 const plan::Algorithm* fixed(const plan::Algorithm* named, const plan::Team& team,
                              const layout::Geometry& geometry) noexcept;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -20,11 +21,14 @@ constexpr int64_t kLeastPage = int64_t{64} << 10, kUsualPage = int64_t{1} << 20,
 constexpr int64_t kLeastSlots = 4;
 constexpr int64_t kMostSlots = 1 << 16;
 
-// A stripe, where the file has stripes: two clients then never want the lock of one.
+// A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
+// where these belong to a page's owner.
 int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry) {
-  if (asked > 0) return align_up(asked, kPageStep);
-  if (geometry.stripe_bytes == 0) return kUsualPage;
-  return std::clamp(align_up(geometry.stripe_bytes, kPageStep), kLeastPage, kLargestPage);
+  const bool owned = geometry.sharing != layout::Sharing::any;
+  const int64_t step = owned ? std::lcm(kPageStep, geometry.unit()) : kPageStep;
+  if (asked > 0) return align_up(asked, step);
+  if (geometry.stripe_bytes == 0) return align_up(kUsualPage, step);
+  return align_up(std::clamp(geometry.stripe_bytes, kLeastPage, kLargestPage), step);
 }
 
 // Of pages; and of loads, where there are other nodes.

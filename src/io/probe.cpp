@@ -7,7 +7,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -27,9 +26,10 @@ struct Known {
   Sharing sharing;
 };
 
-// Cluster file systems on a shared disk (gfs2, ocfs2) keep caches coherent with locks per block, so
-// for them ownership is a matter of speed; for NFS it is one of losing bytes.
-constexpr Sharing kLocal = Sharing::any, kShared = Sharing::unit_per_node;
+// Lustre, GPFS and cluster file systems on a shared disk keep caches coherent with locks, so for
+// them ownership is a matter of speed; for NFS it is one of losing bytes.
+constexpr Sharing kLocal = Sharing::any, kLocked = Sharing::unit_per_node,
+                  kShared = Sharing::unit_keeps_node;
 constexpr uint32_t kFuse = 0x65735546;
 constexpr std::array kKnown = {
     Known{0x0000EF53, "ext4", kLocal},     Known{0x58465342, "xfs", kLocal},
@@ -43,11 +43,11 @@ constexpr std::array kKnown = {
     Known{0x00C36400, "ceph", kShared},    Known{kFuse, "fuse", kShared},
     Known{0x01021997, "9p", kShared},      Known{0xFE534D42, "smb2", kShared},
     Known{0xFF534D42, "cifs", kShared},    Known{0x0000517B, "smb", kShared},
-    Known{0x0BD00BD0, "lustre", kShared},  Known{0x47504653, "gpfs", kShared},
+    Known{0x0BD00BD0, "lustre", kLocked},  Known{0x47504653, "gpfs", kLocked},
     Known{0x19830326, "beegfs", kShared},  Known{0x20030528, "pvfs2", kShared},
     Known{0x5346414F, "afs", kShared},     Known{0x6B414653, "kafs", kShared},
-    Known{0x73757245, "coda", kShared},    Known{0x01161970, "gfs2", kShared},
-    Known{0x7461636F, "ocfs2", kShared},   Known{0xAAD7AAEA, "panfs", kShared},
+    Known{0x73757245, "coda", kShared},    Known{0x01161970, "gfs2", kLocked},
+    Known{0x7461636F, "ocfs2", kLocked},   Known{0xAAD7AAEA, "panfs", kShared},
     Known{0x00C0FFEE, "hostfs", kShared},  Known{0xBACBACBC, "vmhgfs", kShared}};
 
 // One not in the table may be shared between nodes without our knowing; taking it for local could
@@ -103,11 +103,7 @@ int64_t plausible_block(int64_t reported, int64_t page) {
 
 }  // namespace
 
-bool FileSystem::is_coherent() const noexcept {
-  constexpr std::array<std::string_view, 4> kLocked = {"lustre", "gpfs", "gfs2", "ocfs2"};
-  return geometry.sharing == kLocal ||
-         std::find(kLocked.begin(), kLocked.end(), type) != kLocked.end();
-}
+bool FileSystem::is_coherent() const noexcept { return geometry.sharing != kShared; }
 
 Result<FileSystem> probe(int fd) {
   struct statfs volume {};
@@ -122,7 +118,7 @@ Result<FileSystem> probe(int fd) {
   g.page_bytes = ::sysconf(_SC_PAGESIZE);
   g.block_bytes = plausible_block(file.st_blksize, g.page_bytes);
   // Network file systems report their transfer or stripe size as the preferred block.
-  if (g.sharing == kShared && g.block_bytes > g.page_bytes) g.stripe_bytes = g.block_bytes;
+  if (g.sharing != kLocal && g.block_bytes > g.page_bytes) g.stripe_bytes = g.block_bytes;
   return fs;
 }
 

@@ -19,7 +19,8 @@ struct FileSystem {
   bool is_coherent() const noexcept;
 };
 
-// Of an open descriptor. Network file systems get Sharing::unit_per_node.
+// Of an open descriptor. Network file systems get Sharing::unit_keeps_node, or unit_per_node where
+// their nodes' caches are coherent.
 Result<FileSystem> probe(int fd);
 
 // Bytes of the file in the page cache that are dirty or under write-back, by cachestat(2)

@@ -44,7 +44,8 @@ TEST_F(Probe, AnUnknownFileSystemIsTakenForShared) {
   ::close(fd);
   ASSERT_TRUE(fs);
   EXPECT_EQ(fs->type, "0x9fa0");
-  EXPECT_EQ(fs->geometry.sharing, layout::Sharing::unit_per_node);
+  EXPECT_EQ(fs->geometry.sharing, layout::Sharing::unit_keeps_node);
+  EXPECT_FALSE(fs->is_coherent());
 }
 
 TEST_F(Probe, ABadDescriptorIsAnError) {

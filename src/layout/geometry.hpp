@@ -2,7 +2,8 @@
 // the unit of the page cache, stripes that of locks on parallel file systems,
 // and on network file systems a *node* must own every page it touches alone,
 // because two clients that write one page without locks lose data silently
-// (seen with two NFS clients and 47001-byte records: 4 of 7 runs lost bytes).
+// (seen with two NFS clients and 47001-byte records: 4 of 7 runs lost bytes),
+// also when they do it in two calls (docs/decisions/0034).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace penstock::layout {
 
 enum class Sharing : uint8_t {
   any,            // local file system: any rank may write any byte
-  unit_per_node,  // network file system: a unit is written by one node only
+  unit_per_node,  // several nodes, whose caches take locks: in a call a unit is written by one only
+  unit_keeps_node,  // whose caches know nothing of each other: and by the same one in every call
 };
 
 struct Geometry {

@@ -38,6 +38,8 @@ struct Algorithm {
   std::string_view source;  // the paper or system it comes from
   Needs needs = Needs::nothing;
   bool owns_blocks = false;
+  // And a block has the same writer in every call with these parameters.
+  bool keeps_writers = false;
   bool exchanges = true;
   // What a writer collects in a cycle may lie anywhere in its extent, between bytes of others. Then
   // extents may be large and overlap, and a page is a list of what its senders bring.

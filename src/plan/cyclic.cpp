@@ -142,6 +142,7 @@ const Algorithm& cyclic_algorithm() {
       .source = "liao-2007, barro-2002",
       .needs = Needs::summaries,
       .owns_blocks = true,
+      .keeps_writers = true,
       .exchanges = true,
       .options = kOptions,
       .place = &place};

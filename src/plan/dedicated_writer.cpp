@@ -23,6 +23,7 @@ const Algorithm& dedicated_writer_algorithm() {
                            .source = "benson-2003",
                            .needs = Needs::bounds,
                            .owns_blocks = true,
+                           .keeps_writers = true,
                            .exchanges = true,
                            .writes_behind = true,
                            .options = kOptions,

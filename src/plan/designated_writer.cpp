@@ -22,6 +22,7 @@ const Algorithm& designated_writer_algorithm() {
                            .source = "benson-2003",
                            .needs = Needs::bounds,
                            .owns_blocks = true,
+                           .keeps_writers = true,
                            .exchanges = true,
                            .options = kOptions,
                            .place = &place};

@@ -42,7 +42,7 @@ def _file_system(directory: Path) -> Finding:
     except OSError as error:
         return Finding("warn", "directory", f"{directory} cannot be opened: {error.strerror}")
     geometry = fs.geometry
-    shared = geometry.sharing == _core.Sharing.unit_per_node
+    shared = geometry.sharing != _core.Sharing.any
     values = {
         "type": fs.type,
         "page_bytes": geometry.page_bytes,

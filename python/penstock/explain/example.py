@@ -94,7 +94,7 @@ class FileGeometry(_Model):
     page: PositiveSize = 4096
     block: PositiveSize = 4096
     stripe: Size = 0
-    sharing: Literal["any", "unit_per_node"] = "any"
+    sharing: Literal["any", "unit_per_node", "unit_keeps_node"] = "any"
 
 
 class Example(_Model):

@@ -135,8 +135,7 @@ def tell(example: Example) -> Story:
 
 def _geometry(example: Example) -> _core.Geometry:
     g = example.geometry
-    sharing = _core.Sharing.any if g.sharing == "any" else _core.Sharing.unit_per_node
-    return _core.Geometry(g.page, g.block, g.stripe, sharing)
+    return _core.Geometry(g.page, g.block, g.stripe, _core.Sharing[g.sharing])
 
 
 def _cycles(plan: _core.Plan, by_rank: list[views.Part]) -> tuple[tuple[Turn, ...], ...]:
