@@ -18,19 +18,29 @@ std::string File::State::open_here() {
   if (!info.opened_here) return "the MPI library could not open the file on some rank";
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.writable) return "not opened for writing";
+  if (std::string why = open_file(io::Written::to_cache); !why.empty()) return why;
+  if (file->fd() < 0) return "";
+  auto probed = io::probe(file->fd());
+  if (!probed) return probed.error().message();
+  file_system = *std::move(probed);
+  // A page that waits in this node's cache may go over what the MPI library writes beside it on
+  // another node. One that never waits is sent as it was written.
+  if (comm->nodes() == 1 || file_system.is_coherent()) return "";
+  (void)file->close();  // nothing was written through it
+  return open_file(io::Written::through);
+}
+
+std::string File::State::open_file(io::Written written) {
   const Method& method = info.config.method;
   auto opened = method.mechanism->open({.path = info.path,
                                         .unit_bytes = 4096,
                                         .direct = method.direct,
                                         .depth = method.depth,
                                         .registered = method.registered,
-                                        .window = method.window});
+                                        .window = method.window,
+                                        .written = written});
   if (!opened) return opened.error().message();
   file = *std::move(opened);
-  if (file->fd() < 0) return "";
-  auto probed = io::probe(file->fd());
-  if (!probed) return probed.error().message();
-  file_system = *std::move(probed);
   return "";
 }
 

@@ -84,6 +84,7 @@ struct File::State {
 
   // file_open.cpp
   std::string open_here();
+  std::string open_file(io::Written written);
   std::string open_for_reads_here();
   void agree_on_service(const std::string& mine, const std::string& mine_of_reads);
   Result<std::shared_ptr<Gate>> gate();

@@ -7,27 +7,32 @@
 #include <cerrno>
 
 namespace penstock::io {
+namespace {
+
+int flag_of(Written written) { return written == Written::through ? O_DSYNC : 0; }
+
+}  // namespace
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Result<Descriptor> Descriptor::open_for_writing(const std::string& path) {
-  return open(path, O_WRONLY);
+Result<Descriptor> Descriptor::open_for_writing(const std::string& path, Written written) {
+  return open(path, O_WRONLY | flag_of(written));
 }
 
 Result<Descriptor> Descriptor::open_for_reading(const std::string& path) {
   return open(path, O_RDONLY);
 }
 
-Result<Descriptor> Descriptor::open_for_mapping(const std::string& path) {
-  return open(path, O_RDWR);
+Result<Descriptor> Descriptor::open_for_mapping(const std::string& path, Written written) {
+  return open(path, O_RDWR | flag_of(written));
 }
 
-Result<Descriptor> Descriptor::open(const std::string& path, int access) {
+Result<Descriptor> Descriptor::open(const std::string& path, int flags) {
   int fd;
   do {
-    fd = ::open(path.c_str(), access | O_CLOEXEC);
+    fd = ::open(path.c_str(), flags | O_CLOEXEC);
   } while (fd < 0 && errno == EINTR);  // on NFS and FUSE a signal can interrupt even open
   if (fd < 0) return os_error("open", path, errno);
   return Descriptor(fd, path);

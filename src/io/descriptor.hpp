@@ -17,11 +17,12 @@ class Descriptor {
   ~Descriptor();
 
   // An existing file, for writing only.
-  static Result<Descriptor> open_for_writing(const std::string& path);
+  static Result<Descriptor> open_for_writing(const std::string& path,
+                                             Written written = Written::to_cache);
   // For reading only.
   static Result<Descriptor> open_for_reading(const std::string& path);
   // For writing and reading, which a shared mapping needs.
-  static Result<Descriptor> open_for_mapping(const std::string& path);
+  static Result<Descriptor> open_for_mapping(const std::string& path, Written written);
 
   int fd() const noexcept { return fd_; }
   const std::string& path() const noexcept { return path_; }
@@ -34,7 +35,7 @@ class Descriptor {
 
  private:
   Descriptor(int fd, std::string path) noexcept : fd_(fd), path_(std::move(path)) {}
-  static Result<Descriptor> open(const std::string& path, int access);
+  static Result<Descriptor> open(const std::string& path, int flags);
 
   int fd_;
   std::string path_;

@@ -76,7 +76,7 @@ DirectLimits direct_limits(int fd) {
 }
 
 Result<std::unique_ptr<DirectFile>> DirectFile::open(const OpenRequest& request) {
-  auto buffered = Descriptor::open_for_writing(request.path);
+  auto buffered = Descriptor::open_for_writing(request.path, request.written);
   if (!buffered) return tl::unexpected(std::move(buffered).error());
   std::unique_ptr<DirectFile> file(new DirectFile(*std::move(buffered)));
   if (request.direct) file->open_direct();

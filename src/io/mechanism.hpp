@@ -21,6 +21,9 @@ namespace penstock::io {
 // How much of a file is mapped at a time: a lease, or all of it until the file is closed.
 enum class WindowOf : uint8_t { cycle, file };
 
+// What a write may leave in this node's memory when it returns: all of it, or nothing (O_DSYNC).
+enum class Written : uint8_t { to_cache, through };
+
 // A mechanism must not be given what its descriptor does not take (the parser of methods sees to
 // it).
 struct OpenRequest {
@@ -32,6 +35,7 @@ struct OpenRequest {
   // The kernel keeps hold of the leases' memory (docs/decisions/0032-registered-whole-file.md).
   bool registered = false;
   WindowOf window = WindowOf::cycle;
+  Written written = Written::to_cache;  // every mechanism takes it
 };
 
 // A buffer for the bytes of `where`: memory[i] is the file byte where.begin + i.

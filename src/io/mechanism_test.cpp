@@ -2,6 +2,7 @@
 // alone. A mechanism that this machine lacks is skipped with its reason.
 #include "io/mechanism.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -273,6 +274,18 @@ TEST_P(EveryMechanism, SyncsAndClosesAndClosesAgain) {
   EXPECT_TRUE(file->sync(SyncKind::full));
   EXPECT_TRUE(file->close());
   EXPECT_TRUE(file->close());
+}
+
+TEST_P(EveryMechanism, LeavesNothingInTheCacheWhereItIsAskedTo) {
+  for (const Written written : {Written::to_cache, Written::through}) {
+    OpenRequest request = request_for(file_.path(), GetParam().way);
+    request.written = written;
+    const auto file = GetParam()->open(request);
+    ASSERT_TRUE(file);
+    if ((*file)->fd() < 0) continue;  // null
+    EXPECT_EQ((::fcntl((*file)->fd(), F_GETFL) & O_DSYNC) != 0, written == Written::through);
+    EXPECT_TRUE((*file)->close());
+  }
 }
 
 TEST_P(EveryMechanism, NeverCreatesAFile) {

@@ -67,10 +67,10 @@ class MmapFile final : public MechanismFile {
   MmapFile(Descriptor file, WindowOf window_of) : file_(std::move(file)), window_of_(window_of) {}
 
   static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
-    Result<Descriptor> both = Descriptor::open_for_mapping(request.path);
+    Result<Descriptor> both = Descriptor::open_for_mapping(request.path, request.written);
     if (both) return serving(*std::move(both), request.window, &MmapFile::learn_file_system);
     if (both.error().sys_errno != EACCES) return tl::unexpected(std::move(both).error());
-    return Descriptor::open_for_writing(request.path).map([](Descriptor&& file) {
+    return Descriptor::open_for_writing(request.path, request.written).map([](Descriptor&& file) {
       return serving(std::move(file), WindowOf::cycle, &MmapFile::learn_not_readable);
     });
   }
