@@ -167,6 +167,11 @@ def killed_ranks() -> Step:
     )
 
 
+def nfs_clients() -> Step:
+    """Two nodes of a real NFS lose nothing, a hundred files in each of the ways to write them."""
+    return suite_step("nfs clients 100", "tests/fs/nfs_clients.py", "--runs", "100", timeout_s=3600)
+
+
 def beside_fio() -> Step:
     """The measuring program and fio agree where both do the same."""
     command = [PYTHON, "tests/instrument/fio.py", "--build", "build/release"]
@@ -220,6 +225,7 @@ def full_steps() -> list[Step]:
         killed_sweeps(50),
         killed_ranks(),
         suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),
+        nfs_clients(),
         beside_fio(),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),
