@@ -1,71 +1,41 @@
-"""Laws T(n, p) = K(p) n of barro-2002: K = k/p, k/log2 p, or k where nothing scales.
+"""What a run's samples say of a law of barro-2002: penstock.model.scaling asked about them.
 
-By least squares over the fewest seconds of each cell, as in the paper; n in MB, T in s. Cells whose
-samples are fewer than two processes are left out, since log2 1 is 0.
+T(n, p) = K(p) n; K in seconds per MB of 2^20 bytes, as the paper prints it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
+from penstock.errors import ArgumentError
+from penstock.model.published import MB
+from penstock.model.samples import Sample
+from penstock.model.scaling import FormFit, ScalingFit, fit_scaling
 from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import FitSpec
 from penstock.reproduce.measures import seconds
 
-FORMS: dict[str, Callable[[float], float]] = {
-    "k/p": lambda p: 1.0 / p,
-    "k/log2 p": lambda p: 1.0 / math.log2(p),
-    "k": lambda _: 1.0,
-}
+LEAST_PROCESSES = 2  # of whom the law speaks
 
 
-@dataclass(frozen=True)
-class Point:
-    """The fewest seconds of a cell: so many MB by so many processes."""
-
-    megabytes: float
-    processes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Law:
-    """A fitted form, and the root of the mean squared error, in s."""
-
-    form: str
-    k: float
-    error_s: float
-
-    @property
-    def text(self) -> str:
-        """``0.0123/log2 p``"""
-        return f"{self.k:.4g}{self.form[1:]}"
+def fit(evidence: Evidence, spec: FitSpec) -> ScalingFit | None:
+    """The forms fitted to a variant's samples; None where these are too few to fit anything."""
+    try:
+        return fit_scaling(_samples(evidence, spec))
+    except ArgumentError:
+        return None
 
 
-def fit(points: Sequence[Point]) -> list[Law]:
-    """Every form, the best first. Empty for fewer than two points."""
-    usable = [p for p in points if p.processes >= 2]
-    if len(usable) < 2:
-        return []
-    return sorted((_law(form, usable) for form in FORMS), key=lambda law: law.error_s)
+def text(form: FormFit) -> str:
+    """``0.0123/log2 p``"""
+    return f"{form.k_s_per_byte * MB:.4g}{form.form[1:]}"
 
 
-def _law(form: str, points: Sequence[Point]) -> Law:
-    shape = [p.megabytes * FORMS[form](p.processes) for p in points]
-    k = sum(p.seconds * x for p, x in zip(points, shape, strict=True)) / sum(x * x for x in shape)
-    squares = [(p.seconds - k * x) ** 2 for p, x in zip(points, shape, strict=True)]
-    return Law(form, k, math.sqrt(sum(squares) / len(squares)))
-
-
-def points_of(evidence: Evidence, spec: FitSpec) -> list[Point]:
-    """A point for each cell of a law."""
+def _samples(evidence: Evidence, spec: FitSpec) -> list[Sample]:
     found = []
     for cell in evidence.cells([spec.cells]):
-        samples = evidence.of_variant(cell, spec.variant)
-        timed = [(t, s.result) for s in samples if (t := seconds(s)) is not None and s.result]
-        if timed:
-            least_s, result = min(timed, key=lambda one: one[0])
-            found.append(Point(result.bytes / 1e6, result.workers, least_s))
+        for sample in evidence.of_variant(cell, spec.variant):
+            elapsed_s = seconds(sample)
+            if elapsed_s is None or sample.result is None:
+                continue
+            if sample.result.workers >= LEAST_PROCESSES:
+                found.append(Sample(sample.result.bytes, sample.result.workers, elapsed_s))
     return found

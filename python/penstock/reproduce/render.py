@@ -76,16 +76,15 @@ def _print_laws(laws: Sequence[LawReport], out: Console) -> None:
     if not laws:
         return
     out.print()
-    say(out, "Laws T = K(p) n, s for n in MB; best form first, with its error", style="bold")
+    say(out, "Laws T = K(p) n, s for n in MB; best form first, how far off it is", style="bold")
     shown = RichTable(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("call", "paper", "here", "other forms here"):
+    for name in ("call", "paper", "here", "which holds", "why"):
         shown.add_column(name)
     for law in laws:
         paper = ", ".join(f"{where} {text}" for where, text in law.paper.items())
-        best = f"{law.here[0]} (error {law.errors_s[0]:.2g} s)" if law.here else "-"
-        rest = zip(law.here[1:], law.errors_s[1:], strict=True)
-        others = ", ".join(f"{text} ({error:.2g} s)" for text, error in rest)
-        shown.add_row(law.law, paper, best, others)
+        forms = zip(law.here, law.residuals, strict=True)
+        here = "\n".join(f"{text} ({residual:.0%} off)" for text, residual in forms)
+        shown.add_row(law.law, paper, here or "-", law.verdict or "-", law.why)
     out.print(shown, highlight=False)
 
 

@@ -83,12 +83,18 @@ class Table(_Model):
 
 
 class LawReport(_Model):
-    """A law: the paper's by file system, and the forms fitted here, the best first."""
+    """A law: the paper's by file system, and the forms fitted here, the best first.
+
+    ``residuals`` are root mean squares of (T - fitted T) / T; ``verdict`` is that of
+    `penstock.model.scaling`, None where samples are too few.
+    """
 
     law: str
     paper: dict[str, str]
     here: list[str]
-    errors_s: list[float]
+    residuals: list[float]
+    verdict: str | None
+    why: str
 
 
 class Stretches(_Model):
@@ -273,12 +279,15 @@ def _mark(value: Any, letter: str) -> str:
 
 
 def _law(spec: experiment.FitSpec, evidence: Evidence) -> LawReport:
-    laws = fits.fit(fits.points_of(evidence, spec))
+    found = fits.fit(evidence, spec)
+    forms = found.fits if found is not None else ()
     return LawReport(
         law=spec.law,
         paper=dict(spec.paper),
-        here=[law.text for law in laws],
-        errors_s=[law.error_s for law in laws],
+        here=[fits.text(form) for form in forms],
+        residuals=[form.residual for form in forms],
+        verdict=found.verdict if found is not None else None,
+        why=found.reason if found is not None else "too few samples: sizes or numbers of processes",
     )
 
 
