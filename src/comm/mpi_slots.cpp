@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <list>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -70,18 +72,81 @@ struct Window {
   std::byte* own = nullptr;
 };
 
+// What a rank does at one owner's.
+struct Lane {
+  bool asking = false;
+  int64_t ticket = 0;
+  int slot = -1;     // none was left
+  int64_t turn = 0;  // of the parcel that was put last
+  bool put = false;  // it was not given back yet
+  Head head;
+  std::vector<std::byte> bytes;
+  bool looking = false;
+  int64_t turns_done = 0;  // as it was seen last
+  // Done where they are MPI_REQUEST_NULL.
+  MPI_Request ask = MPI_REQUEST_NULL, look = MPI_REQUEST_NULL;
+  std::array<MPI_Request, 2> putting = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+
+  bool quiet() const noexcept { return !asking && !put; }
+  Way way() const noexcept {
+    if (asking || put) return Way::busy;
+    return slot < 0 ? Way::closed : Way::open;
+  }
+};
+using Lanes = std::unordered_map<int, Lane>;  // they do not move
+
+// A window, and what MPI may still read or write for it.
+struct Share {
+  Window window;
+  Lanes lanes;
+};
+
+// Collective. What was on its way has come then.
+void free_share(Share& share) {
+  PMPI_Win_unlock_all(share.window.win);
+  for (auto& [owner, lane] : share.lanes)
+    for (MPI_Request* request : {&lane.ask, &lane.look, &lane.putting[0], &lane.putting[1]})
+      PMPI_Wait(request, MPI_STATUS_IGNORE);
+  PMPI_Win_free(&share.window.win);
+}
+
+// In the order in which they were made, which is the same wherever ranks have several in common.
+class Shares {
+ public:
+  void add(const std::shared_ptr<Share>& share) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back(share);
+  }
+  void remove(const std::shared_ptr<Share>& share) {
+    const std::lock_guard lock(mutex_);
+    all_.remove(share);
+  }
+  std::list<std::shared_ptr<Share>> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(all_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<std::shared_ptr<Share>> all_;
+};
+
+Shares& shares() {
+  static Shares& all = *new Shares;  // outlives every destructor of the program
+  return all;
+}
+
 class MpiSlots final : public Slots {
  public:
   MpiSlots(const Window& window, const Plot& plot, int rank, int ranks)
-      : window_(window),
+      : share_(std::make_shared<Share>(Share{window, {}})),
+        window_(share_->window),
+        lanes_(share_->lanes),
         plot_(plot),
         rank_(rank),
         ranks_(ranks),
-        turns_done_(size_t(plot.shape().slots)) {}
-  MpiSlots(const MpiSlots&) = delete;
-  ~MpiSlots() override {
-    // MPI may still read what is on its way.
-    if (!quiet()) (void)new Lanes(std::move(lanes_));
+        turns_done_(size_t(plot.shape().slots)) {
+    shares().add(share_);
   }
 
   Way way_to(int owner) override {
@@ -163,36 +228,13 @@ class MpiSlots final : public Slots {
   }
 
   void free() override {
-    note("MPI_Win_unlock_all", PMPI_Win_unlock_all(window_.win));
-    note("MPI_Win_free", PMPI_Win_free(&window_.win));
+    shares().remove(share_);
+    free_share(*share_);
   }
 
   Result<void> status() const override { return status_; }
 
  private:
-  // To one owner.
-  struct Lane {
-    bool asking = false;
-    int64_t ticket = 0;
-    int slot = -1;     // none was left
-    int64_t turn = 0;  // of the parcel that was put last
-    bool put = false;  // it was not given back yet
-    Head head;
-    std::vector<std::byte> bytes;
-    bool looking = false;
-    int64_t turns_done = 0;  // as it was seen last
-    // Done where they are MPI_REQUEST_NULL.
-    MPI_Request ask = MPI_REQUEST_NULL, look = MPI_REQUEST_NULL;
-    std::array<MPI_Request, 2> putting = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-
-    bool quiet() const noexcept { return !asking && !put; }
-    Way way() const noexcept {
-      if (asking || put) return Way::busy;
-      return slot < 0 ? Way::closed : Way::open;
-    }
-  };
-  using Lanes = std::unordered_map<int, Lane>;  // they do not move
-
   int64_t first_turn() const noexcept { return epoch_ << 32; }
   std::atomic_ref<int64_t> word(int64_t at) const noexcept {
     return std::atomic_ref(*reinterpret_cast<int64_t*>(window_.own + at));
@@ -266,10 +308,11 @@ class MpiSlots final : public Slots {
     return rc == MPI_SUCCESS;
   }
 
-  Window window_;
+  const std::shared_ptr<Share> share_;
+  const Window& window_;
+  Lanes& lanes_;
   const Plot plot_;
   const int rank_, ranks_;
-  Lanes lanes_;
   std::vector<Parcel> back_;
   int64_t epoch_ = 0;  // how often they were reopened
   std::vector<int64_t> turns_done_;
@@ -332,6 +375,14 @@ Result<std::unique_ptr<Slots>> make_mpi_slots(MPI_Comm mpi, Comm& comm, const Sl
   if (auto begun = agree(comm, begin_access(plot, window)); !begun)
     return tl::unexpected(begun.error());
   return std::make_unique<MpiSlots>(window, plot, comm.rank(), comm.size());
+}
+
+void free_left_slots() {
+  int initialized = 0, finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0) return;
+  for (const auto& share : shares().take()) free_share(*share);
 }
 
 }  // namespace penstock::comm

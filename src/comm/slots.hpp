@@ -6,7 +6,7 @@
 //
 // Parcels of one (sender, owner) come in order. Nothing here waits for another rank, but free().
 // One thread at a time; one that may not call MPI only what is said to be for any. Slots that are
-// destroyed and were not freed leave their memory to MPI.
+// destroyed and were not freed leave their memory to the end of the job.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "comm/mpi_slots.hpp"
 #include "pmpi/engine_interface.h"
 #include "pmpi/errors.hpp"
 #include "pmpi/job.hpp"
@@ -55,6 +56,7 @@ void fill(penstock_function* table) {
 int take_finalize() {
   (void)protect("finalize", [] {
     job().finalize();
+    comm::free_left_slots();
     return MPI_SUCCESS;
   });
   // The library calls the program's attribute callbacks in there, and these may close files.
