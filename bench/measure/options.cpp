@@ -39,7 +39,7 @@ constexpr std::array kOptions = {
     Option{"syncsize", "", Kind::size, "0", "bytes", "",
            "sync after every so many bytes of a file; 0: only at the end"},
     Option{"winsize", "", Kind::size, "0", "bytes", "",
-           "the largest window of a mechanism that maps the file; 0: its own default"},
+           "route engine: bytes that mmap maps at a time; 0: what the method says"},
     Option{"len", "", Kind::size, "0", "bytes", "", "memory: so many bytes are kept ..."},
     Option{"stride", "", Kind::size, "0", "bytes", "",
            "... at the beginning of every so many; 0: memory without gaps"},

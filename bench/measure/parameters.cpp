@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
+#include "engine/mechanism_options.hpp"
 #include "engine/nearest.hpp"
 #include "strategy.hpp"
 
@@ -212,10 +213,6 @@ class Reader {
     if (p_.sync_each && p_.syncsize_bytes > 0)
       return refuse("--sync-each and --syncsize: leave one out");
     if (auto ok = size("winsize", p_.winsize_bytes); !ok) return ok;
-    if (p_.winsize_bytes > 0)
-      return refuse(
-          "--winsize: a window of mmap is the page of a cycle; set --cycle instead, got " +
-          t_.text("winsize"));
     return {};
   }
 
@@ -281,7 +278,7 @@ class Reader {
   }
 
   Result<void> no_method() {
-    for (const std::string_view name : {"method", "writers", "cycle"})
+    for (const std::string_view name : {"method", "writers", "cycle", "winsize"})
       if (t_.has(name))
         return refuse("--" + std::string(name) + " is the engine's: it needs --route engine, got " +
                       t_.text("route") + (p_.route == RouteKind::mpi ? "; use --hint" : ""));
@@ -298,6 +295,10 @@ class Reader {
       auto checked = engine::check_cycle(cycle);
       if (!checked) return refuse("--cycle: " + checked.error().detail);
       p_.method.parameters.cycle_bytes = *checked;
+    }
+    if (p_.winsize_bytes > 0) {
+      auto set = engine::set_mechanism_option("window", t_.text("winsize"), p_.method);
+      if (!set) return refuse("--winsize " + t_.text("winsize") + ": " + set.error().detail);
     }
     auto fits = engine::check(p_.method);
     return fits ? fits : refuse("--method: " + fits.error().detail);

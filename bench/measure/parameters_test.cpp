@@ -119,6 +119,11 @@ TEST(Parameters, TheWordsOfOtherPapersMeanOurs) {
   EXPECT_NE(refusal("--segment 2MB --pattern contiguous").find("leave one out"), std::string::npos);
 }
 
+TEST(Parameters, WinsizeIsTheWindowOfAMechanismThatMaps) {
+  EXPECT_EQ(read("--file f --method S1A+mmap --winsize 4MiB").parameters.method.window_bytes,
+            int64_t{4} << 20);
+}
+
 TEST(Parameters, EveryRefusalNamesTheOptionAndTheValue) {
   for (const auto& [words, option, value] : std::vector<std::array<std::string, 3>>{
            {"--bufsize 4XB", "--bufsize", "4XB"},

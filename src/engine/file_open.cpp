@@ -37,7 +37,7 @@ std::string File::State::open_file(io::Written written) {
                                         .direct = method.direct,
                                         .depth = method.depth,
                                         .registered = method.registered,
-                                        .window = method.window,
+                                        .window_bytes = method.window_bytes,
                                         .written = written});
   if (!opened) return opened.error().message();
   file = *std::move(opened);

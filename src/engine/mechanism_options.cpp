@@ -4,11 +4,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "engine/method_part.hpp"
 #include "engine/nearest.hpp"
 
 namespace penstock::engine {
 namespace {
+
+constexpr int64_t kLeastWindow = int64_t{64} << 10, kMostWindow = int64_t{1} << 40;
+constexpr int64_t kWindowStep = 4096;
+
+bool is_window(int64_t bytes) {
+  return bytes >= kLeastWindow && bytes <= kMostWindow && bytes % kWindowStep == 0;
+}
 
 std::string name_of(const Method& m) { return std::string(m.mechanism->name); }
 
@@ -39,9 +47,14 @@ Result<void> set_flag(std::string_view key, std::string_view value, bool& flag) 
 
 // A window of a cycle is what there is without the option.
 Result<void> set_window(std::string_view value, Method& m) {
-  if (value != "file") return refuse("window " + not_known(value, {"file"}));
-  if (m.window == io::WindowOf::file) return refuse("window is given twice");
-  m.window = io::WindowOf::file;
+  if (m.window_bytes != io::kWindowOfCycle) return refuse("window is given twice");
+  const bool of_file = value == "file";
+  const int64_t bytes = of_file ? io::kWindowOfFile : parse_size(value, "window").value_or(0);
+  if (!of_file && !is_window(bytes))
+    return refuse("window must be file, or a multiple of 4096 bytes between " +
+                  format_size(kLeastWindow) + " and " + format_size(kMostWindow) + ", got " +
+                  quote(value));
+  m.window_bytes = bytes;
   return {};
 }
 
@@ -55,7 +68,10 @@ std::vector<std::string> asked_for(const Method& m) {
   std::vector<std::string> options;
   if (m.direct) options.emplace_back("direct");
   if (m.registered) options.emplace_back("registered");
-  if (m.window == io::WindowOf::file) options.emplace_back("window=file");
+  if (m.window_bytes != io::kWindowOfCycle)
+    options.push_back("window=" + (m.window_bytes == io::kWindowOfFile
+                                       ? std::string("file")
+                                       : format_size(m.window_bytes)));
   if (m.depth != 0) options.push_back("depth=" + std::to_string(m.depth));
   return options;
 }

@@ -341,7 +341,7 @@ Method default_method() {
           .direct = false,
           .depth = 0,
           .registered = false,
-          .window = io::WindowOf::cycle,
+          .window_bytes = io::kWindowOfCycle,
           .sync = io::find_sync_policy("anticipate"),
           .sync_bytes = kAnticipatedBytes,
           .staged_bytes = std::nullopt};
@@ -361,10 +361,12 @@ Result<void> check(const Method& m) {
   if (m.parameters.writers != 0 && !contains(options_of(m.algorithm), "writers"))
     return refuse(algorithm + " has no option writers, got " +
                   std::to_string(m.parameters.writers) + "; leave it out");
-  if (m.mechanism->alignment_bytes > 1 && (m.algorithm == nullptr || !m.algorithm->owns_blocks))
-    return refuse("mechanism " + std::string(m.mechanism->name) +
-                  " needs an algorithm that owns whole blocks, such as two_phase, got " +
-                  algorithm);
+  if (m.mechanism->alignment_bytes > 1 &&
+      (m.algorithm == nullptr || !keeps_pages_apart(*m.algorithm)))
+    return refuse(
+        "mechanism " + std::string(m.mechanism->name) +
+        " needs an algorithm that owns whole blocks, such as two_phase, or individual, got " +
+        algorithm);
   if (m.pack != exec::Pack::copy && !m.exchange->takes_pack)
     return refuse("exchange " + std::string(m.exchange->name) +
                   " has no option pack; leave it out");

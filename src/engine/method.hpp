@@ -38,7 +38,7 @@ struct Method {
   bool direct = false;                        // past the page cache, of mechanisms that take it
   int depth = 0;                              // writes under way; 0: the mechanism's own default
   bool registered = false;                    // the kernel keeps hold of the buffers, where it can
-  io::WindowOf window = io::WindowOf::cycle;  // of mechanisms that map
+  int64_t window_bytes = io::kWindowOfCycle;  // of mechanisms that map
   const io::SyncPolicy* sync = nullptr;       // never nullptr after parsing
   int64_t sync_bytes = 0;                     // > 0 when the policy takes them, else 0
   // How much non-blocking and split writes may stage in a process; 0: nothing, they return with

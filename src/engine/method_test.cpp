@@ -269,15 +269,15 @@ TEST(Method, BrokenTextIsRefused) {
   EXPECT_FALSE(parse_method(std::string(1 << 20, 'a')));
 }
 
-TEST(Method, MechanismsOfWholeBlocksNeedAnAlgorithmThatOwnsThem) {
+TEST(Method, MechanismsOfWholeBlocksNeedAnAlgorithmThatKeepsPagesApart) {
   io::Mechanism direct = *io::find_mechanism("pwrite");
   direct.name = "direct";
   direct.alignment_bytes = 4096;
   Method m = default_method();
   m.mechanism = &direct;
-  for (const char* name : {"individual", "two_phase"}) {
-    m.algorithm = plan::find_algorithm(name);
-    EXPECT_EQ(check(m).has_value(), m.algorithm->owns_blocks) << name;
+  for (const plan::Algorithm* a : plan::algorithms()) {
+    m.algorithm = a;
+    EXPECT_EQ(check(m).has_value(), a->owns_blocks || a->name == "individual") << a->name;
   }
   m.algorithm = nullptr;  // auto may choose individual
   EXPECT_NE(check(m).error().message().find("owns whole blocks"), std::string::npos);
@@ -302,8 +302,12 @@ TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
   EXPECT_TRUE(parse_method("two_phase + shm + uring(registered)")->registered);
   EXPECT_EQ(canonical("two_phase + shm + mmap( window = file )"),
             "two_phase + shm + mmap(window=file) + anticipate=2MiB + written");
-  EXPECT_EQ(parse_method("two_phase + shm + mmap(window=file)")->window, io::WindowOf::file);
-  EXPECT_EQ(default_method().window, io::WindowOf::cycle);
+  EXPECT_EQ(parse_method("two_phase + shm + mmap(window=file)")->window_bytes, io::kWindowOfFile);
+  EXPECT_EQ(canonical("individual + none + mmap(window=1MiB) + none"),
+            "individual + none + mmap(window=1MiB) + none + written");
+  EXPECT_NE(message("two_phase+messages+mmap(window=65537)").find("a multiple of 4096"),
+            std::string::npos);
+  EXPECT_EQ(default_method().window_bytes, io::kWindowOfCycle);
   EXPECT_FALSE(default_method().registered);
   EXPECT_FALSE(default_method().direct);
   EXPECT_EQ(default_method().depth, 0);
@@ -326,7 +330,7 @@ TEST(Method, EveryOptionThatAMechanismTakesIsReadBackFromItsCanonicalForm) {
       EXPECT_EQ(canonical(to_string(*method)), to_string(*method));
       EXPECT_EQ(method->depth, m->default_depth > 0 ? 3 : 0);
       EXPECT_EQ(method->registered, m->takes_registered);
-      EXPECT_EQ(method->window == io::WindowOf::file, m->takes_window);
+      EXPECT_EQ(method->window_bytes == io::kWindowOfFile, m->takes_window);
     }
   EXPECT_GE(parsed, 6);
 }
@@ -343,8 +347,10 @@ TEST(Method, AnOptionThatAMechanismDoesNotTakeIsNamed) {
   EXPECT_EQ(message("two_phase+messages+pwrite(direct, direct)"), "method: direct is given twice");
   EXPECT_EQ(message("two_phase+messages+pwrite(registered)"),
             "method: option of pwrite: \"registered\" is not known. Valid: direct");
-  EXPECT_EQ(message("two_phase+messages+mmap(window=cycle)"),
-            "method: window \"cycle\" is not known; did you mean \"file\"? Valid: file");
+  EXPECT_EQ(
+      message("two_phase+messages+mmap(window=cycle)"),
+      "method: window must be file, or a multiple of 4096 bytes between 64KiB and 1024GiB, got "
+      "\"cycle\"");
   EXPECT_EQ(message("two_phase+messages+mmap(window=file,window=file)"),
             "method: window is given twice");
   EXPECT_EQ(message("two_phase+messages+mmap(direct)"),

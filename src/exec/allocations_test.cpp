@@ -206,7 +206,8 @@ std::vector<Pair> pairs() {
   std::vector<Pair> all;
   for (const plan::Algorithm* a : plan::algorithms())
     for (const io::Mechanism* m : io::mechanisms())
-      if (io::runs_here(*m) && (m->alignment_bytes <= 1 || a->owns_blocks)) all.push_back({a, m});
+      if (io::runs_here(*m) && (m->alignment_bytes <= 1 || keeps_pages_apart(*a)))
+        all.push_back({a, m});
   return all;
 }
 

@@ -56,6 +56,7 @@ class BehindRank : public Chore {
   }
   void flush() { behind_->flush(target()); }
   StagedNotes notes() const { return behind_->notes(); }
+  int pages_in_memory() const { return behind_->pages_in_memory(); }
 
  private:
   WriteBehind::Target target() { return {*file_, observer_, nullptr}; }

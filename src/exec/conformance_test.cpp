@@ -82,7 +82,7 @@ std::vector<Variant> all_variants() {
   for (const plan::Algorithm* a : plan::algorithms())
     for (const io::Mechanism* m : io::mechanisms()) {
       if (!io::runs_here(*m)) continue;
-      if (m->alignment_bytes > 1 && !a->owns_blocks) continue;
+      if (m->alignment_bytes > 1 && !keeps_pages_apart(*a)) continue;
       const Variant v{a, m, {}, true};
       if (a->exchanges) {
         add_exchanges(v, all);
@@ -93,7 +93,7 @@ std::vector<Variant> all_variants() {
       add_ways(v, all);
     }
   for (const io::Mechanism* m : io::mechanisms())
-    if (m->alignment_bytes <= 1)
+    if (io::runs_here(*m))
       for (const bool staged : {false, true})
         all.push_back({plan::find_algorithm("individual"), m, {}, false, nullptr, 1, {}, staged});
   return all;

@@ -36,6 +36,7 @@ class PageOwners {
 
   // Places among those who joined; -1: none.
   int mine() const noexcept { return mine_; }
+  int count() const noexcept { return int(owners_.size()); }
   int owner_of(int64_t page) const noexcept;
 
   // Some pages of `owner` are wanted. false: nobody hears it.

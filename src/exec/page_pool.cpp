@@ -81,7 +81,7 @@ uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 3
 struct PagePool::Header {
   mutable SharedLock lock;    // of what follows up to the losses' end, and of the table
   uint32_t first_free;        // a slot's index + 1; 0: none
-  std::atomic<int> used;      // slots that had a stay already
+  std::atomic<int> used;      // slots for which memory was asked
   std::atomic<int> unusable;  // of these, without memory
   // Losses.
   int64_t lost_bytes;
@@ -178,7 +178,21 @@ std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin(int64_t page) {
   if (const auto stay = find_locked(page))
     return {pin(*stay) ? Pinning::pinned : Pinning::leaving, *stay};
   if (const auto stay = settle_locked(page)) return {Pinning::pinned, *stay};
-  return {Pinning::no_room, Stay{}};
+  return {used() < shape_.slots ? Pinning::no_memory : Pinning::no_room, Stay{}};
+}
+
+// The kernel clears the memory, which takes about as long as filling it: not under the lock.
+void PagePool::add_slot() noexcept {
+  int slot = used();
+  do {
+    if (slot == shape_.slots) return;
+  } while (!header_->used.compare_exchange_weak(slot, slot + 1, std::memory_order_relaxed));
+  if (!segment_->populate(area_at(slot), map_bytes(shape_) + size_t(shape_.page_bytes))) {
+    header_->unusable.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const Holding lock(header_->lock);
+  slots()[slot].next = std::exchange(header_->first_free, uint32_t(slot) + 1);
 }
 
 std::optional<PagePool::Stay> PagePool::find_locked(int64_t page) const noexcept {
@@ -198,9 +212,10 @@ std::optional<PagePool::Stay> PagePool::find(int64_t page) const noexcept {
 
 // In a slot of its own, pinned once.
 std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
-  const std::optional<int> free = free_slot_locked();
-  if (!free) return std::nullopt;
-  Slot& slot = slots()[*free];
+  if (header_->first_free == 0) return std::nullopt;
+  const int free = int(header_->first_free) - 1;  // became free last, and is warm
+  Slot& slot = slots()[free];
+  header_->first_free = slot.next;
   const uint32_t number = number_of(slot.word.load(std::memory_order_relaxed));
   slot.page.store(page, std::memory_order_relaxed);
   slot.dirty_bytes.store(0, std::memory_order_relaxed);
@@ -208,26 +223,10 @@ std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
   slot.came_s.store(now_s(), std::memory_order_relaxed);
   slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
                       std::memory_order_relaxed);
-  slot.next = std::exchange(bucket(page), uint32_t(*free) + 1);
+  slot.next = std::exchange(bucket(page), uint32_t(free) + 1);
   header_->held.fetch_add(1, std::memory_order_relaxed);
   slot.word.store(word_of(State::filling, number, 1), std::memory_order_release);
-  return Stay{*free, number, page};
-}
-
-// The one that became free last, since it is warm; else one that was never used.
-std::optional<int> PagePool::free_slot_locked() noexcept {
-  if (header_->first_free != 0) {
-    const int slot = int(header_->first_free) - 1;
-    header_->first_free = slots()[slot].next;
-    return slot;
-  }
-  while (used() < shape_.slots) {
-    const int slot = header_->used.fetch_add(1, std::memory_order_relaxed);
-    const size_t bytes = map_bytes(shape_) + size_t(shape_.page_bytes);
-    if (segment_->populate(area_at(slot), bytes)) return slot;
-    header_->unusable.fetch_add(1, std::memory_order_relaxed);
-  }
-  return std::nullopt;
+  return Stay{free, number, page};
 }
 
 bool PagePool::unpin(const Stay& stay, int64_t newly_dirty) noexcept {
@@ -317,6 +316,12 @@ uint32_t PagePool::departures() const noexcept {
 
 bool PagePool::wait_for_departure(uint32_t seen) const noexcept {
   return wait(header_->departures, [&](uint32_t now) { return now != seen; });
+}
+
+bool PagePool::look_for_departure(uint32_t seen, int looks, double seconds) const noexcept {
+  for (const double end_s = now_s() + seconds; departures() == seen; ::sched_yield())
+    if (looks-- == 0 || now_s() > end_s) return false;
+  return true;
 }
 
 bool PagePool::empty() const noexcept { return header_->held.load(std::memory_order_acquire) == 0; }

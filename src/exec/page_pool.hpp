@@ -55,11 +55,14 @@ class PagePool {
   // --- Filling ---
   enum class Pinning : uint8_t {
     pinned,
-    leaving,  // the page is here, on its way into the file: wait until it has left
-    no_room,  // no slot is free
+    leaving,    // the page is here, on its way into the file: wait until it has left
+    no_memory,  // no slot that has memory is free, but there are others: add_slot()
+    no_room,    // no slot is free
   };
   // The page: where it is already, or in a free slot.
   std::pair<Pinning, Stay> pin(int64_t page);
+  // Takes memory for one slot more, for whoever is the first to want it.
+  void add_slot() noexcept;
   // Once more, cheaply. false: it is on its way into the file.
   bool pin(const Stay& stay) noexcept;
   std::byte* memory(const Stay& stay) const noexcept;
@@ -87,6 +90,8 @@ class PagePool {
   // Until some page has left since `seen`. false: a while has passed, and none has.
   uint32_t departures() const noexcept;
   bool wait_for_departure(uint32_t seen) const noexcept;
+  bool look_for_departure(uint32_t seen, int looks,
+                          double seconds) const noexcept;  // without sleep
 
   struct Seen {
     Stay stay;
@@ -95,7 +100,7 @@ class PagePool {
     int writer = -1;    // of one that is leaving; -1: not known
     double came_s = 0;  // by the machine's clock
   };
-  // Slots that ever held a page, and what is in one now.
+  // Slots that may ever have held a page, and what is in one now.
   int used() const noexcept;
   std::optional<Seen> look(int slot) const noexcept;
   bool empty() const noexcept;
@@ -118,7 +123,6 @@ class PagePool {
   Slot* slots() const noexcept;
   std::optional<Stay> find_locked(int64_t page) const noexcept;
   std::optional<Stay> settle_locked(int64_t page) noexcept;
-  std::optional<int> free_slot_locked() noexcept;
 
   std::shared_ptr<comm::SharedSegment> segment_;
   PoolShape shape_;

@@ -94,7 +94,7 @@ void Pipeline::State::stop_receiving() {
 
 void Pipeline::State::end_shipping() {
   stop_receiving();
-  if (write_behind != nullptr) write_behind->end_shipping({file, observer, sync});
+  if (write_behind != nullptr) write_behind->end_alone({file, observer, sync});
 }
 
 // --- The public face ---

@@ -162,7 +162,7 @@ TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
     for (int64_t i = comm.rank(); i < 400; i += 4)
       EXPECT_FALSE(rank.write(bytes_at(i * 100, 100), i * 100).mine);
     rank.receiving = {};
-    rank.behind->end_shipping(rank.target);
+    rank.behind->end_alone(rank.target);
     rank.behind->flush(rank.target);
     EXPECT_TRUE(comm.barrier());
     rank.behind->flush_together(rank.target);  // closed in MPI_Finalize

@@ -21,6 +21,13 @@ constexpr int64_t kLeastPage = int64_t{64} << 10, kUsualPage = int64_t{1} << 20,
 constexpr int64_t kLeastSlots = 4;
 constexpr int64_t kMostSlots = 1 << 16;
 
+// A rank looks that often for a page that others complete: less than memory for a page of 1 MiB
+// takes, where nobody waits for its core, and else some time slices of theirs.
+constexpr int kLooks = 1000;
+constexpr double kLongestLook_s = 0.03;
+constexpr int kPagesAhead = 4;  // of each rank, before it looks
+constexpr int kMostVainLooks = 8;
+
 // A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
 // where these belong to a page's owner.
 int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry) {
@@ -210,15 +217,37 @@ std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_
 
 std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page) {
   for (;;) {
+    const uint32_t seen = pool_->departures();
     const auto [pinning, stay] = pool_->pin(page);
-    if (pinning == PagePool::Pinning::pinned) return stay;
-    if (pinning == PagePool::Pinning::leaving)
-      wait_until_left(target, stay);
-    else if (pool_->usable())
-      make_room(target);
-    else
-      return std::nullopt;
+    switch (pinning) {
+      case PagePool::Pinning::pinned:
+        return stay;
+      case PagePool::Pinning::leaving:
+        wait_until_left(target, stay);
+        break;
+      case PagePool::Pinning::no_memory:
+        if (!others_complete_a_page(seen)) pool_->add_slot();
+        break;
+      case PagePool::Pinning::no_room:
+        if (!pool_->usable()) return std::nullopt;
+        make_room(target);
+    }
   }
+}
+
+// Ranks that go through the file together complete the pages that this one has left, and these are
+// warm: memory that is in use again is neither cleared nor taken into page tables. So who is ahead
+// lets others go on; where that is in vain, more and more seldom.
+bool WriteBehind::others_complete_a_page(uint32_t seen) {
+  if (owners_->count() == 1 || pool_->used() < kPagesAhead * owners_->count()) return false;
+  if (not_to_look_ > 0) {
+    --not_to_look_;
+    return false;
+  }
+  const bool completed = pool_->look_for_departure(seen, kLooks, kLongestLook_s);
+  vain_looks_ = completed ? 0 : std::min(vain_looks_ + 1, kMostVainLooks);
+  not_to_look_ = completed ? 0 : 1 << vain_looks_;
+  return completed;
 }
 
 // What another node has sent, or this rank has kept here after all.
@@ -329,7 +358,9 @@ StagedNotes WriteBehind::notes() const {
     const std::lock_guard lock(mutex_);
     all = notes_;
     // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
-    if (all_sent && pool_->empty()) all.written_bytes = all.accepted_bytes - lost_here_;
+    // Who ends alone has flushed, while others may still fill pages: their part is theirs.
+    if (ended_alone_ || (all_sent && pool_->empty()))
+      all.written_bytes = all.accepted_bytes - lost_here_;
   }
   pool_->add_losses(all);
   if (shipping_ == nullptr) return all;

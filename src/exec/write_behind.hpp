@@ -13,6 +13,7 @@
 // returns.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -95,8 +96,9 @@ class WriteBehind {
   const std::string& why_not_shipped() const noexcept { return why_not_shipped_; }
   // By any thread: takes in what other nodes sent. Whether there was anything.
   bool step(const Target& target);
-  // Local. From now on no other rank is asked anything.
-  void end_shipping(const Target& target);
+  // Local. From now on no other rank is asked anything, and all that this one had accepted counts
+  // as written by the end of its next flush, but for what is lost.
+  void end_alone(const Target& target);
 
   // What the caller wrote itself, because no page could be had.
   void note_written(int64_t bytes);
@@ -104,6 +106,7 @@ class WriteBehind {
   // way; losses are the node's.
   StagedNotes notes() const;
   int64_t page_bytes() const noexcept { return pool_->page_bytes(); }
+  int pages_in_memory() const noexcept { return pool_->used(); }  // since it was made, of the node
 
  private:
   class Filling;
@@ -118,6 +121,7 @@ class WriteBehind {
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
   std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page);
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page);
+  bool others_complete_a_page(uint32_t seen);
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
   int64_t pages_that_may_pass(int64_t first, int64_t count) const;
@@ -147,9 +151,13 @@ class WriteBehind {
   std::string why_not_shipped_;
   int stages_ = 2;
   std::optional<PagePool::Stay> last_;  // that was filled
+  // For pages of others: looks in vain since one that was not, and pages to be taken before the
+  // next.
+  std::atomic<int> vain_looks_ = 0, not_to_look_ = 0;
 
   mutable std::mutex mutex_;  // of the notes
   StagedNotes notes_;
+  bool ended_alone_ = false;
   int64_t lost_here_ = 0;  // by pages that this rank wrote, whoever brought the bytes
 };
 

@@ -48,7 +48,11 @@ bool WriteBehind::step(const Target& target) {
   return shipping_->step(pages);
 }
 
-void WriteBehind::end_shipping(const Target& target) {
+void WriteBehind::end_alone(const Target& target) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_alone_ = true;
+  }
   if (shipping_ == nullptr) return;
   NodePages pages(*this, target);
   shipping_->end(pages);

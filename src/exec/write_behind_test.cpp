@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -247,9 +248,63 @@ TEST(PagePool, WithoutMemoryForAPageNoneIsGivenOut) {
   auto pool = PagePool::make(
       std::make_shared<Bare>(*comm::make_thread_segment(PagePool::bytes_for(shape))), shape);
   ASSERT_TRUE(pool);
+  for (int slot = 0; slot < shape.slots; ++slot) {
+    EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_memory);
+    (*pool)->add_slot();
+  }
   EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_room);
   EXPECT_FALSE((*pool)->usable());
   EXPECT_TRUE((*pool)->empty());
+}
+
+// While memory is being had, others find, fill and release pages.
+class Slow final : public comm::SharedSegment {
+ public:
+  explicit Slow(std::shared_ptr<comm::SharedSegment> real)
+      : SharedSegment(real->memory()), real_(std::move(real)) {}
+  Result<void> populate(size_t at, size_t bytes) override {
+    if (meanwhile) meanwhile();
+    return real_->populate(at, bytes);
+  }
+  std::function<void()> meanwhile;
+
+ private:
+  std::shared_ptr<comm::SharedSegment> real_;
+};
+
+TEST(PagePool, MemoryIsNotTakenUnderTheLock) {
+  const PoolShape shape{kSmallPage, 4};
+  const auto segment =
+      std::make_shared<Slow>(*comm::make_thread_segment(PagePool::bytes_for(shape)));
+  auto pool = PagePool::make(segment, shape).value();
+  pool->add_slot();
+  int others = 0;
+  segment->meanwhile = [&] {
+    const auto [pinning, stay] = pool->pin(7);
+    ASSERT_EQ(pinning, PagePool::Pinning::pinned);
+    pool->unpin(stay, 0);
+    EXPECT_TRUE(pool->close(stay, 0));
+    pool->release(stay);
+    ++others;
+  };
+  pool->add_slot();
+  EXPECT_EQ(others, 1);
+  EXPECT_EQ(pool->used(), 2);
+}
+
+// Where a rank goes ahead and another completes what it leaves, few pages are enough.
+TEST(WriteBehind, WhoIsAheadLetsOthersCompletePagesBeforeItTakesNewMemory) {
+  constexpr int64_t kPages = 400, kHalf = kSmallPage / 2;
+  const io::TemporaryFile path;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    for (int64_t page = 0; page < kPages; ++page)
+      rank.write_at(page * kSmallPage + comm.rank() * kHalf, kHalf);
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_LT(rank.pages_in_memory(), kPages / 4);
+    rank.flush();
+  });
+  EXPECT_TRUE(path.contents() == bytes_at(0, kPages * kSmallPage));
 }
 
 }  // namespace

@@ -91,6 +91,8 @@ void DirectFile::open_direct() {
   direct_fd_ = open_past_cache(buffered_.path());
   if (direct_fd_ < 0) return refuse("O_DIRECT is refused: " + words(errno));
   if (!same_file(direct_fd_, fd())) return refuse("the path leads to another file by now");
+  if (const auto fs = probe(fd()); fs && !fs->sees_direct_writes())
+    return refuse("reads on " + fs->type + " would not see it");
   const DirectLimits limits = direct_limits(direct_fd_);
   if (limits.offset_bytes == 0) return refuse("the file system takes no direct writes here");
   if (!power_of_two_up_to(limits.memory_bytes, kMemoryAlignment) ||

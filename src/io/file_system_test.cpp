@@ -28,14 +28,19 @@ class FileSystems : public ::testing::Test {
     return type;
   }
 
-  // Asked without Penstock: whether a write past the page cache succeeds.
+  // Asked without Penstock: whether a write past the page cache succeeds, and reads through it see
+  // that.
   bool takes_direct_writes() const {
     const int fd = ::open(file_.path().c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT);
     if (fd < 0) return false;
     AlignedBuffer memory;
     EXPECT_TRUE(memory.reserve(kBytes));
-    std::fill_n(memory.data(), kBytes, std::byte{1});
-    const bool taken = ::pwrite(fd, memory.data(), kBytes, 0) == ssize_t(kBytes);
+    bool taken = true;
+    for (const std::byte value : {std::byte{1}, std::byte{2}}) {
+      std::fill_n(memory.data(), kBytes, value);
+      taken = taken && ::pwrite(fd, memory.data(), kBytes, 0) == ssize_t(kBytes) &&
+              file_.contents() == std::vector<std::byte>(kBytes, value);
+    }
     ::close(fd);
     return taken;
   }
@@ -83,8 +88,9 @@ TEST_F(FileSystems, OnlyOnesThatOverwriteInPlaceAreMappedAndOthersAreNamed) {
   constexpr std::array kInPlace = {"ext4", "xfs", "tmpfs"};
   const bool in_place = std::ranges::find(kInPlace, type()) != kInPlace.end();
   ASSERT_EQ(::truncate(file_.path().c_str(), off_t(kBytes)), 0);
-  for (const WindowOf window : {WindowOf::cycle, WindowOf::file}) {
-    const std::string said = write(*find_mechanism("mmap"), {.window = window}, std::byte{'m'});
+  for (const int64_t window : {kWindowOfCycle, kWindowOfFile}) {
+    const std::string said =
+        write(*find_mechanism("mmap"), {.window_bytes = window}, std::byte{'m'});
     if (in_place)
       EXPECT_EQ(said, "") << type();
     else

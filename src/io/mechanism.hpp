@@ -18,8 +18,9 @@
 
 namespace penstock::io {
 
-// How much of a file is mapped at a time: a lease, or all of it until the file is closed.
-enum class WindowOf : uint8_t { cycle, file };
+// Bytes of a file that stay mapped at a time, a multiple of the page size; or one of these.
+inline constexpr int64_t kWindowOfCycle = 0;         // what is written, while it is
+inline constexpr int64_t kWindowOfFile = INT64_MAX;  // all of it, until the file is closed
 
 // What a write may leave in this node's memory when it returns: all of it, or nothing (O_DSYNC).
 enum class Written : uint8_t { to_cache, through };
@@ -34,7 +35,7 @@ struct OpenRequest {
   int depth = 0;  // writes under way at a time; 0: the mechanism's own default
   // The kernel keeps hold of the leases' memory (docs/decisions/0032-registered-whole-file.md).
   bool registered = false;
-  WindowOf window = WindowOf::cycle;
+  int64_t window_bytes = kWindowOfCycle;
   Written written = Written::to_cache;  // every mechanism takes it
 };
 

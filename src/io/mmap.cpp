@@ -1,23 +1,29 @@
 // Stores into windows of the file that are mapped with mmap(2): who fills a lease fills the file's
 // own pages, and nothing is copied again. The contract, with its reasons, is in
-// docs/decisions/0019-mmap.md:
+// docs/decisions/0019-mmap.md and 0040-mmap-grows-the-file.md:
 // - A window's blocks are reserved (fallocate) and its pages populated (MADV_POPULATE_WRITE) before
 //   it is given out, so that no store ends in SIGBUS because the disk is full. What cannot be
 //   reserved is written by pwrite(2), which finds the exact first byte that does not fit.
-// - The file is as long as what was written: windows lie inside its end, and what grows it is
-//   written by pwrite(2) in submit().
+// - The file is as long as what was written: leases that lie inside its end are windows, as long as
+//   they are filled. What grows it, or lies scattered, is copied into a window by write(), also for
+//   submit(), when its bytes are known.
 // - Bytes that are not dirty are not stored to (io/mechanism.hpp), so they keep their contents.
 // - A stored byte is in the file at once, and on the device after fsync(2) of the descriptor.
-// - Pages of one file are coherent on one node only: it needs a plan that owns blocks.
-// With `window=file` windows are parts of one mapping of the whole file, which stays, and is made
-// anew when the file has grown (docs/decisions/0032-registered-whole-file.md).
+// - Pages of one file are coherent on one node only: no two writers may fill one
+//   (plan::keeps_pages_apart).
+// With `window=BYTES` or `window=file` windows are parts of mappings that stay, and others are made
+// for what lies outside of them (docs/decisions/0032-registered-whole-file.md).
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "io/buffer_slots.hpp"
 #include "io/descriptor.hpp"
@@ -58,20 +64,38 @@ bool is_for_good(int sys_errno) {
 
 constexpr std::string_view kNotReadable =
     "the file may be written but not read, and a shared mapping needs both; written by pwrite";
-constexpr std::string_view kGrows =
-    "what lies behind the end of the file cannot be mapped and is written by pwrite; give "
-    "the file its size first (MPI_File_preallocate or MPI_File_set_size)";
+constexpr std::string_view kThrough =
+    "what is stored into a mapping is in this node's memory alone until a sync, and was to be on "
+    "the device; written by pwrite";
+// A write of less costs more to map than to copy.
+constexpr size_t kLeastMapped = size_t{16} << 10;
+// Of the whole file, so that a file that grows is not mapped anew at each write.
+constexpr Off kLeastAhead = Off{64} << 20;
+constexpr Off kMostDoubled = Off{1} << 45;  // of the 2^47 bytes of a process
+constexpr Off kPage = 4096;
+// Windows of bytes, so that a writer of several ranks' parts does not map each anew.
+constexpr size_t kMostKept = 8;
+
+Off total_bytes(std::span<const Extent> extents) {
+  Off bytes = 0;
+  for (const Extent e : extents) bytes += e.size();
+  return bytes;
+}
 
 class MmapFile final : public MechanismFile {
  public:
-  MmapFile(Descriptor file, WindowOf window_of) : file_(std::move(file)), window_of_(window_of) {}
+  MmapFile(Descriptor file, int64_t window_bytes)
+      : file_(std::move(file)), window_bytes_(window_bytes) {}
 
   static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
     Result<Descriptor> both = Descriptor::open_for_mapping(request.path, request.written);
-    if (both) return serving(*std::move(both), request.window, &MmapFile::learn_file_system);
+    if (both)
+      return serving(*std::move(both), request.window_bytes,
+                     request.written == Written::through ? &MmapFile::learn_through
+                                                         : &MmapFile::learn_file_system);
     if (both.error().sys_errno != EACCES) return tl::unexpected(std::move(both).error());
     return Descriptor::open_for_writing(request.path, request.written).map([](Descriptor&& file) {
-      return serving(std::move(file), WindowOf::cycle, &MmapFile::learn_not_readable);
+      return serving(std::move(file), kWindowOfCycle, &MmapFile::learn_not_readable);
     });
   }
 
@@ -80,7 +104,7 @@ class MmapFile final : public MechanismFile {
     Result<Lease> lease = slots_.lease({where.begin, where.begin});
     if (!lease) return lease;
     Window& window = windows_[size_t(lease->slot)];
-    window = map(where);
+    if (are_filled() && where.end <= size()) window = map(where);
     if (window.mapped()) return Lease{where, window.memory(), lease->slot};
     slots_.give_back(lease->slot);
     return slots_.lease(where);
@@ -88,6 +112,7 @@ class MmapFile final : public MechanismFile {
 
   void submit(Lease lease, std::span<const Extent> dirty) override {
     const Window window = std::exchange(windows_[size_t(lease.slot)], Window());
+    note_filled(total_bytes(dirty), lease.where.size());
     if (dirty.empty()) return slots_.give_back(lease.slot);
     slots_.settle(lease.slot, window.mapped() ? std::nullopt : write_all(lease, dirty));
   }
@@ -97,27 +122,41 @@ class MmapFile final : public MechanismFile {
   int slots() const noexcept override { return BufferSlots::kSlots; }
 
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
+    if (bytes.size() >= kLeastMapped) {
+      const Window window = map({offset, offset + Off(bytes.size())});
+      if (window.mapped()) {
+        std::memcpy(window.memory().data(), bytes.data(), bytes.size());
+        return std::nullopt;
+      }
+    }
     return write_fully(file_.fd(), bytes, offset, file_.path());
   }
 
   Result<void> sync(SyncKind kind) override { return file_.sync(kind); }
   // Unmapped before, so that it is the last to hold the file.
   Result<void> close() override {
-    whole_.reset();
+    {
+      const std::lock_guard lock(mutex_);
+      kept_.clear();
+    }
     return file_.close();
   }
   int fd() const noexcept override { return file_.fd(); }
-  std::string degraded() const override { return degraded_; }
+  std::string degraded() const override {
+    const std::lock_guard lock(mutex_);
+    return degraded_;
+  }
 
  private:
-  static std::unique_ptr<MechanismFile> serving(Descriptor file, WindowOf window_of,
+  static std::unique_ptr<MechanismFile> serving(Descriptor file, int64_t window_bytes,
                                                 void (MmapFile::*learn)()) {
-    auto served = std::make_unique<MmapFile>(std::move(file), window_of);
+    auto served = std::make_unique<MmapFile>(std::move(file), window_bytes);
     (served.get()->*learn)();
     return served;
   }
 
   void learn_not_readable() { say(kNotReadable); }
+  void learn_through() { say(kThrough); }
 
   void learn_file_system() {
     const Result<FileSystem> found = probe(file_.fd());
@@ -128,29 +167,63 @@ class MmapFile final : public MechanismFile {
           " may find no space, which would be a SIGBUS; written by pwrite");
   }
 
-  // A window of the file, or nothing is mapped.
+  // For the better part. Of those that are not, windows would cost pages that nobody stores to.
+  bool are_filled() const {
+    const std::lock_guard lock(mutex_);
+    return 2 * filled_bytes_ >= leased_bytes_;
+  }
+
+  void note_filled(Off filled_bytes, Off leased_bytes) {
+    const std::lock_guard lock(mutex_);
+    filled_bytes_ = filled_bytes_ / 2 + filled_bytes;
+    leased_bytes_ = leased_bytes_ / 2 + leased_bytes;
+  }
+
+  // A window of the file, or nothing is mapped. Any thread. REQUIRES that it lies inside the end of
+  // the file, or that all of it will be written.
   Window map(Extent where) {
-    if (how_ == nullptr || where.empty()) return {};
-    const Off file_bytes = size();
-    if (where.end > file_bytes) {
-      say(kGrows);
-      return {};
-    }
-    auto window = window_of_ == WindowOf::file ? part_of_whole(where, file_bytes)
-                                               : Window::map(file_.fd(), where, how_->reserve_mode);
+    const InPlace* const how = how_;
+    if (how == nullptr || where.empty()) return {};
+    const int grow = where.end > size() ? FALLOC_FL_KEEP_SIZE : 0;
+    const int mode = how->reserve_mode & ~grow;
+    auto window = window_bytes_ == kWindowOfCycle ? Window::map(file_.fd(), where, mode)
+                                                  : part_of_kept(where, mode);
     if (window) return *std::move(window);
     refused(window.error());
     return {};
   }
 
-  // Windows of an older, shorter mapping keep it until they are submitted.
-  tl::expected<Window, Refusal> part_of_whole(Extent where, Off file_bytes) {
-    if (whole_ == nullptr || whole_->where().end < where.end) {
-      auto mapped = Mapping::make(file_.fd(), {0, file_bytes});
-      if (!mapped) return tl::unexpected(mapped.error());
-      whole_ = std::make_shared<const Mapping>(*std::move(mapped));
-    }
-    return Window::within(whole_, file_.fd(), where, how_->reserve_mode);
+  tl::expected<Window, Refusal> part_of_kept(Extent where, int mode) {
+    const Extent around = to_keep(where);
+    if (where.end > around.end) return Window::map(file_.fd(), where, mode);
+    auto pages = keep(around, where);
+    if (!pages) return tl::unexpected(pages.error());
+    return Window::within(*std::move(pages), file_.fd(), where, mode);
+  }
+
+  // Windows of a mapping that is no longer kept hold it until they are submitted.
+  tl::expected<std::shared_ptr<const Mapping>, Refusal> keep(Extent around, Extent where) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(kept_, [&](const auto& pages) {
+      return pages->where().begin <= where.begin && where.end <= pages->where().end;
+    });
+    if (found != kept_.end()) return *found;
+    auto mapped = Mapping::make(file_.fd(), around);
+    if (!mapped) return tl::unexpected(mapped.error());
+    if (kept_.size() == (window_bytes_ == kWindowOfFile ? 1 : kMostKept))
+      kept_.erase(kept_.begin());
+    return kept_.emplace_back(std::make_shared<const Mapping>(*std::move(mapped)));
+  }
+
+  // What is mapped for the sake of `where`, and stays. It may end behind the file.
+  Extent to_keep(Extent where) const noexcept {
+    if (window_bytes_ == kWindowOfFile) return {0, align_up(ahead_of(where.end), kPage)};
+    const Off begin = align_down(where.begin, window_bytes_);
+    return {begin, begin + window_bytes_};
+  }
+
+  static Off ahead_of(Off end) noexcept {
+    return end > kMostDoubled ? end : std::max(kLeastAhead, 2 * end);
   }
 
   Off size() const {
@@ -167,6 +240,7 @@ class MmapFile final : public MechanismFile {
   }
 
   void say(std::string_view why) {
+    const std::lock_guard lock(mutex_);
     if (degraded_.find(why) != std::string::npos) return;
     if (!degraded_.empty()) degraded_ += "; ";
     degraded_ += why;
@@ -182,10 +256,13 @@ class MmapFile final : public MechanismFile {
   }
 
   Descriptor file_;
-  const InPlace* how_ = nullptr;  // nullptr: everything by pwrite
+  std::atomic<const InPlace*> how_ = nullptr;  // nullptr: everything by pwrite
+  const int64_t window_bytes_;
+  mutable std::mutex mutex_;                          // of what follows, up to the slots
+  std::vector<std::shared_ptr<const Mapping>> kept_;  // the oldest first
   std::string degraded_;
-  const WindowOf window_of_;
-  std::shared_ptr<const Mapping> whole_;  // nullptr: not mapped yet, or never
+  // Of the last leases, each counting half as much as the one after it.
+  Off leased_bytes_ = 0, filled_bytes_ = 0;
   BufferSlots slots_;
   std::array<Window, BufferSlots::kSlots> windows_;
 };

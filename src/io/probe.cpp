@@ -105,6 +105,12 @@ int64_t plausible_block(int64_t reported, int64_t page) {
 
 bool FileSystem::is_coherent() const noexcept { return geometry.sharing != kShared; }
 
+// ceph-fuse (16.2) flushes its own cache before a direct write and keeps what it had read: the
+// servers have the new bytes, and the mount reads the old ones for as long as it caches them.
+bool FileSystem::sees_direct_writes() const noexcept {
+  return type != "fuse.ceph-fuse" && type != "fuse.ceph";
+}
+
 Result<FileSystem> probe(int fd) {
   struct statfs volume {};
   struct stat file {};

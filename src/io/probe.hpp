@@ -17,6 +17,9 @@ struct FileSystem {
   // What one node has written another node reads at once, without a sync between: local, or with
   // distributed locks on its caches.
   bool is_coherent() const noexcept;
+
+  // A read through the page cache sees what this node has written past it.
+  bool sees_direct_writes() const noexcept;
 };
 
 // Of an open descriptor. Network file systems get Sharing::unit_keeps_node, or unit_per_node where

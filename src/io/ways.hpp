@@ -8,13 +8,24 @@
 
 namespace penstock::io {
 
+// Smaller than a cycle, so that some leases lie in one and some do not.
+inline constexpr int64_t kWindowOfTests = int64_t{64} << 10;
+
+inline std::string name_of_window(int64_t window_bytes) {
+  if (window_bytes == kWindowOfCycle) return "";
+  return window_bytes == kWindowOfFile ? "_whole" : "_window";
+}
+
 // Without options first. Depths are not among them: they change no byte's way.
 inline std::vector<OpenRequest> ways_of(const Mechanism& m) {
   std::vector<OpenRequest> all = {{}};
   if (m.takes_direct) all.push_back({.direct = true});
   if (m.takes_registered) all.push_back({.registered = true});
   if (m.takes_direct && m.takes_registered) all.push_back({.direct = true, .registered = true});
-  if (m.takes_window) all.push_back({.window = WindowOf::file});
+  if (m.takes_window) {
+    all.push_back({.window_bytes = kWindowOfFile});
+    all.push_back({.window_bytes = kWindowOfTests});
+  }
   return all;
 }
 
@@ -26,7 +37,7 @@ inline OpenRequest request_for(const std::string& path, OpenRequest way) {
 // For the names of tests: "uring_direct_registered".
 inline std::string name_of_way(const Mechanism& m, const OpenRequest& way) {
   return std::string(m.name) + (way.direct ? "_direct" : "") +
-         (way.registered ? "_registered" : "") + (way.window == WindowOf::file ? "_whole" : "");
+         (way.registered ? "_registered" : "") + name_of_window(way.window_bytes);
 }
 
 }  // namespace penstock::io

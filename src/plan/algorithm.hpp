@@ -52,6 +52,12 @@ struct Algorithm {
                                                const layout::Geometry&) = nullptr;
 };
 
+// No two writers fill one page of the file: each owns whole blocks, or fills none and writes its
+// own bytes as they are. What mechanisms with pages of the file's own need.
+inline bool keeps_pages_apart(const Algorithm& algorithm) noexcept {
+  return algorithm.owns_blocks || !algorithm.exchanges;
+}
+
 std::span<const Algorithm* const> algorithms();          // in the order of algorithms.def
 const Algorithm* find_algorithm(std::string_view name);  // nullptr when there is none
 bool takes(const Algorithm& algorithm, std::string_view option) noexcept;

@@ -2,6 +2,7 @@
  *   self       each rank writes a file of its own, on MPI_COMM_SELF
  *   left-open  a file is still open at MPI_Finalize
  *   late       a file is closed inside MPI_Finalize, by an attribute's callback
+ *   left-alone likewise, and ranks have written to it each on its own: small pieces, by turns
  *   nothing    no file at all
  *   killed     writes, then dies by SIGKILL */
 #include <signal.h>
@@ -29,6 +30,22 @@ static long long write_one(MPI_Comm comm, const char* path) {
   return 1000;
 }
 
+/* So many that some are on their way to other nodes, and some wait. */
+static long long write_by_turns(const char* path) {
+  enum { PIECES = 3000, BYTES = 100 };
+  int rank, ranks;
+  char data[BYTES];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  memset(data, 'a' + rank, sizeof data);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
+                      &fh) == MPI_SUCCESS);
+  for (int i = 0; i < PIECES; ++i)
+    CHECK(MPI_File_write_at(fh, (MPI_Offset)BYTES * (i * ranks + rank), data, BYTES, MPI_BYTE,
+                            MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  return PIECES * BYTES;
+}
+
 static long long write_own(int rank, const char* path) {
   char own[4096];
   snprintf(own, sizeof own, "%s.%d", path, rank);
@@ -52,6 +69,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (strcmp(what, "self") == 0) {
     mine = write_own(rank, argv[2]);
+  } else if (strcmp(what, "left-alone") == 0) {
+    mine = write_by_turns(argv[2]);
   } else if (strcmp(what, "nothing") != 0) {
     mine = write_one(MPI_COMM_WORLD, argv[2]);
   }

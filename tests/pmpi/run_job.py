@@ -28,6 +28,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--passthrough", action="store_true", help="some writes may pass through")
     parser.add_argument("--ends", choices=["closed", "left-open", "killed"], default="closed")
+    parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
+    parser.add_argument("--progress", help="that the log must name for the file")
     parser.add_argument("--fault", help="of the program's calls, as libpenstock_fault.so takes it")
     parser.add_argument("--fault-library", type=Path)
     parser.add_argument("--timeout-s", type=float, default=60)
@@ -84,6 +86,19 @@ def check(args: argparse.Namespace, log: dict, written: int, passing: int) -> No
         sys.exit(f"(engine, passed through) is {(engine, passed)}, not {expected}")
 
 
+def check_progress(log: dict, progress: str) -> None:
+    told = {file["write_behind_progress"] for file in log["files"]}
+    if told != {progress}:
+        sys.exit(f"write_behind_progress is {told}, not {progress}")
+
+
+def check_turns(file: Path, written: int, ranks: int, turn_bytes: int) -> None:
+    """Every byte is where its rank wrote it."""
+    turn = b"".join(bytes([ord("a") + rank]) * turn_bytes for rank in range(ranks))
+    if file.read_bytes() != turn * (written // len(turn)):
+        sys.exit("the file is not what the ranks wrote")
+
+
 def check_reads(log: dict, read: int, *, passed: bool) -> None:
     """Every byte that the program read collectively was the engine's, or with ``passed`` none."""
     engine = sum(file["engine_read_bytes"] for file in log["files"])
@@ -137,7 +152,11 @@ def main() -> None:
             sys.exit("the program has to say what passes through, and only then")
         of_library = int(passing.group(1)) if passing is not None else 0
         log = read_log(directory)
+        if args.turns:
+            check_turns(directory / "file.dat", int(said.group(1)), args.ranks, args.turns)
         check(args, log, int(said.group(1)), of_library)
+        if args.progress:
+            check_progress(log, args.progress)
         if (read := re.search(r"read (\d+)", output)) is not None:
             check_reads(log, int(read.group(1)), passed="PENSTOCK_READ" in os.environ)
         record(args, log)

@@ -126,10 +126,13 @@ class Trial:
         return True
 
     def kill(self) -> float:
-        """When."""
+        """When. As soon as one is gone the launcher ends the others, sometimes before this does."""
         pids = list(self.pids())
-        for pid in pids if self.dice.random() < 0.5 else [self.dice.choice(pids)]:
-            os.kill(pid, signal.SIGKILL)
+        first, *others = pids if self.dice.random() < 0.5 else [self.dice.choice(pids)]
+        os.kill(first, signal.SIGKILL)
+        for pid in others:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         return time.monotonic()
 
     def judge(self, died_s: float) -> dict[str, float]:
