@@ -80,3 +80,30 @@ unmount() {
     umount "$1" || stop_with 1 "$1 is in use and stays mounted; end what uses it (fuser -vm $1) and stop again"
   }
 }
+
+# bring WHAT PACKAGE..: what is missing of Debian's packages is installed where PENSTOCK_INSTALL=yes asks for it;
+# otherwise the one command that brings it is said.
+bring() {
+  local what=$1 package missing=()
+  shift
+  command -v dpkg-query >/dev/null || return 0
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  [ ${#missing[@]} != 0 ] || return 0
+  [ "${PENSTOCK_INSTALL:-}" = yes ] || stop_with $not_here "$what: packages are missing; with PENSTOCK_INSTALL=yes they are" \
+    "installed, or do it: apt-get install -y --no-install-recommends ${missing[*]}"
+  say "installing ${missing[*]}" >&2
+  install_packages "${missing[@]}" || stop_with $not_here "$what: apt-get could not install ${missing[*]}"
+}
+
+# No package starts a service of its own meanwhile.
+install_packages() {
+  local policy=/usr/sbin/policy-rc.d rc=0
+  if [ -e $policy ]; then policy=; else install -m 755 /dev/stdin $policy <<<$'#!/bin/sh\nexit 101'; fi
+  { apt_get update && apt_get install -y --no-install-recommends "$@"; } || rc=$?
+  [ -z "$policy" ] || rm -f "$policy"
+  return $rc
+}
+
+apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" </dev/null >/dev/null; }

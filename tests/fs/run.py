@@ -266,6 +266,103 @@ def ranks_on_nodes(directory: Path) -> list[str]:
     return problems
 
 
+# ---- what this machine mounts itself: nfs.sh --mount, gluster.sh, with_all.sh ----
+
+
+def seconds_to_sync(directory: Path, mib: int) -> float:
+    begin = time.monotonic()
+    dd = ["dd", "if=/dev/zero", f"of={directory}/file", "bs=1M", f"count={mib}", "conv=fsync"]
+    subprocess.run(dd, check=True, capture_output=True, timeout=120)
+    return time.monotonic() - begin
+
+
+def type_problems(directory: Path, wanted: str) -> list[str]:
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    types = [words.split()[2] for words in mounts if words.split()[1] == str(directory)]
+    return [] if types == [wanted] else [f"{directory} is {types}, not {wanted}"]
+
+
+def leaves_nothing(name: str, directory: Path) -> list[str]:
+    """Stopped twice, no process that it told of lives, and what it made is gone."""
+    pids = [int(file.read_text()) for file in directory.glob("*/*.pid")]
+    problems = must(script(name, "stop", directory)) + must(script(name, "stop", directory))
+    problems += [f"process {pid} still lives" for pid in pids if lives(pid)]
+    if not pids:
+        problems.append("it told of no process")
+    return problems + [f"{left} is left" for left in directory.iterdir()]
+
+
+def nfs_is_mounted_here(directory: Path) -> list[str]:
+    """What is written at the mount the server has; fsync waits for the server's slow disk."""
+    start = ["--mount", "--rate", "20MiB", "--size", "256MiB"]
+    problems = must(script("nfs.sh", "start", directory, *start), says=f"at {directory}/mnt")
+    problems += type_problems(directory / "mnt", "fuse.nfs")
+    (directory / "mnt" / "said").write_text("hello")
+    if (directory / "disk" / "mnt" / "said").read_text() != "hello":
+        problems.append("the server does not have what was written")
+    seconds = seconds_to_sync(directory / "mnt", 40)
+    problems += rate_problems("fsync", 40 * MIB / seconds, 20 * MIB)
+    problems += must(script("nfs.sh", "start", directory, "--mount"), code=1, says="already")
+    problems += must(script("nfs.sh", "start", directory, "9"), code=2, says="got '9'")
+    return problems + leaves_nothing("nfs.sh", directory)
+
+
+def gluster_spreads_a_file(directory: Path) -> list[str]:
+    """Each brick of three has its share, which with one's redundancy is a half of the file."""
+    start = ["3", "--kind", "disperse", "--rate", "20MiB", "--size", "256MiB"]
+    problems = must(script("gluster.sh", "start", directory, *start), says="disperse over 3 bricks")
+    problems += type_problems(directory / "mnt", "fuse.glusterfs")
+    seconds = seconds_to_sync(directory / "mnt", 40)
+    if 40 * MIB / seconds > 1.1 * 2 * 20 * MIB:
+        problems.append(f"40 MiB were synced in {seconds:.2f} s: faster than two disks")
+    shares = [share.stat().st_size for share in directory.glob("disk*/mnt/brick/file")]
+    if shares != [20 * MIB] * 3:
+        problems.append(f"the bricks have {shares} bytes of it")
+    problems += must(script("gluster.sh", "start", directory), code=1, says="already")
+    return problems + leaves_nothing("gluster.sh", directory)
+
+
+def ceph_has_two_clients(directory: Path) -> list[str]:
+    """What one mount writes the other reads; nothing is left afterwards."""
+    problems = must(script("ceph.sh", "start", directory), says="3 stores")
+    problems += type_problems(directory / "mnt", "fuse.ceph-fuse")
+    (directory / "mnt" / "said").write_text("hello")
+    if (directory / "mnt2" / "said").read_text() != "hello":
+        problems.append("the other client does not have what was written")
+    problems += must(script("ceph.sh", "start", directory), code=1, says="already")
+    problems += must(script("ceph.sh", "start", directory, "9"), code=2, says="got '9'")
+    problems += must(script("ceph.sh", "stop", directory)) + must(
+        script("ceph.sh", "stop", directory)
+    )
+    return problems + [f"{left} is left" for left in directory.iterdir()]
+
+
+def gluster_refuses_wrong_words(directory: Path) -> list[str]:
+    cases = [
+        (["--kind", "stripe"], "--kind must be shard, disperse or distribute, got 'stripe'"),
+        (["2", "--kind", "disperse"], "N must be a number of bricks, 3 to 16, got '2'"),
+        (["--speed", "1"], "no option is called '--speed'"),
+    ]
+    problems = []
+    for words, says in cases:
+        problems += must(script("gluster.sh", "start", directory, *words), code=2, says=says)
+    return problems + [f"{left} is left" for left in directory.rglob("*")]
+
+
+def all_four_are_there_while_a_command_runs(directory: Path) -> list[str]:
+    """It finds each by its name in the environment, and its exit code is kept."""
+    names = ("EXT4", "SLOW", "NFS", "PARALLEL")
+    write = "; ".join(f'echo hello >"$PENSTOCK_FS_{name}/file"' for name in names)
+    types = "; ".join(f'stat -f -c %T "$PENSTOCK_FS_{name}"' for name in names)
+    options = ["--size", "256MiB"]
+    command = ["sh", "-c", f"set -e; {write}; {types}; exit 3"]
+    done = script("with_all.sh", "--dir", directory / "all", *options, *command)
+    problems = must(done, code=3)
+    if done.stdout.split() != ["ext2/ext3", "ext2/ext3", "fuseblk", "fuseblk"]:
+        problems.append(f"they are not what they should be: {done.stdout}{done.stderr}")
+    return problems + [f"{left} is left" for left in directory.iterdir()]
+
+
 CASES: dict[Callable[[Path], list[str]], str] = {
     limit_holds: "slowdisk.sh",
     calls_are_limited: "slowdisk.sh",
@@ -276,6 +373,11 @@ CASES: dict[Callable[[Path], list[str]], str] = {
     slurm_leaves_nothing: "slurm.sh",
     nodes_are_apart: "nodes.sh",
     nfs_mounts_on_nodes: "nfs.sh",
+    nfs_is_mounted_here: "nfs.sh",
+    gluster_spreads_a_file: "gluster.sh",
+    gluster_refuses_wrong_words: "gluster.sh",
+    ceph_has_two_clients: "ceph.sh",
+    all_four_are_there_while_a_command_runs: "gluster.sh",
 }
 
 
