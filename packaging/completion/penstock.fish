@@ -77,8 +77,8 @@ complete -c penstock -n '__fish_seen_subcommand_from simulate' -l sweep -r -f -a
 complete -c penstock -n '__fish_seen_subcommand_from simulate' -l draw -r -d 'Draw the curves'
 complete -c penstock -n '__fish_seen_subcommand_from simulate' -l json -d 'All values and two timelines, for programs'
 complete -c penstock -n '__fish_seen_subcommand_from simulate' -l help -s h -d 'Show the options'
-complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a log -d 'Show the log of a job: bytes, method, phases, rates, and what degraded'
-complete -c penstock -n '__fish_seen_subcommand_from log' -l json -d 'The log itself, checked, for programs'
+complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a log -d 'Show the logs of jobs: bytes, method, phases, rates, and what degraded'
+complete -c penstock -n '__fish_seen_subcommand_from log' -l json -d 'The log itself, checked, for programs; of several, an array'
 complete -c penstock -n '__fish_seen_subcommand_from log' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a bench -d 'Measure ways of writing into DIR and say which is best, and how sure that is'
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l matrix -r -d 'A sweep in TOML (docs/bench.md)'
@@ -112,6 +112,7 @@ complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l size -r -f -a
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l dir -r -d 'Where to write; what is measured'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l out -r -d Results
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l table -r -d 'Measure nothing: print an earlier run again'
+complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l pages -r -d 'Where NAME.md, NAME-report.html and raw/NAME.jsonl go'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l rounds -r -d 'Take N samples of each instead'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l budget -r -d 'Begin no sample after so much time, such as 10min'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l seed -r -d 'Draws the order'

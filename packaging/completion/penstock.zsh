@@ -13,7 +13,7 @@ _penstock_words() {
   done
   case $command:$previous in
     run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
-    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--mpi|bench:--ranks|bench:--threads|bench:--launcher|bench:--export|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
+    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--mpi|bench:--ranks|bench:--threads|bench:--launcher|bench:--export|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
     env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
     simulate:--mapping) COMPREPLY=($(compgen -W "cyclic blocked" -- "$current")); return ;;
     simulate:--order) COMPREPLY=($(compgen -W "memory file" -- "$current")); return ;;
@@ -35,7 +35,7 @@ _penstock_words() {
     log) words="--json --help -h" ;;
     bench) words="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" ;;
     compare) words="--variant --cell --rate --margin --strict --json --help -h" ;;
-    reproduce) words="--size --dir --out --table --rounds --budget --seed --launcher --dry-run --json --help -h benson2003 gotwals1995 barro2002 liao2007 chaarawi2009" ;;
+    reproduce) words="--size --dir --out --table --pages --rounds --budget --seed --launcher --dry-run --json --help -h benson2003 gotwals1995 barro2002 liao2007 chaarawi2009" ;;
     report) words="--out --format --rate --margin --cell --without --help -h" ;;
     completion) words="--help -h bash zsh fish" ;;
   esac

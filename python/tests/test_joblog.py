@@ -88,6 +88,15 @@ def test_json_is_the_log_itself(cli: Cli, tmp_path: Path) -> None:
     assert cli("log", "--json", str(file)).stdout == file.read_text()
 
 
+def test_several_logs_are_shown_one_after_the_other(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    files = [str(write(tmp_path, program="heat")), str(write(tmp_path / "second", program="waves"))]
+    shown = cli("log", *files).stdout
+    assert shown.index("heat") < shown.index("waves")
+    documents = json.loads(cli("log", "--json", *files).stdout)
+    assert [one["program"] for one in documents] == ["heat", "waves"]
+
+
 def test_a_log_that_is_not_there_gives_2(cli: Cli) -> None:
     done = cli("log", "none.json")
     assert done.returncode == 2

@@ -9,7 +9,7 @@ killed and one that was not take the same samples.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from penstock.bench.sample import Key, RateKind, Sample
@@ -69,14 +69,22 @@ class Progress:
             self.rates.append(value)
 
 
+Keep = Callable[[Sequence[Sample]], Set[Pair]]
+
+
 @dataclass(frozen=True)
 class Plan:
-    """The pairs to measure, and what decides when each cell has been measured enough."""
+    """The pairs to measure, and what decides when each cell has been measured enough.
+
+    ``keep`` says which pairs the blocks after the warm-ups hold, from the samples of the blocks
+    before; None is all. It must be a pure function, as the plan is.
+    """
 
     pairs: tuple[Pair, ...]
     stopping: Stopping
     seed: int
     rate: RateKind = "application"
+    keep: Keep | None = None
 
     def block(self, number: int, samples: Iterable[Sample]) -> list[Turn]:
         """The turns of a block; none when everything has been measured.
@@ -99,9 +107,13 @@ class Plan:
 
     def wanted(self, samples: Iterable[Sample]) -> list[Pair]:
         """Of the cells that are not done, the variants that were not dropped."""
-        progress = self.progress(samples)
-        done = {cell for cell, _ in self.pairs if self._cell_done(cell, progress)}
-        return [p for p in self.pairs if p[0] not in done and not progress[p].dropped]
+        taken = list(samples)
+        progress = self.progress(taken)
+        if self.keep is not None and taken:
+            kept = self.keep(taken)
+            progress = {pair: one for pair, one in progress.items() if pair in kept}
+        done = {cell for cell, _ in progress if self._cell_done(cell, progress)}
+        return [p for p, one in progress.items() if p[0] not in done and not one.dropped]
 
     def progress(self, samples: Iterable[Sample]) -> dict[Pair, Progress]:
         """What the samples say of every pair."""

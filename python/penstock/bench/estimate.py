@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from penstock.bench.blocks import Pair, Plan, Progress, decision
 from penstock.bench.sample import Sample
@@ -36,7 +37,7 @@ def remaining_s(plan: Plan, samples: list[Sample], usual_s: float | None = None)
     usual_s : float, optional
         What a sample takes where a variant has none yet; the mean of all others if not given.
     """
-    took = _seconds_per_sample(samples)
+    took = seconds_per_sample(samples)
     mean_s = usual_s if not took else sum(took.values()) / len(took)
     if mean_s is None:
         return None
@@ -55,7 +56,8 @@ def remaining_s(plan: Plan, samples: list[Sample], usual_s: float | None = None)
     return total_s + blocks * mean_s  # the canaries
 
 
-def _seconds_per_sample(samples: list[Sample]) -> dict[Pair, float]:
+def seconds_per_sample(samples: Iterable[Sample]) -> dict[Pair, float]:
+    """Of each pair the mean over its samples, waits included."""
     took: dict[Pair, list[float]] = {}
     for s in samples:
         waited_s = s.settled.waited_s if s.settled else 0.0

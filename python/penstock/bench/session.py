@@ -20,7 +20,8 @@ from typing import Any, Literal
 
 from penstock import __version__
 from penstock.bench import provenance as provenances
-from penstock.bench.blocks import Pair, Plan, Progress, Turn, decision, pending
+from penstock.bench.blocks import Keep, Pair, Plan, Progress, Turn, decision, pending
+from penstock.bench.estimate import seconds_per_sample
 from penstock.bench.execute import MARK, ProgramResult, end_leftovers, execute
 from penstock.bench.noise import MachineReading
 from penstock.bench.sample import Event, Header, Provenance, RateKind, Sample, Settled
@@ -43,7 +44,8 @@ class Measurement:
 
     ``env`` is added to the environment of the session, without its PENSTOCK_* variables.
     ``expect`` looks at a run that went well and says why it does not count, or None.
-    ``parameters`` is kept in the plan, to tell what the variant is.
+    ``parameters`` is kept in the plan, to tell what the variant is. ``scratch`` is where its data
+    lie, if not in the session's own scratch directory: on another file system.
     """
 
     cell: str
@@ -53,6 +55,7 @@ class Measurement:
     expect: Callable[[ProgramResult], str | None] = _expects_nothing
     timeout_s: float = TIMEOUT_S
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    scratch: Path | None = None
 
     def as_plan(self) -> dict[str, Any]:
         """What a resumed session must have in common with the first."""
@@ -120,6 +123,10 @@ class Session:
         Makes the provenance of a directory.
     keep : bool
         Leave the scratch directory, with the last sample's files, at the end.
+    keep_pairs : callable, optional
+        Which pairs the blocks after the warm-ups hold (`Plan.keep`).
+    whole_blocks : bool
+        Begin no block that would probably end after the budget, instead of no sample.
 
     Raises
     ------
@@ -142,13 +149,15 @@ class Session:
         name: str = "bench",
         collect: Callable[[Path], Provenance] = provenances.collect,
         keep: bool = False,
+        keep_pairs: Keep | None = None,
+        whole_blocks: bool = False,
     ) -> None:
         self.measurements = {(m.cell, m.variant): m for m in measurements}
         if len(self.measurements) != len(measurements):
             raise ArgumentError("two measurements have the same cell and variant: rename one")
         if not measurements:
             raise ArgumentError("there is nothing to measure: the plan holds no measurement")
-        self.plan = Plan(tuple(self.measurements), stopping, seed, rate)
+        self.plan = Plan(tuple(self.measurements), stopping, seed, rate, keep_pairs)
         self.store = store
         self.scratch = Scratch(directory)
         self.budget_s = budget_s
@@ -157,7 +166,11 @@ class Session:
         self._observer = observer or Observer()
         self._collect = collect
         self._keep = keep
-        self._provenance_id = ""
+        self._whole_blocks = whole_blocks
+        elsewhere = {m.scratch for m in measurements if m.scratch not in (None, directory)}
+        self._scratches = {directory: self.scratch}
+        self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
+        self._provenance_ids: dict[Path, str] = {}
         self._begin_s, self._spent_before_s = time.monotonic(), 0.0
         self._mark = hashlib.sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
         self._said_dropped: set[Pair] = set()
@@ -185,7 +198,8 @@ class Session:
             reason = "interrupted"
         finally:
             if not self._keep:
-                self.scratch.remove()
+                for scratch in self._scratches.values():
+                    scratch.remove()
         return self._ending(reason)
 
     @property
@@ -208,8 +222,9 @@ class Session:
     def _blocks(self) -> Reason:
         number = 0
         while turns := self.plan.block(number, self.store.samples):
-            for turn in pending(turns, self.store.samples):
-                if self.budget_s is not None and self.spent_s >= self.budget_s:
+            left = pending(turns, self.store.samples)
+            for turn in left:
+                if self._out_of_budget(left if turn is left[0] else []):
                     self._say("budget", f"the budget of {self.budget_s:.3g} s is used up")
                     return "budget"
                 self._observer.sample_begins(turn, len(turns))
@@ -218,10 +233,24 @@ class Session:
             self._say_dropped()
         return "complete"
 
+    def _out_of_budget(self, block: Sequence[Turn]) -> bool:
+        """Before a turn; ``block`` are the turns of the block that it would begin, if it does."""
+        if self.budget_s is None:
+            return False
+        if not self._whole_blocks:
+            return self.spent_s >= self.budget_s
+        return bool(block) and self.spent_s + self._probably_takes_s(block) > self.budget_s
+
+    def _probably_takes_s(self, turns: Sequence[Turn]) -> float:
+        """As long as the samples of the same pairs have taken on average; unknown ones nothing."""
+        took = seconds_per_sample(self.store.samples)
+        return sum(took.get((turn.cell, turn.variant), 0.0) for turn in turns)
+
     def _take(self, turn: Turn) -> Sample:
         measurement = self.measurements[turn.cell, turn.variant]
-        self.scratch.empty()
-        settled = self._settle(self.scratch.path)
+        scratch = self._scratches[measurement.scratch or self.scratch.path]
+        scratch.empty()
+        settled = self._settle(scratch.path)
         if settled.exceeded:
             self._say_unsettled(settled)
         started = _now()
@@ -234,7 +263,7 @@ class Session:
             warm_up=turn.warm_up,
             started=started,
             wall_s=ran.wall_s,
-            provenance=self._provenance_id,
+            provenance=self._provenance_ids[scratch.path],
             command=list(measurement.command),
             settled=settled,
             machine_before=before.model_dump(),
@@ -253,7 +282,7 @@ class Session:
             "budget_s": self.budget_s,
         }
         if self.store.header is None:
-            self.scratch.make()
+            self._make_scratches()
             self.store.append(
                 Header(
                     penstock=__version__,
@@ -265,8 +294,13 @@ class Session:
             )
         else:
             self._resume(self.store.header, plan)
-        self._record_provenance()
+        for scratch in self._scratches.values():
+            self._record_provenance(scratch.path)
         self._observer.begins(self)
+
+    def _make_scratches(self) -> None:
+        for scratch in self._scratches.values():
+            scratch.make()
 
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
         if why := _difference(header, plan, self.plan.seed):
@@ -275,7 +309,7 @@ class Session:
                 "or the options of the first run"
             )
         ended = end_leftovers(self._mark)
-        self.scratch.make()
+        self._make_scratches()
         text = f"goes on after {len(self.store.samples)} samples"
         if ended:
             text += f"; {ended} processes of the earlier run were still there and were ended"
@@ -283,15 +317,18 @@ class Session:
             text += f"; {notice}"
         self._say("resumed", text)
 
-    def _record_provenance(self) -> None:
-        now = self._collect(self.scratch.path)
+    def _record_provenance(self, directory: Path) -> None:
+        now = self._collect(directory)
         known = self.store.results.provenances
-        last = list(known.values())[-1] if known else None
+        alone = len(self._scratches) == 1
+        mount = now.file_system.get("mount")
+        of_here = [p for p in known.values() if alone or p.file_system.get("mount") == mount]
+        last = of_here[-1] if of_here else None
         if last is not None and last.id != now.id:
             self._say("provenance", f"changed since the last run: {provenances.changes(last, now)}")
         if now.id not in known:
             self.store.append(now)
-        self._provenance_id = now.id
+        self._provenance_ids[directory] = now.id
 
     def _say(self, what: str, text: str) -> None:
         event = Event(at=_now(), what=what, text=text)

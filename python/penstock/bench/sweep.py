@@ -6,15 +6,15 @@ import functools
 import hashlib
 import secrets
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock import native
 from penstock.bench import cases as cases_
 from penstock.bench import matrix as matrices
 from penstock.bench import provenance, quick
-from penstock.bench.blocks import Plan
+from penstock.bench.blocks import Keep, Pair, Plan
 from penstock.bench.cases import Case, Programs
 from penstock.bench.estimate import remaining_s
 from penstock.bench.execute import execute
@@ -76,6 +76,10 @@ class Sweep:
     timeout_s: float = 300.0
     settle_s: float = 30.0
     notes: tuple[str, ...] = ()
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
+    """Cells whose data lie in another directory than the request's."""
+    keep: Keep | None = None
+    """Which pairs the blocks after the warm-ups hold; then only whole blocks are begun."""
 
     @property
     def samples_file(self) -> Path:
@@ -86,21 +90,28 @@ class Sweep:
     @property
     def scratch(self) -> Path:
         """The sweep's own directory in the one that is measured."""
+        return self.scratch_in(self.request.directory)
+
+    def scratch_in(self, directory: Path) -> Path:
+        """The sweep's own directory in one that is measured."""
         mark = hashlib.sha256(str(self.samples_file.resolve()).encode()).hexdigest()[:8]
-        return self.request.directory.resolve() / f".penstock-bench-{mark}"
+        return directory.resolve() / f".penstock-bench-{mark}"
 
     @property
     def plan(self) -> Plan:
         """What decides which sample is next."""
         pairs = tuple((case.cell, case.variant) for case in self.cases)
-        return Plan(pairs, self.stopping, self.seed, self.rate)
+        return Plan(pairs, self.stopping, self.seed, self.rate, self.keep)
 
     def measurements(self) -> list[Measurement]:
         """The cases as commands."""
-        return [
-            cases_.measurement(case, self.programs, self.scratch, self.timeout_s)
-            for case in self.cases
-        ]
+        return [self._measurement(case) for case in self.cases]
+
+    def _measurement(self, case: Case) -> Measurement:
+        directory = self.elsewhere.get(case.cell, self.request.directory)
+        scratch = self.scratch_in(directory)
+        made = cases_.measurement(case, self.programs, scratch, self.timeout_s)
+        return replace(made, scratch=scratch)
 
     def earlier(self) -> list[Sample]:
         """Samples that there are already."""
@@ -130,6 +141,8 @@ class Sweep:
                 name=self.name,
                 collect=self._collector(),
                 keep=self.request.keep,
+                keep_pairs=self.keep,
+                whole_blocks=self.keep is not None,
             )
             return session.run()
 
@@ -277,6 +290,11 @@ def _quick(request: Request) -> Sweep:
     chosen = quick.choose(wish, known)
     made = replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
     return replace(made, budget_s=chosen.budget_s)
+
+
+def planned_before(sweep: Sweep) -> frozenset[Pair]:
+    """What the results that a sweep goes on with planned; nothing where there are none."""
+    return frozenset((case.cell, case.variant) for case in _planned(sweep.samples_file))
 
 
 def _planned(path: Path) -> Sequence[Case]:

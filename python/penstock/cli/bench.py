@@ -11,16 +11,25 @@ import typer
 
 from penstock import _core
 from penstock.cli.output import console, print_json
+from penstock.cli.sessions import (
+    INTERRUPTED,
+    Budget,
+    DryRun,
+    Launcher,
+    Seed,
+    budget_seconds,
+    run_shown,
+    say_how_it_ended,
+    tell,
+)
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
     from penstock.bench.export import Format
-    from penstock.bench.session import Ending
     from penstock.bench.store import Results
     from penstock.bench.summary import Summary
     from penstock.bench.sweep import Request, Sweep
 
-_INTERRUPTED = 130
 _FORMATS: tuple[Format, ...] = ("parquet", "csv")
 # What the elements of a job array must not be told again.
 _OF_SUBMISSION = ("--submit", "--sbatch")
@@ -37,17 +46,12 @@ def bench(
         Path | None,
         typer.Option(metavar="DIR", help="Results. Default: ./penstock-bench-NAME."),
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Begin no sample after so much time, such as 10min."),
-    ] = None,
+    budget: Budget = None,
     rounds: Annotated[
         int | None,
         typer.Option(metavar="N", help="Take N samples of each, whatever their spread."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Draws the order. Default: a new one, printed.")
-    ] = None,
+    seed: Seed = None,
     mpi: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,13 +64,8 @@ def bench(
     threads: Annotated[
         int | None, typer.Option(metavar="N", help="Threads. Default: cores, at most 4.")
     ] = None,
-    launcher: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Start ranks so: 'mpiexec --map-by node -n {ranks}'."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List what would run and how long it would take.")
-    ] = False,
+    launcher: Launcher = None,
+    dry_run: DryRun = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the last sample's files where they are.")
     ] = False,
@@ -104,19 +103,14 @@ def bench(
 
         penstock bench /scratch/me --matrix sizes.toml --submit 4 --sbatch=--nodes=2
     """
-    from penstock.bench import matrix as matrices
     from penstock.bench.sweep import Request, results_directory
 
     formats = _formats(export)
-    try:
-        budget_s = None if budget is None else matrices.seconds(budget)
-    except ValueError as error:
-        raise ArgumentError(f"--budget {error}") from error
     request = Request(
         directory=directory,
         matrix=matrix,
         out=out,
-        budget_s=budget_s,
+        budget_s=budget_seconds(budget),
         seed=seed,
         rounds=rounds,
         mpi=tuple(mpi or ()),
@@ -178,46 +172,28 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
     from penstock.bench import sweep as sweeps
 
     if not dry_run and (results := sweeps.gathered(request)) is not None:
-        _tell(f"{len(results.paths)} parts are in {sweeps.results_directory(request)}")
+        tell(f"{len(results.paths)} parts are in {sweeps.results_directory(request)}")
         _conclude(results, sweeps.results_directory(request), formats, as_json)
         return
     sweep = sweeps.prepare(request)
     for note in sweep.notes:
-        _tell(note)
+        tell(note)
     if dry_run:
         _print_plan(sweep, as_json)
         return
     if not sweep.cases:
-        _tell(f"part {request.part[0] if request.part else 0} has no cell: nothing to measure")
+        tell(f"part {request.part[0] if request.part else 0} has no cell: nothing to measure")
         return
-    ending = _run(sweep)
-    _say_how_it_ended(ending, sweep)
+    tell(f"seed {sweep.seed}; results in {sweep.out}")
+    ending = run_shown(sweep)
+    say_how_it_ended(ending, sweep.out)
     from penstock.bench.store import load
 
     good = _conclude(load(sweep.samples_file), sweep.out, formats, as_json)
     if ending.reason == "interrupted":
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if not good:
         raise typer.Exit(1)
-
-
-def _run(sweep: Sweep) -> Ending:
-    from rich.console import Console
-
-    from penstock.bench.progress import Show
-
-    _tell(f"seed {sweep.seed}; results in {sweep.out}")
-    shown = Console(stderr=True)
-    with Show(shown if shown.is_terminal else Console(stderr=True, width=1000)) as show:
-        return sweep.run(show)
-
-
-def _say_how_it_ended(ending: Ending, sweep: Sweep) -> None:
-    again = shlex.join(["penstock", *sys.argv[1:]])
-    if ending.reason == "interrupted":
-        _tell(f"interrupted: the samples so far are in {sweep.out}; to go on: {again}")
-    elif ending.reason == "budget":
-        _tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
 
 
 def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool) -> bool:
@@ -251,7 +227,7 @@ def _export(results: Results, out: Path, formats: list[Format]) -> None:
     from penstock.bench.export import export
 
     for path in export(results, out, formats):
-        _tell(f"{path} written")
+        tell(f"{path} written")
 
 
 def _print_plan(sweep: Sweep, as_json: bool) -> None:
@@ -283,10 +259,6 @@ def _print_plan(sweep: Sweep, as_json: bool) -> None:
     if guess.seconds is not None:
         limit = f", budget {duration_text(sweep.budget_s)}" if sweep.budget_s else ""
         typer.echo(f"about {duration_text(guess.seconds)} ({guess.source}){limit}")
-
-
-def _tell(text: str) -> None:
-    typer.echo(f"penstock: {text}", err=True)
 
 
 def register(app: typer.Typer) -> None:

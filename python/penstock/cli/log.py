@@ -19,27 +19,34 @@ _BAR = 24
 
 
 def log(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="penstock-PROGRAM-JOB.json")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="penstock-PROGRAM-JOB.json")
+    ],
     as_json: Annotated[
-        bool, typer.Option("--json", help="The log itself, checked, for programs.")
+        bool,
+        typer.Option("--json", help="The log itself, checked, for programs; of several, an array."),
     ] = False,
 ) -> None:
-    """Show the log of a job: bytes, method, phases, rates, and what degraded.
+    """Show the logs of jobs: bytes, method, phases, rates, and what degraded.
 
     Examples:
 
-        penstock log penstock-app-1234.json
+        penstock log penstock-app-*.json
 
         penstock log --json penstock-app-1234.json
     """
-    job = joblog.load(file)
+    jobs = [joblog.load(file) for file in files]
     if as_json:
-        typer.echo(file.read_text(encoding="utf-8"), nl=False)
+        texts = [file.read_text(encoding="utf-8") for file in files]
+        typer.echo(texts[0] if len(texts) == 1 else f"[{','.join(texts)}]\n", nl=False)
         return
     out = console()
-    _print_job(out, job)
-    for one in job.files:
-        _print_file(out, one)
+    for i, job in enumerate(jobs):
+        if i > 0:
+            out.print()
+        _print_job(out, job)
+        for one in job.files:
+            _print_file(out, one)
 
 
 def _print_job(out: Console, job: joblog.JobLog) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,17 @@ import typer
 
 from penstock import _core
 from penstock.cli.output import console, print_json
+from penstock.cli.sessions import (
+    INTERRUPTED,
+    Budget,
+    DryRun,
+    Launcher,
+    Seed,
+    budget_seconds,
+    run_shown,
+    say_how_it_ended,
+    tell,
+)
 from penstock.errors import ArgumentError
 from penstock.reproduce import PAPERS
 
@@ -18,8 +28,6 @@ if TYPE_CHECKING:
     from penstock.bench.session import Ending
     from penstock.bench.store import Results
     from penstock.reproduce.plan import Planned
-
-_INTERRUPTED = 130
 
 
 def reproduce(
@@ -30,8 +38,14 @@ def reproduce(
         str, typer.Option(metavar="quick|full", help="Minutes, or the paper's own parameters.")
     ] = "quick",
     directory: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Where to write; what is measured.")
-    ] = Path(),
+        list[str] | None,
+        typer.Option(
+            "--dir",
+            metavar="[NAME=]DIR",
+            help="Where to write; what is measured. Several, with names, in one session: ext4, "
+            "nfs, parallel, slow, raw.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Results. Default: ./penstock-reproduce-NAME-SIZE."),
@@ -40,23 +54,21 @@ def reproduce(
         Path | None,
         typer.Option(metavar="RESULTS", help="Measure nothing: print an earlier run again."),
     ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where NAME.md, NAME-report.html and raw/NAME.jsonl go. "
+            "Default: pages in the results; with --table they are written only if asked for.",
+        ),
+    ] = None,
     rounds: Annotated[
         int | None, typer.Option(metavar="N", help="Take N samples of each instead.")
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Begin no sample after so much time, such as 10min."),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Draws the order. Default: a new one, printed.")
-    ] = None,
-    launcher: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Start ranks so: 'mpiexec --map-by node -n {ranks}'."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List what would run and how long it would take.")
-    ] = False,
+    budget: Budget = None,
+    seed: Seed = None,
+    launcher: Launcher = None,
+    dry_run: DryRun = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="The report, for programs, alone on stdout.")
     ] = False,
@@ -64,9 +76,10 @@ def reproduce(
     """Run a paper's experiment: its tables beside ours, and a verdict on each conclusion.
 
     The conclusions were written down before any run (docs/reproductions). Each holds, does not
-    hold, is undecided, or cannot be tested here, with the reason. Ctrl-C, a kill or a power cut
-    costs at most one sample; the same command goes on. Exit code 0: measured, whatever the
-    verdicts, 1: nothing could be measured, 2: wrong usage, 130: interrupted.
+    hold, is undecided, or cannot be tested here, with the reason. --budget begins what conclusions
+    need first, and only whole blocks. Ctrl-C, a kill or a power cut costs at most one sample; the
+    same command goes on. Exit code 0: measured, whatever the verdicts, 1: nothing could be
+    measured, 2: wrong usage, 130: interrupted.
 
     Examples:
 
@@ -78,33 +91,38 @@ def reproduce(
 
         penstock reproduce gotwals1995 --dir /mnt/slow --out slow
 
+        penstock reproduce barro2002 --size full --budget 8min --dir ext4=/tmp --dir nfs=/mnt
+
         penstock reproduce --table slow --json
+
+        penstock reproduce --table raw/liao2007.jsonl --pages docs/reproductions
     """
     if table is not None:
-        _print_again(name, table, as_json)
+        _print_again(name, table, as_json, pages)
         return
     if name is None:
         _list(as_json)
         return
     _known(name)
     from penstock.bench.sweep import Request
-    from penstock.reproduce import plan
+    from penstock.reproduce import places, plan
 
+    directories = places.directories(directory or [])
     request = Request(
-        directory=directory,
+        directory=next(iter(directories.values())),
         out=out or plan.default_out(name, size),
-        budget_s=_seconds(budget),
+        budget_s=budget_seconds(budget),
         seed=seed,
         rounds=rounds,
         launcher=launcher,
     )
-    planned = plan.prepare(name, size, request)
+    planned = plan.prepare(name, size, request, directories)
     for reason in planned.left_out:
-        _tell(f"left out: {reason}")
+        tell(f"left out: {reason}")
     if dry_run:
         _print_plan(planned, as_json)
     else:
-        _measure(planned, as_json)
+        _measure(planned, as_json, pages)
 
 
 def _known(name: str) -> None:
@@ -113,15 +131,6 @@ def _known(name: str) -> None:
         near = _core.nearest(name, list(PAPERS))
         hint = f"; did you mean {near}?" if near else f"; there are {', '.join(PAPERS)}"
         raise ArgumentError(f"there is no paper {name}{hint}")
-
-
-def _seconds(budget: str | None) -> float | None:
-    from penstock.bench import matrix as matrices
-
-    try:
-        return None if budget is None else matrices.seconds(budget)
-    except ValueError as error:
-        raise ArgumentError(f"--budget {error}") from error
 
 
 def _list(as_json: bool) -> None:
@@ -138,7 +147,7 @@ def _list(as_json: bool) -> None:
             typer.echo(f"  --size {size}: {one.takes}; scale {one.scale}")
 
 
-def _print_again(name: str | None, path: Path, as_json: bool) -> None:
+def _print_again(name: str | None, path: Path, as_json: bool, pages: Path | None) -> None:
     from penstock.bench.store import load
     from penstock.reproduce import plan
 
@@ -148,9 +157,19 @@ def _print_again(name: str | None, path: Path, as_json: bool) -> None:
         _known(name)
         raise ArgumentError(f"{path} holds a run of {paper}, not of {name}")
     _print_report(results, as_json)
+    _write_pages(results, pages)
 
 
-def _measure(planned: Planned, as_json: bool) -> None:
+def _write_pages(results: Results, directory: Path | None) -> None:
+    if directory is None:
+        return
+    from penstock.reproduce import pages
+
+    for path in pages.write(results, directory):
+        tell(f"wrote {path}")
+
+
+def _measure(planned: Planned, as_json: bool, pages: Path | None) -> None:
     ending = _run(planned)
     from penstock.bench.store import load
 
@@ -158,34 +177,24 @@ def _measure(planned: Planned, as_json: bool) -> None:
     measured = any(sample.counts for sample in results.samples)
     if measured:
         _print_report(results, as_json)
-    _say_how_it_ended(ending, planned)
+        _write_pages(results, pages or planned.sweep.out / "pages")
+    say_how_it_ended(ending, planned.sweep.out)
     if ending.reason == "interrupted":
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if not measured:
-        _tell("nothing was measured")
+        why = ""
+        if planned.sweep.keep is not None and any(s.failed is None for s in results.samples):
+            why = ": no conclusion fits what the warm-ups left of the budget; give more of it"
+        tell(f"nothing was measured{why}")
         raise typer.Exit(1)
 
 
 def _run(planned: Planned) -> Ending:
-    from rich.console import Console
-
-    from penstock.bench.progress import Show
-
     sweep = planned.sweep
     size = planned.experiment.size
     takes = next(one.takes for name, one in size.items() if name == planned.size)
-    _tell(f"{planned.paper}, {planned.size}: {takes}; seed {sweep.seed}; results in {sweep.out}")
-    shown = Console(stderr=True)
-    with Show(shown if shown.is_terminal else Console(stderr=True, width=1000)) as show:
-        return sweep.run(show)
-
-
-def _say_how_it_ended(ending: Ending, planned: Planned) -> None:
-    again = shlex.join(["penstock", *sys.argv[1:]])
-    if ending.reason == "interrupted":
-        _tell(f"interrupted: the samples so far are in {planned.sweep.out}; to go on: {again}")
-    elif ending.reason == "budget":
-        _tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
+    tell(f"{planned.paper}, {planned.size}: {takes}; seed {sweep.seed}; results in {sweep.out}")
+    return run_shown(sweep)
 
 
 def _print_report(results: Results, as_json: bool) -> None:
@@ -202,7 +211,9 @@ def _print_report(results: Results, as_json: bool) -> None:
 def _print_plan(planned: Planned, as_json: bool) -> None:
     """What would run; nothing is measured and nothing stored."""
     from penstock.bench.estimate import samples_range
+    from penstock.bench.progress import duration_text
     from penstock.reproduce import conclusions
+    from penstock.reproduce.plan import estimated_s
 
     sweep = planned.sweep
     size = next(one for name, one in planned.experiment.size.items() if name == planned.size)
@@ -210,23 +221,37 @@ def _print_plan(planned: Planned, as_json: bool) -> None:
     wanted = conclusions.of_paper(planned.paper)
     if as_json:
         plan = [m.as_plan() for m in sweep.measurements()]
-        told = {"paper": planned.paper, "size": planned.size, "scale": size.scale}
+        told: dict[str, object] = {"paper": planned.paper, "size": planned.size}
+        told |= {"scale": planned.scale}
         told |= {"takes": size.takes, "out": str(sweep.out)}
+        told |= {"estimated_s": estimated_s(planned), "not_fitting": list(planned.not_fitting)}
         print_json({**told, "samples_at_most": most, "measurements": plan})
         return
     for one in sweep.measurements():
         typer.echo(f"{one.cell} | {one.variant}: {shlex.join(one.command)}")
     untestable = sum(bool(one.untestable) for one in wanted)
-    typer.echo(f"scale: {size.scale}")
+    typer.echo(f"scale: {planned.scale}")
     typer.echo(
         f"{len(sweep.cases)} measurements, {least} to {most} samples with warm-ups and canaries, "
-        f"into {sweep.out}: {size.takes}"
+        f"into {sweep.out}: {size.takes}; estimated for here: {duration_text(estimated_s(planned))}"
     )
+    _print_choice(planned)
     typer.echo(f"{len(wanted)} conclusions, {untestable} of which no run here can decide")
 
 
-def _tell(text: str) -> None:
-    typer.echo(f"penstock: {text}", err=True)
+def _print_choice(planned: Planned) -> None:
+    """What each directory takes, and what the budget leaves of the size."""
+    for place, rate in planned.rates.items():
+        typer.echo(f"{place or 'the directory'} takes {rate / 1e6:.0f} MB/s of 8 MiB with fsync")
+    if planned.sweep.keep is None:
+        return
+    part, whole = len(planned.sweep.cases), planned.all_measurements
+    typer.echo(
+        f"for the budget: {part} of {whole} measurements of the size (1/{whole / part:.3g}) are "
+        "begun; the times of their warm-ups decide which go on, whole blocks of all that do"
+    )
+    for name in planned.not_fitting:
+        typer.echo(f"does not fit: {name}")
 
 
 def register(app: typer.Typer) -> None:

@@ -90,18 +90,29 @@ def _writing(directory: Path) -> list[Finding]:
 
 
 def _direct(name: str) -> Finding:
-    block = mmap.mmap(-1, _BLOCK_BYTES)  # aligned to a page
     try:
-        descriptor = os.open(name, os.O_WRONLY | os.O_DIRECT)
-        try:
-            written = os.write(descriptor, block)
-        finally:
-            os.close(descriptor)
+        seen = [_write_and_read(name, byte) for byte in b"ab"]
     except OSError as error:
         text = f"direct I/O is refused: {error.strerror}"
         normal = error.errno in (errno.EINVAL, errno.EOPNOTSUPP)
         remedy = "" if normal else "see the kernel's log"
         return Finding("note" if normal else "warn", "direct I/O", text, remedy)
+    if not all(seen):
+        text = "direct writes are stored, but reads on this mount do not see them"
+        return Finding("note", "direct I/O", text + "; Penstock writes through the page cache here")
+    return Finding("ok", "direct I/O", f"works (O_DIRECT, {_BLOCK_BYTES} bytes written)")
+
+
+def _write_and_read(name: str, byte: int) -> bool:
+    """Around the page cache; whether a read through it sees that."""
+    block = mmap.mmap(-1, _BLOCK_BYTES)  # aligned to a page
+    try:
+        block.write(bytes([byte]) * _BLOCK_BYTES)
+        descriptor = os.open(name, os.O_WRONLY | os.O_DIRECT)
+        try:
+            os.write(descriptor, block)
+        finally:
+            os.close(descriptor)
+        return Path(name).read_bytes() == block[:]
     finally:
         block.close()
-    return Finding("ok", "direct I/O", f"works (O_DIRECT, {written} bytes written)")

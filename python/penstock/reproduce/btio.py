@@ -15,6 +15,10 @@ from penstock.bench.cases import Programs
 from penstock.bench.programs import Program
 from penstock.errors import LaunchError
 
+_EDGES = {"S": 12, "W": 24, "A": 64, "B": 102, "C": 162}
+_CELL_BYTES = 5 * 8  # five numbers a point
+_ARRAYS = 40
+
 _OPTIONS: dict[str, dict[str, Any]] = {
     "class": {"kind": "choice", "choices": ["S", "W", "A", "B", "C"]},
     "subtype": {"kind": "choice", "choices": ["full", "simple", "epio"]},
@@ -70,3 +74,8 @@ def _path(flavour: str) -> Path:
     if not path.is_file():
         raise LaunchError(f"{path} is not there: only a build of the source tree makes it")
     return path
+
+
+def bytes_of_class(name: str) -> int:
+    """What a class writes with all of its arrays."""
+    return int(_EDGES[name] ** 3 * _CELL_BYTES * _ARRAYS)

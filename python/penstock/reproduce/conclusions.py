@@ -7,6 +7,8 @@ variant or measure that an experiment does not have is an error, so that no clai
 from __future__ import annotations
 
 import fnmatch
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -18,29 +20,36 @@ from penstock.reproduce import PAPERS
 from penstock.reproduce import experiment as experiments
 from penstock.reproduce.measures import MEASURES
 from penstock.reproduce.needs import NEEDS
+from penstock.reproduce.simulated import Curve
 from penstock.reproduce.strict import Strict, hint, read, validated
 
 NAME = "conclusions.toml"
 Patterns = list[str]
+Role = Literal["nfs", "parallel", "raw"]
 Found = frozenset[tuple[str, str]]
 
 
-class Claim(Strict):
+class Claim(Strict, ABC):
     """One predicate of a conclusion."""
 
+    @abstractmethod
     def names(self) -> list[tuple[list[str], list[str]]]:
         """Patterns of cells, with patterns of variants that each of these cells must have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def measures_used(self) -> list[str]:
         """What is read off the samples."""
-        raise NotImplementedError
+
+    def roles(self) -> list[str]:
+        """The file systems that are compared with each other; none where one is enough."""
+        return []
 
 
 class Pair(Claim):
     """Of the best of ``of`` and the best of ``over``, paired by block, the ratio of a measure.
 
-    ``over_cells``, one for each of ``cells``, is where ``over`` was measured if elsewhere.
+    ``over_cells``, one for each of ``cells``, is where ``over`` was measured if elsewhere; ``on``
+    and ``over_on`` are file systems of one session.
     """
 
     cells: Patterns = Field(min_length=1)
@@ -49,13 +58,21 @@ class Pair(Claim):
     over: Patterns = Field(min_length=1)
     measure: str = "application"
     over_measure: str = ""
+    on: Role | Literal[""] = ""
+    over_on: Role | Literal[""] = ""
     where: Literal["every", "most"] = Field(default="every", alias="in")
 
     @model_validator(mode="after")
     def _cells_pair_up(self) -> Pair:
         if self.over_cells and len(self.over_cells) != len(self.cells):
             raise ValueError(f"over_cells must be {len(self.cells)}, one for each of cells")
+        if bool(self.on) != bool(self.over_on) or (self.on and self.on == self.over_on):
+            raise ValueError("give on and over_on, two file systems, or neither")
         return self
+
+    def roles(self) -> list[str]:
+        """Both sides."""
+        return [self.on, self.over_on] if self.on else []
 
     def names(self) -> list[tuple[list[str], list[str]]]:
         """The cells of both sides."""
@@ -163,14 +180,29 @@ class Flat(Trend):
 
 
 class ScalesBetter(Claim):
-    """From the first cell to the last ``of`` gains at least 1 + effect more than ``over``."""
+    """From the first cell to the last ``of`` gains at least 1 + effect more than ``over``.
+
+    ``on``, one for each of the cells, are file systems of one session.
+    """
 
     predicate: Literal["scales_better"]
     of: Patterns = Field(min_length=1)
     over: Patterns = Field(min_length=1)
     along_cells: list[str] = Field(min_length=2)
     over_cells: list[str] = Field(default=[])
+    on: list[Role] = Field(default=[])
     measure: str = "application"
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> ScalesBetter:
+        lengths = {len(self.along_cells), len(self.over_cells or self.along_cells), len(self.on)}
+        if self.on and len(lengths) != 1:
+            raise ValueError("on, along_cells and over_cells must be as many")
+        return self
+
+    def roles(self) -> list[str]:
+        """Each once."""
+        return list(dict.fromkeys(self.on))
 
     def names(self) -> list[tuple[list[str], list[str]]]:
         """The points of both."""
@@ -185,16 +217,21 @@ class ScalesBetter(Claim):
 
 
 class NoneBest(Claim):
-    """Each of ``among`` is slower than another, by the effect, in some cell."""
+    """Each of ``among`` is slower than another, by the effect, in some cell, of ``on``."""
 
     predicate: Literal["none_best"]
     cells: Patterns = Field(min_length=1)
     among: Patterns = Field(min_length=2)
+    on: list[Role] = Field(default=[])
     measure: str = "application"
 
     def names(self) -> list[tuple[list[str], list[str]]]:
         """Each of them."""
         return [(self.cells, [one]) for one in self.among]
+
+    def roles(self) -> list[str]:
+        """Each once."""
+        return list(dict.fromkeys(self.on))
 
     def measures_used(self) -> list[str]:
         """One."""
@@ -219,6 +256,27 @@ class SpreadAtLeast(Claim):
         return [self.measure]
 
 
+class VariesLess(Claim):
+    """The spread of ``of`` is at most 1 / (1 + effect) of that of ``over``, over the cells.
+
+    Of each cell the medians of the variants' (max - min) / median.
+    """
+
+    predicate: Literal["varies_less"]
+    cells: Patterns = Field(min_length=1)
+    of: Patterns = Field(min_length=1)
+    over: Patterns = Field(min_length=1)
+    measure: str = "application"
+
+    def names(self) -> list[tuple[list[str], list[str]]]:
+        """Both sides."""
+        return [(self.cells, [one]) for one in (*self.of, *self.over)]
+
+    def measures_used(self) -> list[str]:
+        """One."""
+        return [self.measure]
+
+
 class Equals(Claim):
     """In each cell every sample of the measure is the number expected."""
 
@@ -236,6 +294,38 @@ class Equals(Claim):
         return [self.measure]
 
 
+class Simulated(Claim):
+    """A curve of gotwals-1995's simulator at ``at`` times the memory is from ``least`` to ``most``.
+
+    With ``over`` the ratio to that curve, at ``over_at`` times the memory if elsewhere. Asked of
+    every block size, which the paper does not give.
+    """
+
+    predicate: Literal["simulated"]
+    of: Curve
+    at: float = Field(gt=0)
+    over: Curve | None = None
+    over_at: float | None = Field(default=None, gt=0)
+    least: float = Field(default=0.0, ge=0)
+    most: float = Field(default=math.inf, gt=0)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Simulated:
+        if self.least >= self.most:
+            raise ValueError(f"least must be below most ({self.most:g}), got {self.least:g}")
+        if self.over_at is not None and self.over is None:
+            raise ValueError("over_at needs over")
+        return self
+
+    def names(self) -> list[tuple[list[str], list[str]]]:
+        """Nothing that is measured."""
+        return []
+
+    def measures_used(self) -> list[str]:
+        """None."""
+        return []
+
+
 PREDICATES: dict[str, type[Claim]] = {
     "faster": Faster,
     "not_faster": NotFaster,
@@ -249,7 +339,9 @@ PREDICATES: dict[str, type[Claim]] = {
     "scales_better": ScalesBetter,
     "none_best": NoneBest,
     "spread_at_least": SpreadAtLeast,
+    "varies_less": VariesLess,
     "equals": Equals,
+    "simulated": Simulated,
 }
 
 

@@ -12,6 +12,7 @@ from penstock.bench.store import Results
 from penstock.reproduce.measures import MEASURES
 
 Values = dict[int, float]  # by block
+NOT_MEASURED = "not measured in this size"
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,24 @@ class Evidence:
     samples : sequence of Sample
     provenances : sequence of Provenance
         Where they were taken.
+    budget_s : float or None
+        What was planned was chosen to fit it.
     """
 
     planned: tuple[tuple[str, str], ...]
     samples: tuple[Sample, ...]
     provenances: tuple[Provenance, ...] = ()
+    budget_s: float | None = None
 
     @classmethod
     def of(cls, results: Results) -> Evidence:
         """That of a results file."""
-        plan = results.headers[0].plan.get("measurements", []) if results.headers else []
+        header_plan = results.headers[0].plan if results.headers else {}
+        plan = header_plan.get("measurements", [])
+        budget_s = header_plan.get("budget_s")
         counting = tuple(sample for sample in results.samples if sample.counts)
         planned = tuple((one["cell"], one["variant"]) for one in plan)
-        return cls(planned, counting, tuple(results.provenances.values()))
+        return cls(planned, counting, tuple(results.provenances.values()), budget_s)
 
     def cells(self, patterns: Iterable[str]) -> list[str]:
         """The planned cells that fit any of the patterns, in the plan's order."""

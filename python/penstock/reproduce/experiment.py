@@ -19,12 +19,32 @@ from penstock.reproduce.strict import Strict, hint, read, validated
 Unit = Literal["s", "MB/s", "MiB", "calls"]
 
 
+class Budgeted(Strict):
+    """What a size is made of where minutes are given: the factor, and what the matrix gets."""
+
+    scale: str
+    matrix: dict[str, Any] = Field(default={})
+
+
 class Size(Strict):
     """One size: by what it differs from the paper, how long it takes, what the matrix gets."""
 
     scale: str
     takes: str
     matrix: dict[str, Any] = Field(default={})
+    budgeted: Budgeted | None = None
+
+    def scale_of(self, budgeted: bool) -> str:
+        """By what it differs from the paper, with or without a budget."""
+        return self.budgeted.scale if budgeted and self.budgeted else self.scale
+
+    def matrix_of(self, budgeted: bool) -> dict[str, Any]:
+        """What the matrix gets."""
+        if not budgeted or self.budgeted is None:
+            return self.matrix
+        more = self.budgeted.matrix
+        defaults = {**self.matrix.get("defaults", {}), **more.get("defaults", {})}
+        return {**self.matrix, **more, "defaults": defaults}
 
 
 class TableSpec(Strict):
@@ -93,16 +113,16 @@ class Experiment(Strict):
     fit: list[FitSpec] = Field(default=[])
     series: list[SeriesSpec] = Field(default=[])
 
-    def sweep(self, size: str, where: Path) -> Matrix:
+    def sweep(self, size: str, where: Path, budgeted: bool = False) -> Matrix:
         """The matrix of a size: the paper's, and what the size says otherwise."""
-        more = self.size[_size(size)].matrix
+        more = self.size[_size(size)].matrix_of(budgeted)
         values = {**self.matrix, **more}
         values["defaults"] = {**self.matrix.get("defaults", {}), **more.get("defaults", {})}
         return matrices.parse(values, where)
 
-    def cases(self, size: str, where: Path) -> list[Case]:
+    def cases(self, size: str, where: Path, budgeted: bool = False) -> list[Case]:
         """Every variant of every cell of a size."""
-        return matrices.expand(self.sweep(size, where), str(where))
+        return matrices.expand(self.sweep(size, where, budgeted), str(where))
 
 
 def _size(name: str) -> Literal["quick", "full"]:
@@ -137,5 +157,10 @@ def load(name: str) -> Experiment:
 def pairs(name: str) -> frozenset[tuple[str, str]]:
     """Cell and variant of everything that the experiment has in any size."""
     experiment = load(name)
-    cases = [case for size in SIZES for case in experiment.cases(size, path_of(name))]
+    cases = [
+        case
+        for size in SIZES
+        for budgeted in (False, True)
+        for case in experiment.cases(size, path_of(name), budgeted)
+    ]
     return frozenset((case.cell, case.variant) for case in cases)

@@ -86,7 +86,8 @@ def _at_work(sample: Sample) -> float:
 def nfs(evidence: Evidence, _: Sequence[Sample]) -> str:
     """Files are on NFS."""
     kinds = file_systems(evidence)
-    good = kinds and all(kind.startswith("nfs") or "nfs" in kind.split(".") for kind in kinds)
+    # a client in user space is named by its program: fuse.nfsfuse
+    good = kinds and all(any(w.startswith("nfs") for w in kind.split(".")) for kind in kinds)
     return "" if good else f"needs NFS, and this is {_named(kinds)}: give --dir in an NFS mount"
 
 
@@ -109,6 +110,7 @@ def several_nodes(_: Evidence, samples: Sequence[Sample]) -> str:
     return "needs jobs of several nodes: on one both stages store straight into the owner's page"
 
 
+OF_FILE_SYSTEM = ("nfs", "parallel")  # known before any sample
 NEEDS: dict[str, Need] = {
     "slow_device": slow_device,
     "idle_cpus": idle_cpus,
@@ -125,7 +127,7 @@ def file_systems(evidence: Evidence) -> list[str]:
 
 
 def _named(kinds: Sequence[str]) -> str:
-    return " and ".join(kinds) or "unknown"
+    return " and ".join(kinds) or "not known, as nothing was measured"
 
 
 def _mb(bytes_per_s: float) -> str:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from penstock.bench import provenance
 from penstock.bench import sweep as sweeps
+from penstock.bench.blocks import Pair
 from penstock.bench.cases import Case, Programs
-from penstock.bench.store import Results
+from penstock.bench.sample import Provenance
+from penstock.bench.store import Results, load
 from penstock.bench.sweep import Request, Sweep
+from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError, LaunchError
-from penstock.reproduce import PAPERS, SIZES, experiment
+from penstock.reproduce import PAPERS, SIZES, budget, conclusions, cost, experiment
 from penstock.reproduce.btio import BtioPrograms
+from penstock.reproduce.conclusions import Conclusion
+from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import Experiment
+from penstock.reproduce.needs import NEEDS, OF_FILE_SYSTEM
+from penstock.reproduce.places import ALONE, Place, Places, at, split
 
 _PREFIX = "reproduce"
+_ON = "on"  # before the names of file systems
+_NOMINAL_BYTES_PER_S = 1e8
+_LEAST_TIMEOUT_S = 30.0
+_SLOW_BYTES_PER_S = 2e8  # above it processes wait for the CPUs and not for the device
 
 
 @dataclass(frozen=True)
@@ -27,15 +39,43 @@ class Planned:
     experiment: Experiment
     sweep: Sweep
     left_out: tuple[str, ...]
+    rates: Mapping[str, float]
+    """What each directory took of a few MiB with their fsync, in bytes per second."""
+    all_measurements: int = 0
+    """Of the size, where a budget chose some of them."""
+    not_fitting: tuple[str, ...] = ()
+    """Conclusions that the budget leaves out."""
+
+    @property
+    def scale(self) -> str:
+        """By what the size differs from the paper."""
+        size = next(one for name, one in self.experiment.size.items() if name == self.size)
+        return size.scale_of(self.sweep.budget_s is not None)
+
+    def hopeless(self, one: Conclusion, place: Place) -> bool:
+        """Whether what a conclusion needs is probably not there."""
+        seen = {name: NEEDS[name] for name in one.needs if name in OF_FILE_SYSTEM}
+        if any(need(place.evidence, []) for need in seen.values()):
+            return True
+        of_slow = {"idle_cpus", "slow_device"} & set(one.needs)
+        fast = self.rates[place.name] > _SLOW_BYTES_PER_S
+        return "several_nodes" in one.needs or bool(of_slow and fast)
 
 
-def prepare(paper: str, size: str, request: Request) -> Planned:
+def prepare(
+    paper: str, size: str, request: Request, directories: Mapping[str, Path] | None = None
+) -> Planned:
     """Everything that must be known before the first sample.
+
+    Parameters
+    ----------
+    directories : mapping, optional
+        Of each file system its name and a directory on it; by default the request's alone.
 
     Raises
     ------
     ArgumentError
-        If there is no such paper or size, or the directory is wrong.
+        If there is no such paper or size, or a directory is wrong.
     LaunchError
         If nothing of it can be started here.
     """
@@ -43,15 +83,114 @@ def prepare(paper: str, size: str, request: Request) -> Planned:
     if size not in SIZES:
         raise ArgumentError(f"--size must be {' or '.join(SIZES)}, got {size}")
     found = experiment.load(paper)
-    matrix = found.sweep(size, path)
-    matrix = matrix.model_copy(update={"name": f"{_PREFIX} {paper} {size}"})
+    where = dict(directories or {ALONE: request.directory})
+    for one in where.values():
+        require_directory(one)
+    names = [name for name in where if name]
+    on = f" {_ON} {','.join(names)}" if names else ""
+    budgeted = request.budget_s is not None or _had_a_budget(request)
+    matrix = found.sweep(size, path, budgeted)
+    matrix = matrix.model_copy(update={"name": f"{_PREFIX} {paper} {size}{on}"})
     kind = BtioPrograms if found.program == "btio" else Programs
     programs = kind(request.launcher)
-    cases, left_out = startable(found.cases(size, path), programs)
+    cases, left_out = startable(found.cases(size, path, budgeted), programs)
     if not cases:
         raise LaunchError(f"nothing of {paper} can be measured here: {'; '.join(left_out)}")
-    sweep = sweeps.of_matrix(request, matrix, cases, str(path), programs)
-    return Planned(paper, size, found, sweep, tuple(left_out))
+    placed = [replace(case, cell=at(name, case.cell)) for name in where for case in cases]
+    elsewhere = {at(name, case.cell): where[name] for name in where for case in cases}
+    first = replace(request, directory=next(iter(where.values())))
+    sweep = replace(
+        sweeps.of_matrix(first, matrix, placed, str(path), programs), elsewhere=elsewhere
+    )
+    rates = {name: cost.device_bytes_per_s(one) for name, one in where.items()}
+    planned = Planned(paper, size, found, sweep, tuple(left_out), rates)
+    whole = replace(planned, all_measurements=len(placed))
+    if request.budget_s is None:
+        return replace(whole, sweep=_as_begun(sweep))
+    return _within(whole, request.budget_s, where)
+
+
+def estimates(planned: Planned) -> dict[Pair, float]:
+    """Seconds of one sample of each pair, by what the directories took of a few MiB."""
+    return _estimates(planned.sweep.cases, planned.rates)
+
+
+def estimated_s(planned: Planned) -> float:
+    """Of the whole session, within its budget if it has one."""
+    one_block_s = sum(estimates(planned).values())
+    all_s = (1 + planned.sweep.stopping.maximum) * one_block_s
+    return min(all_s, planned.sweep.budget_s or all_s)
+
+
+def _estimates(cases: Sequence[Case], rates: Mapping[str, float]) -> dict[Pair, float]:
+    found = {}
+    for case in cases:
+        name, _ = split(case.cell, list(rates))
+        found[case.cell, case.variant] = cost.seconds(case, rates[name])
+    return found
+
+
+def _had_a_budget(request: Request) -> bool:
+    """Whether a session that goes on was begun with one: it goes on with its scale."""
+    try:
+        results = load(request.out or Path())
+    except ArgumentError:
+        return False  # there are none, or the session itself says what is wrong with them
+    return bool(results.headers) and results.headers[0].plan.get("budget_s") is not None
+
+
+def _as_begun(sweep: Sweep) -> Sweep:
+    """With the measurements that a budget chose, where a session goes on that had one."""
+    before = sweeps.planned_before(sweep)
+    if not before or not before < {(case.cell, case.variant) for case in sweep.cases}:
+        return sweep
+    return replace(sweep, cases=tuple(c for c in sweep.cases if (c.cell, c.variant) in before))
+
+
+def _within(planned: Planned, budget_s: float, where: Mapping[str, Path]) -> Planned:
+    """What is begun for a budget; a session that goes on has what it began with."""
+    sweep = planned.sweep
+    units = _units(planned, where)
+    begun = sweeps.planned_before(sweep)
+    left_out: tuple[str, ...] = ()
+    if not begun:
+        estimate = _estimates(sweep.cases, planned.rates)
+        choice = budget.choose(units, estimate.__getitem__, budget.BEGUN * budget_s)
+        if not choice.needed:
+            raise ArgumentError(
+                f"--budget {budget_s:g}s is too short for any conclusion of {planned.paper}: "
+                "give more time, or --size quick"
+            )
+        begun, left_out = frozenset(choice.needed), choice.left_out
+    cases = [case for case in sweep.cases if (case.cell, case.variant) in begun]
+    whole_units = tuple(unit for unit in units if unit.pairs <= begun)
+    keeper = budget.Keeper(whole_units, _nominal(cases, list(where)), budget_s)
+    timeout_s = min(sweep.timeout_s, max(budget_s / 4, _LEAST_TIMEOUT_S))
+    sweep = replace(sweep, cases=tuple(cases), keep=keeper, timeout_s=timeout_s)
+    return replace(planned, sweep=sweep, not_fitting=left_out)
+
+
+def _nominal(cases: Sequence[Case], names: Sequence[str]) -> dict[Pair, float]:
+    """What does not vary from run to run: it orders units."""
+    return _estimates(cases, dict.fromkeys(names, _NOMINAL_BYTES_PER_S))
+
+
+def _units(planned: Planned, where: Mapping[str, Path]) -> list[budget.Unit]:
+    cases = planned.sweep.cases
+    pairs = tuple((case.cell, case.variant) for case in cases)
+    each = tuple(_place(name, directory, pairs, list(where)) for name, directory in where.items())
+    wanted = [one for one in conclusions.of_paper(planned.paper) if not one.untestable]
+    return budget.units(
+        wanted, Places(Evidence(pairs, ()), each), _nominal(cases, list(where)), planned.hopeless
+    )
+
+
+def _place(name: str, directory: Path, pairs: Sequence[Pair], names: Sequence[str]) -> Place:
+    """As far as it is known before a run: what is planned, and the file system."""
+    own = ((split(cell, names), variant) for cell, variant in pairs)
+    planned = tuple((inner, variant) for (place, inner), variant in own if place == name)
+    seen = Provenance(id=name, file_system=provenance.file_system(directory))
+    return Place(name, Evidence(planned, (), (seen,)))
 
 
 def startable(cases: Sequence[Case], programs: Programs) -> tuple[list[Case], list[str]]:
@@ -86,8 +225,16 @@ def of_results(results: Results) -> tuple[str, str]:
     if not results.headers:
         raise ArgumentError(f"{where} holds no results: the run was stopped at its start")
     words = results.headers[0].name.split()
-    if len(words) != 3 or words[0] != _PREFIX or words[1] not in PAPERS or words[2] not in SIZES:
+    known = words[:1] == [_PREFIX] and words[1:2] and words[1] in PAPERS and words[2:3]
+    if not known or words[2] not in SIZES or words[3:4] not in ([], [_ON]) or len(words) > 5:
         raise ArgumentError(
             f"{where} holds {results.headers[0].name!r}, and not what penstock reproduce measured"
         )
     return words[1], words[2]
+
+
+def places_of(results: Results) -> list[str]:
+    """The names of the file systems that a session measured; none where it had one directory."""
+    name = results.headers[0].name if results.headers else ""
+    _, on, names = name.partition(f" {_ON} ")
+    return names.split(",") if on else []

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from penstock.bench.statistics import CONFIDENCE, Ratio, median_interval, paired_ratio_interval
 from penstock.reproduce import conclusions as c
-from penstock.reproduce.evidence import Evidence, Values
+from penstock.reproduce import simulated
+from penstock.reproduce.evidence import NOT_MEASURED, Evidence, Values
 
 Verdict = Literal["holds", "does not hold", "undecided", "cannot be tested here"]
 _TOO_FEW_POINTS = "fewer than two of the points were measured together"
@@ -54,7 +55,7 @@ def judge(claim: c.Claim, rule: Rule, evidence: Evidence) -> Judged:
     """Decide a claim."""
     findings = next(d for kind, d in _DECIDERS if isinstance(claim, kind))(claim, rule, evidence)
     if not findings:
-        none = Finding("all cells", "cannot be tested here", "not measured in this size")
+        none = Finding("all cells", "cannot be tested here", NOT_MEASURED)
         return Judged(none.verdict, (none,))
     together = most if isinstance(claim, c.Pair) and claim.where == "most" else every
     return Judged(together([f.verdict for f in findings]), tuple(findings))
@@ -171,7 +172,7 @@ def _missing(
     """Why there is no pair; empty if there is one."""
     for cell, patterns, values in (of, over):
         if not evidence.variants(cell, patterns):
-            return f"{', '.join(patterns)}: not measured in this size"
+            return f"{', '.join(patterns)}: {NOT_MEASURED}"
         if not values:
             return f"{', '.join(patterns)}: no sample has it"
     return "" if of[2].keys() & over[2].keys() else "no block has both"
@@ -295,6 +296,28 @@ def _spread(claim: c.SpreadAtLeast, rule: Rule, evidence: Evidence) -> list[Find
     return [Finding(where, verdict, why, n=n)]
 
 
+def _varies_less(claim: c.VariesLess, rule: Rule, evidence: Evidence) -> list[Finding]:
+    """By the ratios of the cells: of a variant there is one spread, so cells are what repeats."""
+    ratios = []
+    for cell in evidence.cells(claim.cells):
+        of, over = (
+            [
+                (max(values) - min(values)) / middle.median(values)
+                for name in evidence.variants(cell, patterns)
+                if len(values := list(evidence.values(cell, name, claim.measure).values()))
+                >= rule.samples
+            ]
+            for patterns in (claim.of, claim.over)
+        )
+        if of and over and (below := middle.median(over)) > 0.0:
+            ratios.append(middle.median(of) / below)
+    if not ratios:
+        return [Finding("all cells", "undecided", f"no cell has {rule.samples} samples of both")]
+    ratio = _median(ratios)
+    judged = ranged(ratio, len(ratios), rule, 0.0, 1.0 / (1.0 + rule.effect))
+    return [_finding(f"spreads of {len(ratios)} cells", ratio, len(ratios), judged)]
+
+
 def _equals(claim: c.Equals, rule: Rule, evidence: Evidence) -> list[Finding]:
     found = []
     for cell, expected in claim.expected.items():
@@ -311,6 +334,27 @@ def _equals(claim: c.Equals, rule: Rule, evidence: Evidence) -> list[Finding]:
     return found
 
 
+def _simulated(claim: c.Simulated, _: Rule, __: Evidence) -> list[Finding]:
+    """By every block size; what depends on it is undecided, as the paper does not give it."""
+    over_at = claim.at if claim.over_at is None else claim.over_at
+    values = simulated.ratios(claim.of, claim.at, claim.over, over_at)
+    inside = [claim.least <= value <= claim.most for value in values.values()]
+    verdict: Verdict = "holds" if all(inside) else "undecided" if any(inside) else "does not hold"
+    low, high = min(values.values()), max(values.values())
+    beside = f" over {claim.over} at {over_at:g}" if claim.over else ""
+    few, many = min(values), max(values)
+    why = (
+        f"{claim.of} at {claim.at:g} times the memory{beside}: {_number(low)} to {_number(high)} "
+        f"with blocks of 1/{few} to 1/{many} of the memory, "
+        f"wanted {_range(claim.least, claim.most)}"
+    )
+    if verdict == "undecided":
+        good = [f"1/{blocks}" for blocks, ok in zip(values, inside, strict=True) if ok]
+        why += f", so with blocks of {', '.join(good)}; the paper does not give their size"
+    middle_value = middle.median(values.values())
+    return [Finding("simulator", verdict, why, middle_value, low, high, len(values))]
+
+
 Decider = Callable[[Any, Rule, Evidence], list[Finding]]
 _DECIDERS: tuple[tuple[type[c.Claim], Decider], ...] = (
     (c.Pair, _pair),
@@ -318,5 +362,7 @@ _DECIDERS: tuple[tuple[type[c.Claim], Decider], ...] = (
     (c.ScalesBetter, _scales),
     (c.NoneBest, _none_best),
     (c.SpreadAtLeast, _spread),
+    (c.VariesLess, _varies_less),
     (c.Equals, _equals),
+    (c.Simulated, _simulated),
 )

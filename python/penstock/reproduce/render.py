@@ -25,6 +25,8 @@ def print_report(report: Report, out: Console) -> None:
     say(out, report.setting)
     kinds = " and ".join(report.file_systems) or "an unknown file system"
     say(out, f"{report.size}: {report.scale}; {report.samples} samples on {kinds}")
+    if report.chosen:
+        say(out, report.chosen, 2)
     for note in report.notes:
         say(out, note, 2)
     for failed in report.failed:
@@ -40,22 +42,27 @@ def print_report(report: Report, out: Console) -> None:
 def _print_table(table: Table, out: Console) -> None:
     out.print()
     said = "trimmed mean, and (max - min) / median of all"
-    say(out, f"{table.title} [{table.unit}; here: {said}]", style="bold")
+    unit = f"{table.unit}; here: {said}" if table.measured else table.unit
+    say(out, f"{_placed(table.title, table.place)} [{unit}]", style="bold")
     shown = RichTable(box=None, padding=(0, 1, 0, 0), header_style="bold")
     for name in ("", "", *table.columns):
         shown.add_column(name)
     for row in table.rows:
-        _add_row(shown, row)
+        _add_row(shown, row, table.measured)
     out.print(shown, highlight=False)
 
 
-def _add_row(shown: RichTable, row: Row) -> None:
+def _placed(title: str, place: str) -> str:
+    return f"{title}, on {place}" if place else title
+
+
+def _add_row(shown: RichTable, row: Row, measured: bool) -> None:
     """The paper's line and ours: what was best is under a time, as in the papers' tables."""
     if row.paper:
         shown.add_row(row.label, "paper", *(text.replace(" ", "\n", 1) for text in row.paper))
     label = "" if row.paper else row.label
     shown.add_row(label, "here", *(entry_text(entry) for entry in row.here), style="bold")
-    if any(row.here):
+    if measured and any(row.here):
         spreads = (f"{100 * e.spread:.0f} % n={e.n}" if e else "" for e in row.here)
         shown.add_row("", "spread", *spreads, style="dim")
 
@@ -64,11 +71,11 @@ def entry_text(entry: Entry | None) -> str:
     """A number, and below it the best sync size; a dash where nothing was measured."""
     if entry is None:
         return "-"
-    return f"{_number(entry.value)}\n{entry.marks}".rstrip()
+    return f"{number_text(entry.value)}\n{entry.marks}".rstrip()
 
 
-def _number(value: float) -> str:
-    """Three digits; counts whole."""
+def number_text(value: float) -> str:
+    """A number as people read it: three digits; counts whole."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -78,25 +85,25 @@ def _print_laws(laws: Sequence[LawReport], out: Console) -> None:
     out.print()
     say(out, "Laws T = K(p) n, s for n in MB; best form first, how far off it is", style="bold")
     shown = RichTable(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("call", "paper", "here", "which holds", "why"):
+    for name in ("call", "on", "paper", "here", "which holds", "why"):
         shown.add_column(name)
     for law in laws:
         paper = ", ".join(f"{where} {text}" for where, text in law.paper.items())
         forms = zip(law.here, law.residuals, strict=True)
         here = "\n".join(f"{text} ({residual:.0%} off)" for text, residual in forms)
-        shown.add_row(law.law, paper, here or "-", law.verdict or "-", law.why)
+        shown.add_row(law.law, law.place, paper, here or "-", law.verdict or "-", law.why)
     out.print(shown, highlight=False)
 
 
 def _print_series(series: Stretches, out: Console) -> None:
     out.print()
-    say(out, series.title, style="bold")
+    say(out, _placed(series.title, series.place), style="bold")
     shown = RichTable(box=None, padding=(0, 2, 0, 0), header_style="bold")
     shown.add_column("stretch")
     for variant in series.variants:
         shown.add_column(variant, justify="right")
     for number, row in enumerate(series.rows, start=1):
-        rates = ("-" if rate is None else _number(rate) for rate in row)
+        rates = ("-" if rate is None else number_text(rate) for rate in row)
         shown.add_row(f"{number} of {len(series.rows)}", *rates)
     out.print(shown, highlight=False)
 
@@ -107,7 +114,10 @@ def _print_conclusions(conclusions: Sequence[Concluded], out: Console) -> None:
     for one in conclusions:
         say(out, f"{one.verdict.upper()}: {one.says}", 0, _COLOURS[one.verdict])
         say(out, f"the paper ({one.section}): {one.numbers}", 4)
-        say(out, f"here: {one.why}", 4)
+        for where in one.places:
+            say(out, f"{where.place}: {where.verdict}, {where.why}", 4)
+        if not one.places:
+            say(out, f"here: {one.why}", 4)
     counted = {v: sum(c.verdict == v for c in conclusions) for v in _COLOURS}
     out.print()
     say(out, ", ".join(f"{number} {verdict}" for verdict, number in counted.items()))

@@ -6,21 +6,25 @@ the units that the tables name, as in the paper.
 
 from __future__ import annotations
 
+import re
 import statistics as middle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock import _core
 from penstock.bench.sample import Sample
 from penstock.bench.statistics import trimmed_mean
 from penstock.bench.store import Results
-from penstock.reproduce import conclusions, experiment, fits, plan
-from penstock.reproduce.conclusions import Conclusion
-from penstock.reproduce.evidence import Evidence
+from penstock.reproduce import conclusions, experiment, fits, plan, simulated
+from penstock.reproduce.conclusions import Claim, Conclusion
+from penstock.reproduce.evidence import NOT_MEASURED, Evidence
 from penstock.reproduce.experiment import Experiment, SeriesSpec, TableSpec
 from penstock.reproduce.measures import stretches
-from penstock.reproduce.needs import NEEDS, file_systems
+from penstock.reproduce.needs import NEEDS, OF_FILE_SYSTEM, file_systems
+from penstock.reproduce.places import Place, Places, across, split
+from penstock.reproduce.places import of as of_places
 from penstock.reproduce.predicates import Rule, Verdict, every, judge
 
 SCHEMA = "penstock.reproduction/1"
@@ -43,8 +47,16 @@ class Found(_Model):
     n: int = 0
 
 
+class AtPlace(_Model):
+    """The verdict on one of several file systems."""
+
+    place: str
+    verdict: Verdict
+    why: str
+
+
 class Concluded(_Model):
-    """A conclusion, its verdict, and what of the claims decided it."""
+    """A conclusion, its verdict, and what of the claims decided it, also by place."""
 
     id: str
     section: str
@@ -53,6 +65,7 @@ class Concluded(_Model):
     verdict: Verdict
     why: str
     findings: list[Found] = []
+    places: list[AtPlace] = []
 
 
 class Entry(_Model):
@@ -74,8 +87,13 @@ class Row(_Model):
 
 
 class Table(_Model):
-    """A table in the paper's layout."""
+    """A table in the paper's layout; ``place`` is the file system, "" where there is one.
 
+    What was simulated and not ``measured`` has no spread.
+    """
+
+    place: str = ""
+    measured: bool = True
     title: str
     unit: str
     columns: list[str]
@@ -89,6 +107,7 @@ class LawReport(_Model):
     `penstock.model.scaling`, None where samples are too few.
     """
 
+    place: str = ""
     law: str
     paper: dict[str, str]
     here: list[str]
@@ -100,6 +119,7 @@ class LawReport(_Model):
 class Stretches(_Model):
     """The median rate of each successive part of the calls of each variant, in MB/s."""
 
+    place: str = ""
     title: str
     variants: list[str]
     rows: list[list[float | None]]
@@ -115,7 +135,11 @@ class Report(_Model):
     size: str
     scale: str
     notes: list[str]
+    chosen: str = ""
+    budget_s: float | None = None
     file_systems: list[str]
+    places: dict[str, str] = {}
+    directories: list[str] = []
     samples: int
     failed: list[str]
     conclusions: list[Concluded]
@@ -139,25 +163,58 @@ def report(results: Results) -> Report:
     paper, size = plan.of_results(results)
     found = experiment.load(paper)
     evidence = Evidence.of(results)
+    planned = of_places(evidence, plan.places_of(results))
+    places = planned.measured()
+    options = _parameters(results)
     return Report(
         paper=paper,
         title=found.title,
         setting=found.setting,
         size=size,
-        scale=_scale(found, size),
-        notes=list(found.notes),
+        scale=_scale(found, size, evidence.budget_s is not None),
+        notes=[*found.notes, *_not_measured(planned, places)],
+        budget_s=evidence.budget_s,
+        chosen=_chosen(paper, size, planned),
         file_systems=file_systems(evidence),
+        directories=[place.name for place in planned.each if place.name],
+        places={p.name: " and ".join(file_systems(p.evidence)) for p in places.each if p.name},
         samples=len(evidence.samples),
         failed=_failed(results),
-        conclusions=[conclude(one, evidence) for one in conclusions.of_paper(paper)],
-        tables=[table(spec, evidence, _parameters(results)) for spec in found.table],
-        laws=[_law(spec, evidence) for spec in found.fit],
-        series=[_stretches(spec, evidence) for spec in found.series],
+        conclusions=[conclude(one, places) for one in conclusions.of_paper(paper)],
+        tables=[
+            *(_placed_table(spec, place, options) for spec in found.table for place in places.each),
+            *(_simulated_tables() if paper == "gotwals1995" else []),
+        ],
+        laws=[_law(spec, place) for spec in found.fit for place in places.each],
+        series=[_stretches(spec, place) for spec in found.series for place in places.each],
     )
 
 
-def _scale(found: Experiment, size: str) -> str:
-    return next(one.scale for name, one in found.size.items() if name == size)
+def _not_measured(planned: Places, measured: Places) -> list[str]:
+    """Directories that the session has no sample of."""
+    seen = {place.name for place in measured.each}
+    names = [place.name for place in planned.each if place.name not in seen]
+    return [f"nothing was measured on {' and '.join(names)}"] if names else []
+
+
+def _chosen(paper: str, size: str, places: Places) -> str:
+    """What part of the size was chosen for the budget."""
+    budget_s = places.whole.budget_s
+    if budget_s is None:
+        return ""
+    cases = experiment.load(paper).cases(size, experiment.path_of(paper), budgeted=True)
+    all_of_it = len(cases) * len(places.each)
+    part = len(places.whole.planned)
+    measured = len({(s.cell, s.variant) for s in places.whole.samples})
+    return (
+        f"for a budget of {budget_s:g} s: {part} of {all_of_it} measurements of this size were "
+        f"begun (1/{all_of_it / max(part, 1):.3g}), {measured} were measured; first what "
+        "conclusions need"
+    )
+
+
+def _scale(found: Experiment, size: str, budgeted: bool) -> str:
+    return next(one.scale_of(budgeted) for name, one in found.size.items() if name == size)
 
 
 def _failed(results: Results) -> list[str]:
@@ -173,15 +230,71 @@ def _failed(results: Results) -> list[str]:
 # ---- conclusions ------------------------------------------------------------------------------
 
 
-def conclude(one: Conclusion, evidence: Evidence) -> Concluded:
-    """The verdict on a conclusion."""
-    if why := one.untestable or _unmet(one, evidence):
-        return _concluded(one, "cannot be tested here", why)
+def conclude(one: Conclusion, places: Places) -> Concluded:
+    """The verdict on a conclusion: of the session, or of each place and then together."""
+    if one.untestable:
+        return _concluded(one, "cannot be tested here", one.untestable)
+    if any(claim.roles() for claim in one.claims):
+        return _across(one, places)
+    if not any(claim.names() for claim in one.claims):
+        return _judged(one, one.claims, places.whole)
+    each = [(place.name, _at(one, place.evidence)) for place in places.each]
+    return each[0][1] if len(each) == 1 else _together(one, each)
+
+
+def _at(one: Conclusion, evidence: Evidence) -> Concluded:
+    """The verdict by what was measured on one file system."""
+    if why := _unmet(one, evidence):
+        return _concluded(one, *_left_out(evidence, "cannot be tested here", why))
+    return _judged(one, one.claims, evidence)
+
+
+def _across(one: Conclusion, places: Places) -> Concluded:
+    """The verdict of claims that compare file systems."""
+    claims: list[Claim] = []
+    for claim in one.claims:
+        placed = across(claim, places)
+        if isinstance(placed, str):
+            return _concluded(one, *_left_out(places.whole, "cannot be tested here", placed))
+        claims.append(placed)
+    if why := _needed(one, claims, places.whole):
+        return _concluded(one, *_left_out(places.whole, "cannot be tested here", why))
+    return _judged(one, claims, places.whole)
+
+
+def _judged(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> Concluded:
     rule = Rule(one.effect, one.samples)
-    judged = [judge(claim, rule, evidence) for claim in one.claims]
+    judged = [judge(claim, rule, evidence) for claim in claims]
     verdict = every([j.verdict for j in judged])
     findings = [Found(**vars(finding)) for j in judged for finding in j.findings]
-    return _concluded(one, verdict, _why(verdict, findings), findings)
+    said = _left_out(evidence, verdict, _why(verdict, findings))
+    return _concluded(one, *said, findings)
+
+
+def _left_out(evidence: Evidence, verdict: Verdict, why: str) -> tuple[Verdict, str]:
+    """What was not measured because of the budget could be tested here: it is undecided."""
+    if verdict != "cannot be tested here" or evidence.budget_s is None or NOT_MEASURED not in why:
+        return verdict, why
+    return "undecided", f"it did not fit the budget of {evidence.budget_s:g} s"
+
+
+def _together(one: Conclusion, each: Sequence[tuple[str, Concluded]]) -> Concluded:
+    """Of the places where it could be tested all must hold, and one that does not is enough."""
+    places = [AtPlace(place=name, verdict=said.verdict, why=said.why) for name, said in each]
+    tested = [place for place in places if place.verdict != "cannot be tested here"]
+    verdict = every([place.verdict for place in tested]) if tested else "cannot be tested here"
+    told = tested or places
+    why = "; ".join(
+        f"{place.place}: {place.verdict}, {place.why}" if tested else f"{place.place}: {place.why}"
+        for place in told
+    )
+    findings = [
+        found.model_copy(update={"where": f"{name}: {found.where}"})
+        for name, said in each
+        for found in said.findings
+    ]
+    concluded = _concluded(one, verdict, why, findings)
+    return concluded.model_copy(update={"places": places})
 
 
 def _concluded(
@@ -200,15 +313,21 @@ def _concluded(
 
 def _unmet(one: Conclusion, evidence: Evidence) -> str:
     """What it needs and has not got."""
+    return _needed(one, one.claims, evidence)
+
+
+def _needed(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> str:
+    """What the samples of some claims do not meet."""
     if not one.needs:
         return ""
-    names = [cell for claim in one.claims for cells, _ in claim.names() for cell in cells]
+    names = [cell for claim in claims for cells, _ in claim.names() for cell in cells]
     cells = set(evidence.cells(names))
     samples = [s for s in evidence.samples if s.cell in cells]
-    if not samples:
-        return "not measured in this size"
-    reasons = (NEEDS[name](evidence, samples) for name in one.needs)
-    return "; ".join(reason for reason in reasons if reason)
+    # what the file system is does not hang on these samples
+    known = [name for name in one.needs if samples or name in OF_FILE_SYSTEM]
+    reasons = (NEEDS[name](evidence, samples) for name in known)
+    unmet = "; ".join(reason for reason in reasons if reason)
+    return unmet or ("" if samples else NOT_MEASURED)
 
 
 def _why(verdict: Verdict, findings: Sequence[Found]) -> str:
@@ -231,6 +350,49 @@ def _parameters(results: Results) -> Parameters:
     return {
         (one["cell"], one["variant"]): one["parameters"].get("parameters", {}) for one in planned
     }
+
+
+def _placed_table(spec: TableSpec, place: Place, parameters: Parameters) -> Table:
+    own = {(cell, v): o for (cell, v), o in parameters.items()}
+    if place.name:
+        known = (place.name,)
+        split_cells = {(split(cell, known), v): o for (cell, v), o in parameters.items()}
+        own = {(inner, v): o for ((name, inner), v), o in split_cells.items() if name}
+    return table(spec, place.evidence, own).model_copy(update={"place": place.name})
+
+
+def _simulated_tables() -> list[Table]:
+    """Figures 3 and 4 by the simulator, and what the block size, which is not given, does."""
+    curves, blocks = simulated.curve_rows(), simulated.block_rows()
+    columns = list(simulated.CURVES)
+    of_blocks: list[simulated.Curve] = ["demand actual", "early actual"]
+    return [
+        _simulated_table(
+            "Figures 3 and 4: rates by output size, simulated with blocks of 1/5 of the memory",
+            columns,
+            [(label, simulated.paper_entries(label, columns), row) for label, row in curves],
+        ),
+        _simulated_table(
+            "Figure 4 at five times the memory, by block size: the paper does not give it",
+            list(of_blocks),
+            [(label, ["0.6", "0.85"], row) for label, row in blocks],
+        ),
+    ]
+
+
+def _simulated_table(
+    title: str, columns: Sequence[str], rows: Sequence[tuple[str, list[str], list[float]]]
+) -> Table:
+    made = [
+        Row(
+            label=label,
+            paper=paper,
+            here=[Entry(value=v, spread=0.0, n=1, variant="simulated") for v in values],
+        )
+        for label, paper, values in rows
+    ]
+    unit = "of the raw disk's rate"
+    return Table(title=title, unit=unit, columns=list(columns), rows=made, measured=False)
 
 
 def table(spec: TableSpec, evidence: Evidence, parameters: Parameters) -> Table:
@@ -262,8 +424,9 @@ def _entry(
     if spec.unit == "s" and measure == "application":
         measure = "seconds"  # who has the highest rate has the least time: all write the same
     values = [v / _SCALES[spec.unit] for v in evidence.values(cell, variant, measure).values()]
-    own = parameters.get((cell, variant), {})
-    marks = [_mark(own[name], letter) for name, letter in spec.marks.items() if name in own]
+    own = dict(parameters.get((cell, variant), {}))
+    options = own | _options_of(str(own.get("method", "")))
+    marks = [_mark(options[name], letter) for name, letter in spec.marks.items() if name in options]
     return Entry(
         value=trimmed_mean(values),
         spread=(max(values) - min(values)) / middle.median(values),
@@ -273,15 +436,22 @@ def _entry(
     )
 
 
+def _options_of(method: str) -> dict[str, str]:
+    """What is set within a method's text, in bytes: ``mmap(window=8388608)``."""
+    found = re.findall(r"(\w+)=(\d+)", method)
+    return {name: _core.human_size(int(value)).replace(" ", "") for name, value in found}
+
+
 def _mark(value: Any, letter: str) -> str:
     """``8Mf`` of ``8MiB``; what was left at 0 happened at the end."""
     return "at end" if value == 0 else f"{str(value).replace('iB', '')}{letter}"
 
 
-def _law(spec: experiment.FitSpec, evidence: Evidence) -> LawReport:
-    found = fits.fit(evidence, spec)
+def _law(spec: experiment.FitSpec, place: Place) -> LawReport:
+    found = fits.fit(place.evidence, spec)
     forms = found.fits if found is not None else ()
     return LawReport(
+        place=place.name,
         law=spec.law,
         paper=dict(spec.paper),
         here=[fits.text(form) for form in forms],
@@ -291,12 +461,13 @@ def _law(spec: experiment.FitSpec, evidence: Evidence) -> LawReport:
     )
 
 
-def _stretches(spec: SeriesSpec, evidence: Evidence) -> Stretches:
+def _stretches(spec: SeriesSpec, place: Place) -> Stretches:
     columns = [
-        _medians(evidence.of_variant(spec.cell, variant), spec.rows) for variant in spec.variants
+        _medians(place.evidence.of_variant(spec.cell, variant), spec.rows)
+        for variant in spec.variants
     ]
     rows = [[column[i] for column in columns] for i in range(spec.rows)]
-    return Stretches(title=spec.title, variants=list(spec.variants), rows=rows)
+    return Stretches(place=place.name, title=spec.title, variants=list(spec.variants), rows=rows)
 
 
 def _medians(samples: Sequence[Sample], rows: int) -> list[float | None]:

@@ -154,6 +154,15 @@ def test_the_directory_is_described_and_left_as_it_was(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_direct_writes_that_reads_do_not_see_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "_write_and_read", lambda _, byte: byte == ord("a"))
+    told = storage.examine(tmp_path)[2]
+    assert told.level == "note"
+    assert "reads on this mount do not see them" in told.text
+
+
 def test_what_no_directory_can_be_examined_is_an_argument_error(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

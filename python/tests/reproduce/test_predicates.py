@@ -214,3 +214,61 @@ def test_a_count_must_be_exact_in_every_sample() -> None:
     assert found.verdict == "does not hold"
     assert "41, n=2, wanted 40" in found.findings[0].why
     assert judge(one, {("c", "a"): [40.0]}, rule).verdict == "undecided"
+
+
+def simulated(**more: Any) -> Judged:
+    return judge(claim("simulated", **{"of": "demand actual", "at": 5, **more}), {})
+
+
+def test_a_simulated_curve_is_judged_by_every_block_size() -> None:
+    held = simulated(least=0.5, most=0.7)
+    assert held.verdict == "holds"
+    assert "0.621 to 0.666 with blocks of 1/3 to 1/1024 of the memory" in held.findings[0].why
+    # a plateau that the curve has not: a false claim must not hold
+    assert simulated(least=0.9, most=1.1).verdict == "does not hold"
+    assert simulated(over="without actual", least=0.9, most=1.1).verdict == "does not hold"
+
+
+def test_what_depends_on_the_block_size_is_undecided_and_says_with_which_it_is_so() -> None:
+    split = simulated(least=0.5, most=0.64)
+    assert split.verdict == "undecided"
+    assert "so with blocks of 1/4" in split.findings[0].why
+
+
+def test_curves_are_compared_at_their_own_sizes() -> None:
+    falls = {"over": "demand actual", "over_at": 1.0, "most": 0.9}
+    assert simulated(**falls).verdict == "holds"
+    assert simulated(**falls | {"at": 0.6}).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("wrong", [{"least": 1.0, "most": 0.5}, {"over_at": 1.0}, {"of": "late"}])
+def test_a_simulated_claim_that_says_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"least|over_at|of"):
+        claim("simulated", **{"of": "demand actual", "at": 5, **wrong})
+
+
+def spreads(of: float, over: float, cells: int = 8) -> Rates:
+    """Six samples each, so far apart."""
+    found: Rates = {}
+    for i in range(cells):
+        for name, width in (("a", of), ("b", over)):
+            own = width * (1 + i / 100)
+            found = {**found, (f"c{i}", name): [1.0, 1.0, 1.0 - own / 2, 1.0 + own / 2, 1.0, 1.0]}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("of", "over", "cells", "verdict"),
+    [
+        (0.1, 0.3, 8, "holds"),
+        (0.3, 0.1, 8, "does not hold"),
+        (0.3, 0.3, 8, "does not hold"),
+        (0.1, 0.3, 4, "undecided"),
+        (0.1, 0.3, 0, "undecided"),
+    ],
+)
+def test_spreads_are_compared_over_the_cells(
+    of: float, over: float, cells: int, verdict: str
+) -> None:
+    one = pair("varies_less")
+    assert judge(one, spreads(of, over, cells)).verdict == verdict

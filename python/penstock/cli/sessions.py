@@ -1,0 +1,79 @@
+"""What the commands that measure share: options, how a session is shown, and how it ended."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from penstock.bench.session import Ending
+    from penstock.bench.sweep import Sweep
+
+INTERRUPTED = 130
+
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Begin no sample after so much time, such as 10min."),
+]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", help="Draws the order. Default: a new one, printed.")
+]
+Launcher = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Start ranks so: 'mpiexec --map-by node -n {ranks}'."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="List what would run and how long it would take.")
+]
+
+
+def tell(text: str) -> None:
+    """For people, on stderr."""
+    typer.echo(f"penstock: {text}", err=True)
+
+
+def budget_seconds(budget: str | None) -> float | None:
+    """Of ``--budget``."""
+    from penstock.bench import matrix as matrices
+
+    try:
+        return None if budget is None else matrices.seconds(budget)
+    except ValueError as error:
+        raise ArgumentError(f"--budget {error}") from error
+
+
+def run_shown(sweep: Sweep) -> Ending:
+    """Run a session, with its progress on stderr."""
+    from rich.console import Console
+
+    from penstock.bench.progress import Show
+
+    shown = Console(stderr=True)
+    with Show(shown if shown.is_terminal else Console(stderr=True, width=1000)) as show:
+        return sweep.run(show)
+
+
+def say_how_it_ended(ending: Ending, out: Path) -> None:
+    """And what goes on with it, where it was cut short."""
+    again = shlex.join(["penstock", *_without_budget(sys.argv[1:])])
+    if ending.reason == "interrupted":
+        same = shlex.join(["penstock", *sys.argv[1:]])
+        tell(f"interrupted: the samples so far are in {out}; to go on: {same}")
+    elif ending.reason == "budget":
+        tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
+
+
+def _without_budget(words: Sequence[str]) -> list[str]:
+    kept = [w for w in words if not w.startswith("--budget=")]
+    if "--budget" in kept:
+        at = kept.index("--budget")
+        del kept[at : at + 2]
+    return kept
