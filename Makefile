@@ -61,8 +61,12 @@ docs-table: build ## the table of algorithms, mechanisms and sync policies in do
 drawings: build ## the pictures of docs/algorithms.md and docs/models.md, out of real plans and runs
 	@$(PYTHON) scripts/drawings.py
 
+site: ## the documentation as a site, read without network: build/site/index.html
+	@scripts/bootstrap.sh site
+	@$(PYTHON) scripts/docs_site.py
+
 clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
 .PHONY: help bootstrap build demo check check-full check-the-checks install dist check-install check-fresh \
-  bench-peers bench-limit honesty docs-table drawings clean
+  bench-peers bench-limit honesty docs-table drawings site clean

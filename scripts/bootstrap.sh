@@ -2,6 +2,7 @@
 # Gets a machine ready: system packages, then a Python environment in .venv.
 #
 #   scripts/bootstrap.sh build    what `make build` and `make demo` need
+#   scripts/bootstrap.sh site     and what `make site` needs besides
 #   scripts/bootstrap.sh check    and what `make check` needs besides
 #   scripts/bootstrap.sh full     and what `make check-full` needs besides
 #
@@ -12,8 +13,8 @@ cd "$(dirname "$0")/.."
 
 readonly tier=${1:-build}
 readonly stamps=build/.bootstrap
-case $tier in build | check | full) ;; *)
-  echo "bootstrap: the tier must be 'build', 'check' or 'full', got '$tier'" >&2
+case $tier in build | site | check | full) ;; *)
+  echo "bootstrap: the tier must be 'build', 'site', 'check' or 'full', got '$tier'" >&2
   exit 2
   ;;
 esac
@@ -31,13 +32,15 @@ packages=(g++ gfortran cmake ninja-build make git ccache
   mpich libmpich-dev openmpi-bin libopenmpi-dev
   nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libcli11-dev liburing-dev
   libgtest-dev librapidcheck-dev python3 python3-dev python3-venv)
-if [ "$tier" != build ]; then
+if [ "$tier" = check ] || [ "$tier" = full ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db lmod fio slurm-wlm e2fsprogs xfsprogs btrfs-progs iproute2 util-linux
     libtool autoconf automake m4 chromium fonts-dejavu-core
     libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools python3-mpi4py python3-h5py-mpi)
 fi
 if [ "$tier" = full ]; then
-  packages+=(g++-11 debootstrap nfs-ganesha nfs-ganesha-vfs nfs-common user-mode-linux kmod)
+  packages+=(g++-11 debootstrap nfs-ganesha nfs-ganesha-vfs nfs-common user-mode-linux kmod
+    rpcbind libnfs-dev libfuse3-dev fuse3 pkgconf glusterfs-server glusterfs-client
+    ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common attr)
 fi
 
 missing_packages() {
@@ -74,7 +77,7 @@ require_tools() {
   have ninja || stop "no ninja; install ninja-build"
   have mpicc || have mpicc.mpich || have mpicc.openmpi ||
     stop "no MPI compiler; install MPICH or Open MPI with its development files"
-  [ "$tier" = build ] || have clang-format || stop "no clang-format; install LLVM 14 or newer"
+  [ "$tier" = build ] || [ "$tier" = site ] || have clang-format || stop "no clang-format; install LLVM 14 or newer"
 }
 
 # ---- Python ----
@@ -103,11 +106,23 @@ make_venv() {
   if [ -x .venv/bin/python ] && [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ]; then return; fi
   say "making .venv with $python"
   "$python" -m venv --clear .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r scripts/requirements-dev.txt \
-    </dev/null || stop "pip failed; is the network there? The command was:" \
-    "  .venv/bin/python -m pip install -r scripts/requirements-dev.txt"
+  pip_install scripts/requirements-dev.txt
   use_checkout
   printf '%s' "$stamp" >.venv/stamp
+}
+
+add_docs_tools() {
+  local stamp
+  stamp=$(cksum <scripts/requirements-docs.txt)
+  if [ "$(cat .venv/stamp-docs 2>/dev/null)" = "$stamp" ]; then return; fi
+  say "adding MkDocs to .venv"
+  pip_install scripts/requirements-docs.txt
+  printf '%s' "$stamp" >.venv/stamp-docs
+}
+
+pip_install() {
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$1" </dev/null ||
+    stop "pip failed; is the network there? The command was:" "  .venv/bin/python -m pip install -r $1"
 }
 
 # The package is used from the checkout: no second copy that could be stale.
@@ -135,5 +150,6 @@ else
 fi
 if [ ! -x .venv/bin/python ] || [ ! -e .venv/stamp ]; then python=$(find_python); fi
 make_venv "${python:-.venv/bin/python}"
-if [ "$tier" != build ]; then scripts/get_mpis.sh; fi
+if [ "$tier" != build ]; then add_docs_tools; fi
+if [ "$tier" = check ] || [ "$tier" = full ]; then scripts/get_mpis.sh; fi
 if [ "$tier" = full ]; then scripts/get_libraries.sh && scripts/get_peers.sh; fi

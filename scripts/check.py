@@ -191,6 +191,7 @@ def quick_steps() -> list[Step]:
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),
+        pytest_step("docs site", "tests/docs_site"),
         pytest_step("tutorial", "tests/tutorial"),
         pytest_step("install", "tests/install"),
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
@@ -215,6 +216,12 @@ def file_system_product() -> Step:
     return Step("file systems product", command, is_suite=True, timeout_s=7200)
 
 
+def network_file_systems() -> Step:
+    """Methods in pairs on mounts of NFS and GlusterFS."""
+    name = "file systems on servers"
+    return suite_step(name, "tests/fs/product.py", "--network", timeout_s=3600)
+
+
 def full_steps() -> list[Step]:
     """`make check-full`: the quick steps and the long ones."""
     return [
@@ -222,6 +229,7 @@ def full_steps() -> list[Step]:
         ctest_step("long tests", "release", "-L", "full", "-j", JOBS, timeout_s=14400),
         many_views(),
         file_system_product(),
+        network_file_systems(),
         killed_sweeps(50),
         killed_ranks(),
         suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),
