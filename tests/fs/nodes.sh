@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Nodes with network stacks of their own: N network namespaces on a bridge, and MPICH jobs across them.
+# Nodes with network stacks of their own: N network namespaces on a bridge, and MPI jobs across them.
 #
 #   nodes.sh start DIR [N]             default: 2 nodes, node1 and node2 (10.79.0.1 and 10.79.0.2)
-#   nodes.sh run DIR RANKS COMMAND...  ranks go round the nodes: rank 0 on node1, rank 1 on node2, ...
+#   nodes.sh run DIR RANKS COMMAND...  by MPICH; ranks go round the nodes: rank 0 on node1, rank 1 on node2, ...
+#   DIR/nodes/mpirun -n RANKS COMMAND...    the same by Open MPI, with whatever options its mpirun has
 #   nodes.sh status DIR
 #   nodes.sh stop DIR                  ends what runs in them, and removes them
 #
 # Ranks of different nodes talk TCP and MPI_COMM_TYPE_SHARED separates them; they have host names of their own.
-# The file system is this machine's, shared by all. MPIEXEC names another mpiexec of the Hydra kind.
+# The file system is this machine's, shared by all. MPIEXEC names another mpiexec of the Hydra kind, MPIRUN another
+# mpirun of Open MPI's.
 #
 # Exit: 0 or the command's, 1 failed, 2 wrong usage, 77 not possible on this machine (not root, no iproute2).
 set -euo pipefail
@@ -39,7 +41,7 @@ make_node() {
   echo "$network.$1:1" >>"$state/hosts"
 }
 
-# Hydra starts its proxies by a remote shell; this one's remote end is a namespace, found by the address's end.
+# Launchers start their proxies by a remote shell; this one's remote end is a namespace, found by the address's end.
 write_remote_shell() {
   cat >"$state/remote_shell" <<SHELL
 #!/usr/bin/env bash
@@ -50,6 +52,21 @@ exec ip netns exec "$(cat "$state/prefix")-\$node" unshare --uts \\
   sh -c 'hostname "node\$1" && exec sh -c "\$2"' sh "\$node" "\$*"
 SHELL
   chmod +x "$state/remote_shell"
+}
+
+# Open MPI's mpirun, in the first node, where the daemons of all reach it. Its ranks wait for the CPUs that there are.
+write_mpirun() {
+  local i
+  for ((i = 1; i <= $1; i++)); do echo "$network.$i slots=1"; done >"$state/openmpi_hosts"
+  cat >"$state/mpirun" <<SHELL
+#!/usr/bin/env bash
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+exec ip netns exec "$(namespace 1)" unshare --uts sh -c 'hostname node1 && exec "\$@"' sh \
+  "\${MPIRUN:-mpirun.openmpi}" --mca plm_rsh_agent "$state/remote_shell" --mca plm_rsh_no_tree_spawn 1 \
+  --mca oob_tcp_if_include eth0 --mca btl_tcp_if_include eth0 --hostfile "$state/openmpi_hosts" \
+  --map-by node --oversubscribe --bind-to none "\$@"
+SHELL
+  chmod +x "$state/mpirun"
 }
 
 take_down() {
@@ -78,6 +95,7 @@ start() {
   ip -n "$(namespace switch)" link set bridge up
   for ((i = 1; i <= nodes; i++)); do make_node "$i"; done
   write_remote_shell
+  write_mpirun "$nodes"
   trap - EXIT
   status
 }

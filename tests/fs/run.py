@@ -33,11 +33,14 @@ class NotHereError(Exception):
 
 def script(name: str, verb: str, directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs a script of this folder; one that cannot here ends the case as a skip."""
-    command = [str(HERE / name), verb, str(directory), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = called([str(HERE / name), verb, str(directory), *words])
     if done.returncode == SKIPPED:
         raise NotHereError(done.stderr.strip())
     return done
+
+
+def called(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def must(done: subprocess.CompletedProcess[str], *, code: int = 0, says: str = "") -> list[str]:
@@ -162,12 +165,12 @@ int main(int argc, char** argv) {
 """
 
 
-def hello(directory: Path) -> Path:
-    """A program of MPICH that tells where its ranks are."""
-    compiler = shutil.which("mpicc.mpich")
+def hello(directory: Path, flavour: str = "mpich") -> Path:
+    """A program that tells where its ranks are."""
+    compiler = shutil.which(f"mpicc.{flavour}")
     if compiler is None:
-        raise NotHereError(f"no mpicc.mpich: {MPIS['mpich'].remedy()}")
-    program = directory / "hello"
+        raise NotHereError(f"no mpicc.{flavour}: {MPIS[flavour].remedy()}")
+    program = directory / f"hello-{flavour}"
     command = [compiler, "-x", "c", "-", "-o", str(program)]
     subprocess.run(command, input=HELLO, text=True, check=True, timeout=60)
     return program
@@ -232,8 +235,21 @@ def nodes_are_apart(directory: Path) -> list[str]:
     if ranks_told(done.stdout) != expected:
         problems.append(f"ranks are not where they should be: {done.stdout}{done.stderr}")
     problems += must(script("nodes.sh", "run", directory, "2", "false"), code=1)
+    problems += openmpi_is_across(directory)
     problems += must(script("nodes.sh", "stop", directory))
     return problems + ([f"{directory}/nodes is left"] if (directory / "nodes").exists() else [])
+
+
+def openmpi_is_across(directory: Path) -> list[str]:
+    """The same by the mpirun that the script makes."""
+    program = hello(directory, "openmpi")
+    mpirun = str(directory / "nodes" / "mpirun")
+    done = called([mpirun, "-n", "4", str(program)])
+    expected = [f"rank {rank} of 4 on node{rank % 2 + 1} with 2" for rank in range(4)]
+    problems = must(done)
+    if ranks_told(done.stdout) != expected:
+        problems.append(f"ranks of Open MPI are elsewhere: {done.stdout}{done.stderr}")
+    return problems + must(called([mpirun, "-n", "2", "false"]), code=1)
 
 
 # ---- nfs.sh ----
