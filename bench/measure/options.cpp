@@ -53,8 +53,9 @@ constexpr std::array kOptions = {
            "the clock stops after a final sync and close, or after the close alone"},
     Option{"sync-at-end", "e", Kind::flag, "", "", "", "the same as --end sync"},
     Option{"sync-each", "Y", Kind::flag, "", "", "", "sync after every write"},
-    Option{"regime", "", Kind::choice, "warm", "", "warm|cold|asis",
-           "memory before the clock starts: just used, gone cold (4 s), or as it is"},
+    Option{"regime", "", Kind::choice, "warm", "", "warm|cold|dropped|asis",
+           "memory before the clock starts: just used, gone cold (4 s), as it is but for the file "
+           "that is read, or as it is"},
     Option{"warm-disk", "", Kind::size, "1MiB", "bytes", "",
            "written to a scratch file beside FILE before the clock, which is removed; 0: none"},
     Option{"verify", "", Kind::choice, "all", "", "all|none",

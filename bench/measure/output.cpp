@@ -206,6 +206,19 @@ Json series_of(const std::optional<Series>& series) {
   return j;
 }
 
+// Of all nodes whose kernel told.
+Json cpus_of(const std::vector<Record>& records) {
+  CpuTimes sum;
+  for (const Record& r : records) {
+    if (!r.cpus) continue;
+    sum.busy_ticks += r.cpus->busy_ticks;
+    sum.total_ticks += r.cpus->total_ticks;
+  }
+  if (sum.total_ticks <= 0) return {};  // none told, or the clock ran for less than a tick
+  return {{"busy_s", seconds_of_ticks(sum.busy_ticks)},
+          {"total_s", seconds_of_ticks(sum.total_ticks)}};
+}
+
 Json notes_of(const std::vector<Record>& records) {
   std::set<std::string> notes;
   for (const Record& r : records) notes.insert(r.notes.begin(), r.notes.end());
@@ -238,6 +251,7 @@ Json line_of(const Program& program, const Parameters& p, const Place& place, in
   j["series"] = series_of(series);
   j["calls"] = calls_of(records, p.each_call);
   j["engine"] = engine_of(records);
+  j["cpus"] = cpus_of(records);
   j["overhead"] = {{"per_iteration_s", largest(records, &Record::overhead_s)}};
   j["verified"] = verified(records);
   if (j["verified"].is_null()) j["verified_why"] = verify_why;

@@ -346,6 +346,9 @@ class Reader {
       return refuse("--sync-at-end means --end sync, but --end " + t_.text("end") + " was given");
     if (auto ok = choose("end", p_.end); !ok) return ok;
     if (auto ok = choose("regime", p_.regime); !ok) return ok;
+    if (p_.op == Op::write && p_.regime == Regime::dropped)
+      return refuse(
+          "--regime dropped is for a file that is read: give --op read, or --regime asis");
     if (auto ok = size("warm-disk", p_.warm_disk_bytes); !ok) return ok;
     if (auto ok = choose("verify", p_.verify); !ok) return ok;
     if (auto ok = choose("barrier", p_.barrier); !ok) return ok;

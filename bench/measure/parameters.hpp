@@ -19,7 +19,7 @@ namespace penstock::measure {
 
 enum class RouteKind : uint8_t { engine, mpi, posix };
 enum class End : uint8_t { sync, close };
-enum class Regime : uint8_t { warm, cold, asis };
+enum class Regime : uint8_t { warm, cold, dropped, asis };
 enum class Fill : uint8_t { once, each };
 enum class Barrier : uint8_t { each, start };
 enum class Verify : uint8_t { all, none };

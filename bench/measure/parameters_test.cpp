@@ -47,6 +47,11 @@ TEST(Parameters, LettersOfIorMeanTheSame) {
   EXPECT_EQ(good("-c").access, Access::collective);
 }
 
+TEST(Parameters, OnlyAFileThatIsReadIsDropped) {
+  EXPECT_EQ(good("--op read --route posix --regime dropped").regime, Regime::dropped);
+  EXPECT_NE(refusal("--regime dropped").find("--op read"), std::string::npos);
+}
+
 TEST(Parameters, PosixCallsAreIndependentUnlessSaidOtherwise) {
   EXPECT_EQ(good("--route posix").access, Access::independent);
   EXPECT_NE(refusal("--route posix --access collective").find("POSIX"), std::string::npos);

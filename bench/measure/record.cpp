@@ -23,6 +23,7 @@ Json header_of(const Record& r) {
   j["times"] = {r.application_s, r.done_s, r.overhead_s, r.actual_s};
   j["bytes"] = r.bytes;
   j["calls"] = r.calls.size();
+  if (r.cpus) j["cpus"] = {r.cpus->busy_ticks, r.cpus->total_ticks};
   if (r.engine)
     j["engine"] = {{"method", r.engine->method},
                    {"bytes", r.engine->sum.engine_bytes},
@@ -52,6 +53,7 @@ Record record_of(const Json& j) {
   r.actual_s = t[3];
   r.bytes = j["bytes"];
   r.calls.resize(j["calls"].get<size_t>());
+  if (j.contains("cpus")) r.cpus = CpuTimes{j["cpus"][0], j["cpus"][1]};
   if (j.contains("engine")) {
     r.engine.emplace();
     r.engine->method = j["engine"]["method"];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "cpus.hpp"
 #include "parameters.hpp"
 #include "run.hpp"
 #include "template.hpp"
@@ -23,6 +24,7 @@ struct Record {
   double actual_s = 0;  // until this worker's drain was over; 0: not drained
   int64_t bytes = 0;
   std::vector<Call> calls;
+  std::optional<CpuTimes> cpus;        // of its node while the clock ran; of a node's worker 0
   std::optional<EngineReport> engine;  // of the file's worker 0
   std::optional<Check> check;
   std::string check_file;          // where the first wrong byte is

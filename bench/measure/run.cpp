@@ -17,6 +17,7 @@
 #include "actual.hpp"
 #include "base/clock.hpp"
 #include "comm/thread_comm.hpp"
+#include "cpus.hpp"
 #include "record.hpp"
 #include "regime.hpp"
 #include "template.hpp"
@@ -180,7 +181,8 @@ class Run {
     if (done) done = (*route)->sync();
     Result<void> closed = (*route)->close();
     if (done) done = closed;
-    return done && p_.regime == Regime::cold ? cool_file(path_) : done;
+    const bool drop = p_.regime == Regime::cold || p_.regime == Regime::dropped;
+    return done && drop ? cool_file(path_) : done;
   }
 
   void set_regime() {
@@ -257,11 +259,13 @@ class Run {
     start_sampler();
     loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s, *place_.pulse);
     if (!together("barrier", team_.barrier())) return;
+    const auto before = first_of_node() ? cpu_times() : std::nullopt;
     agreed_ = loop_->run();
     if (const EngineReport* report = (*route)->engine_report(); report && file_team_->rank() == 0)
       record_.engine = *report;
     if (!record_.failure) record_.failure = loop_->failure();
     if (agreed_ == ErrorClass::none) drain();
+    if (before) record_.cpus = cpu_times().value_or(*before) - *before;
     if (sampler_) sampler_->stop();
     if (agreed_ == ErrorClass::none) record_.overhead_s = loop_->overhead_s();
     route_ = *std::move(route);  // destroyed after everything that might still ask it

@@ -108,7 +108,7 @@ complete -c penstock -n '__fish_seen_subcommand_from compare' -l json -d 'The re
 complete -c penstock -n '__fish_seen_subcommand_from compare' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a reproduce -d 'Run a paper'"'"'s experiment: its tables beside ours, and a verdict on each conclusion'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -a 'benson2003 gotwals1995 barro2002 liao2007 chaarawi2009'
-complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l size -r -f -a 'quick full' -d 'Minutes, or the paper'"'"'s own parameters'
+complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l size -r -f -a 'quick full paper' -d 'Minutes; all of the paper, scaled to this machine by a printed factor; the paper'"'"'s own parameters where full is scaled'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l dir -r -d 'Where to write; what is measured'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l out -r -d Results
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l table -r -d 'Measure nothing: print an earlier run again'

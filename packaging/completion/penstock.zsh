@@ -19,7 +19,7 @@ _penstock_words() {
     simulate:--order) COMPREPLY=($(compgen -W "memory file" -- "$current")); return ;;
     simulate:--sweep) COMPREPLY=($(compgen -W "block paging-disk nodes" -- "$current")); return ;;
     compare:--rate) COMPREPLY=($(compgen -W "application actual both" -- "$current")); return ;;
-    reproduce:--size) COMPREPLY=($(compgen -W "quick full" -- "$current")); return ;;
+    reproduce:--size) COMPREPLY=($(compgen -W "quick full paper" -- "$current")); return ;;
     report:--format) COMPREPLY=($(compgen -W "html md svg png" -- "$current")); return ;;
     report:--rate) COMPREPLY=($(compgen -W "application actual" -- "$current")); return ;;
   esac

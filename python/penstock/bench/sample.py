@@ -60,6 +60,13 @@ class EngineFacts(_Model):
     degraded: list[str] = []
 
 
+class CpuTimes(_Model):
+    """Of all CPUs of the nodes while the clock ran and until the device had every byte."""
+
+    busy_s: float
+    total_s: float
+
+
 class Result(_Model):
     """What a measuring program printed. Programs beside ours have only the first fields."""
 
@@ -75,6 +82,7 @@ class Result(_Model):
     actual: Rate | None = None
     verified: Verified | None = None
     engine: EngineFacts | None = None
+    cpus: CpuTimes | None = None
     error: ProgramError | None = None
 
 

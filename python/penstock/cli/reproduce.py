@@ -35,7 +35,12 @@ def reproduce(
         str | None, typer.Argument(metavar="NAME", help="The paper; none lists them.")
     ] = None,
     size: Annotated[
-        str, typer.Option(metavar="quick|full", help="Minutes, or the paper's own parameters.")
+        str,
+        typer.Option(
+            metavar="quick|full|paper",
+            help="Minutes; all of the paper, scaled to this machine by a printed factor; the "
+            "paper's own parameters where full is scaled.",
+        ),
     ] = "quick",
     directory: Annotated[
         list[str] | None,

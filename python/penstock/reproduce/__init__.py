@@ -11,4 +11,4 @@ PAPERS = (
     "liao2007",
     "chaarawi2009",
 )
-SIZES = ("quick", "full")
+SIZES = ("quick", "full", "paper")

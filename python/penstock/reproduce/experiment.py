@@ -19,32 +19,12 @@ from penstock.reproduce.strict import Strict, hint, read, validated
 Unit = Literal["s", "MB/s", "MiB", "calls"]
 
 
-class Budgeted(Strict):
-    """What a size is made of where minutes are given: the factor, and what the matrix gets."""
-
-    scale: str
-    matrix: dict[str, Any] = Field(default={})
-
-
 class Size(Strict):
     """One size: by what it differs from the paper, how long it takes, what the matrix gets."""
 
     scale: str
     takes: str
     matrix: dict[str, Any] = Field(default={})
-    budgeted: Budgeted | None = None
-
-    def scale_of(self, budgeted: bool) -> str:
-        """By what it differs from the paper, with or without a budget."""
-        return self.budgeted.scale if budgeted and self.budgeted else self.scale
-
-    def matrix_of(self, budgeted: bool) -> dict[str, Any]:
-        """What the matrix gets."""
-        if not budgeted or self.budgeted is None:
-            return self.matrix
-        more = self.budgeted.matrix
-        defaults = {**self.matrix.get("defaults", {}), **more.get("defaults", {})}
-        return {**self.matrix, **more, "defaults": defaults}
 
 
 class TableSpec(Strict):
@@ -108,29 +88,38 @@ class Experiment(Strict):
     program: Literal["measure", "btio"] = "measure"
     notes: list[str] = Field(default=[])
     matrix: dict[str, Any]
-    size: dict[Literal["quick", "full"], Size]
+    size: dict[Literal["quick", "full", "paper"], Size]
     table: list[TableSpec] = Field(default=[])
     fit: list[FitSpec] = Field(default=[])
     series: list[SeriesSpec] = Field(default=[])
 
-    def sweep(self, size: str, where: Path, budgeted: bool = False) -> Matrix:
+    def sizes(self) -> list[str]:
+        """Those that there are: where full is all of the paper nothing is left for paper."""
+        return [name for name in SIZES if name in self.size]
+
+    def in_size(self, name: str) -> Size:
+        """One of them.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such size; the message has those that there are.
+        """
+        for known, size in self.size.items():
+            if known == name:
+                return size
+        raise ArgumentError(f"--size must be {' or '.join(self.sizes())}, got {name}")
+
+    def sweep(self, size: str, where: Path) -> Matrix:
         """The matrix of a size: the paper's, and what the size says otherwise."""
-        more = self.size[_size(size)].matrix_of(budgeted)
+        more = self.in_size(size).matrix
         values = {**self.matrix, **more}
         values["defaults"] = {**self.matrix.get("defaults", {}), **more.get("defaults", {})}
         return matrices.parse(values, where)
 
-    def cases(self, size: str, where: Path, budgeted: bool = False) -> list[Case]:
+    def cases(self, size: str, where: Path) -> list[Case]:
         """Every variant of every cell of a size."""
-        return matrices.expand(self.sweep(size, where, budgeted), str(where))
-
-
-def _size(name: str) -> Literal["quick", "full"]:
-    if name == "quick":
-        return "quick"
-    if name == "full":
-        return "full"
-    raise ArgumentError(f"the size must be quick or full, got {name}")
+        return matrices.expand(self.sweep(size, where), str(where))
 
 
 def path_of(name: str) -> Path:
@@ -157,10 +146,5 @@ def load(name: str) -> Experiment:
 def pairs(name: str) -> frozenset[tuple[str, str]]:
     """Cell and variant of everything that the experiment has in any size."""
     experiment = load(name)
-    cases = [
-        case
-        for size in SIZES
-        for budgeted in (False, True)
-        for case in experiment.cases(size, path_of(name), budgeted)
-    ]
+    cases = [case for size in experiment.sizes() for case in experiment.cases(size, path_of(name))]
     return frozenset((case.cell, case.variant) for case in cases)

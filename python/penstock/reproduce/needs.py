@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from penstock.bench.noise import MachineReading
-from penstock.bench.sample import Sample
+from penstock.bench.sample import CpuTimes, Sample
 from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.measures import actual, application
 
@@ -58,14 +58,8 @@ def slow_device(evidence: Evidence, _: Sequence[Sample]) -> str:
 
 def idle_cpus(_: Evidence, samples: Sequence[Sample]) -> str:
     """The device was the limit, and not the CPUs."""
-    busy_s = whole_s = 0.0
-    for sample in samples:
-        if sample.machine_before is None or sample.machine_after is None:
-            continue
-        before = MachineReading.model_validate(sample.machine_before)
-        after = MachineReading.model_validate(sample.machine_after)
-        busy_s += after.cpu_busy_s - before.cpu_busy_s
-        whole_s += (after.cpu_total_s - before.cpu_total_s) * _at_work(sample)
+    told = [times for sample in samples if (times := _cpus(sample))]
+    busy_s, whole_s = sum(t.busy_s for t in told), sum(t.total_s for t in told)
     if whole_s <= 0.0:
         return "nobody saw how busy the CPUs were"
     if busy_s > BUSIEST * whole_s:
@@ -75,6 +69,20 @@ def idle_cpus(_: Evidence, samples: Sequence[Sample]) -> str:
             "--dir on a throttled disk or server"
         )
     return ""
+
+
+def _cpus(sample: Sample) -> CpuTimes | None:
+    """While the clock ran; of a program that does not tell, from its start to its end."""
+    if sample.result and sample.result.cpus:
+        return sample.result.cpus
+    if sample.machine_before is None or sample.machine_after is None:
+        return None
+    before = MachineReading.model_validate(sample.machine_before)
+    after = MachineReading.model_validate(sample.machine_after)
+    return CpuTimes(
+        busy_s=after.cpu_busy_s - before.cpu_busy_s,
+        total_s=(after.cpu_total_s - before.cpu_total_s) * _at_work(sample),
+    )
 
 
 def _at_work(sample: Sample) -> float:

@@ -49,8 +49,7 @@ class Planned:
     @property
     def scale(self) -> str:
         """By what the size differs from the paper."""
-        size = next(one for name, one in self.experiment.size.items() if name == self.size)
-        return size.scale_of(self.sweep.budget_s is not None)
+        return self.experiment.in_size(self.size).scale
 
     def hopeless(self, one: Conclusion, place: Place) -> bool:
         """Whether what a conclusion needs is probably not there."""
@@ -80,20 +79,18 @@ def prepare(
         If nothing of it can be started here.
     """
     path = experiment.path_of(paper)
-    if size not in SIZES:
-        raise ArgumentError(f"--size must be {' or '.join(SIZES)}, got {size}")
     found = experiment.load(paper)
+    found.in_size(size)
     where = dict(directories or {ALONE: request.directory})
     for one in where.values():
         require_directory(one)
     names = [name for name in where if name]
     on = f" {_ON} {','.join(names)}" if names else ""
-    budgeted = request.budget_s is not None or _had_a_budget(request)
-    matrix = found.sweep(size, path, budgeted)
+    matrix = found.sweep(size, path)
     matrix = matrix.model_copy(update={"name": f"{_PREFIX} {paper} {size}{on}"})
     kind = BtioPrograms if found.program == "btio" else Programs
     programs = kind(request.launcher)
-    cases, left_out = startable(found.cases(size, path, budgeted), programs)
+    cases, left_out = startable(found.cases(size, path), programs)
     if not cases:
         raise LaunchError(f"nothing of {paper} can be measured here: {'; '.join(left_out)}")
     placed = [replace(case, cell=at(name, case.cell)) for name in where for case in cases]
@@ -128,15 +125,6 @@ def _estimates(cases: Sequence[Case], rates: Mapping[str, float]) -> dict[Pair, 
         name, _ = split(case.cell, list(rates))
         found[case.cell, case.variant] = cost.seconds(case, rates[name])
     return found
-
-
-def _had_a_budget(request: Request) -> bool:
-    """Whether a session that goes on was begun with one: it goes on with its scale."""
-    try:
-        results = load(request.out or Path())
-    except ArgumentError:
-        return False  # there are none, or the session itself says what is wrong with them
-    return bool(results.headers) and results.headers[0].plan.get("budget_s") is not None
 
 
 def _as_begun(sweep: Sweep) -> Sweep:

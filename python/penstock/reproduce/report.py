@@ -171,7 +171,7 @@ def report(results: Results) -> Report:
         title=found.title,
         setting=found.setting,
         size=size,
-        scale=_scale(found, size, evidence.budget_s is not None),
+        scale=found.in_size(size).scale,
         notes=[*found.notes, *_not_measured(planned, places)],
         budget_s=evidence.budget_s,
         chosen=_chosen(paper, size, planned),
@@ -202,7 +202,7 @@ def _chosen(paper: str, size: str, places: Places) -> str:
     budget_s = places.whole.budget_s
     if budget_s is None:
         return ""
-    cases = experiment.load(paper).cases(size, experiment.path_of(paper), budgeted=True)
+    cases = experiment.load(paper).cases(size, experiment.path_of(paper))
     all_of_it = len(cases) * len(places.each)
     part = len(places.whole.planned)
     measured = len({(s.cell, s.variant) for s in places.whole.samples})
@@ -211,10 +211,6 @@ def _chosen(paper: str, size: str, places: Places) -> str:
         f"begun (1/{all_of_it / max(part, 1):.3g}), {measured} were measured; first what "
         "conclusions need"
     )
-
-
-def _scale(found: Experiment, size: str, budgeted: bool) -> str:
-    return next(one.scale_of(budgeted) for name, one in found.size.items() if name == size)
 
 
 def _failed(results: Results) -> list[str]:

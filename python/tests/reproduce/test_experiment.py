@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 from pathlib import Path
 
@@ -20,14 +21,23 @@ PER_PAPER = pytest.mark.parametrize("paper", PAPERS)
 
 
 @PER_PAPER
-@pytest.mark.parametrize("size", SIZES)
-def test_both_sizes_expand_and_say_their_scale_and_time(paper: str, size: str) -> None:
+def test_every_size_expands_and_says_its_scale_and_time(paper: str) -> None:
     found = experiment.load(paper)
-    assert found.cases(size, experiment.path_of(paper))
-    assert found.sweep(size, experiment.path_of(paper)).rounds
-    one = next(one for name, one in found.size.items() if name == size)
-    assert one.scale
-    assert one.takes
+    assert found.sizes()[:2] == ["quick", "full"]
+    for size in found.sizes():
+        assert found.cases(size, experiment.path_of(paper))
+        assert found.sweep(size, experiment.path_of(paper)).rounds
+        assert found.in_size(size).scale
+        assert found.in_size(size).takes
+
+
+@PER_PAPER
+def test_the_paper_s_own_size_is_there_where_full_is_scaled(paper: str) -> None:
+    found = experiment.load(paper)
+    assert SIZES[-1] == "paper"
+    with pytest.raises(ArgumentError, match="--size must be quick or full.*, got ful"):
+        found.in_size("ful")
+    assert ("paper" in found.sizes()) == ("1/" in found.in_size("full").scale)
 
 
 @PER_PAPER
@@ -38,7 +48,7 @@ def test_every_parameter_is_an_option_of_the_program(paper: str) -> None:
         table = re.findall(r"^\| `--([a-z-]+)`", MEASURE.read_text(encoding="utf-8"), re.MULTILINE)
         known = {name.replace("-", "_") for name in table}
     assert known
-    for size in SIZES:
+    for size in experiment.load(paper).sizes():
         for case in experiment.load(paper).cases(size, experiment.path_of(paper)):
             assert set(case.parameters) <= known, case
 
@@ -61,8 +71,9 @@ def test_tables_laws_and_series_are_about_what_is_measured(paper: str) -> None:
 @PER_PAPER
 def test_the_quick_size_measures_a_part_of_the_full_one(paper: str) -> None:
     found, path = experiment.load(paper), experiment.path_of(paper)
-    quick, full = ({(c.cell, c.variant) for c in found.cases(s, path)} for s in SIZES)
-    assert quick - full == set()
+    sizes = [{(c.cell, c.variant) for c in found.cases(s, path)} for s in found.sizes()]
+    for smaller, larger in itertools.pairwise(sizes):
+        assert smaller - larger == set()
 
 
 def test_a_paper_that_is_not_there_is_told_with_the_nearest() -> None:

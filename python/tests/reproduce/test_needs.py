@@ -31,6 +31,14 @@ def test_cpus_that_are_busy_make_a_sweep_of_processes_invalid() -> None:
     assert "nobody saw" in needs.idle_cpus(NONE, [sample()])
 
 
+def test_launching_is_no_part_of_what_the_cpus_are_asked() -> None:
+    """A program that tells how busy they were while its clock ran is believed."""
+    waiting = result(1e9, cpus={"busy_s": 0.1, "total_s": 1.0})
+    assert needs.idle_cpus(NONE, [busy(0.95, result=waiting)]) == ""
+    computing = result(1e9, cpus={"busy_s": 0.9, "total_s": 1.0})
+    assert "90 % busy" in needs.idle_cpus(NONE, [busy(0.1, result=computing)])
+
+
 def test_waiting_for_cold_memory_is_no_idleness() -> None:
     """Of 10 s the program waits for 4 s: 0.5 of the whole are 0.83 of the rest."""
     cold = result(1e9, parameters={"regime": "cold"})

@@ -86,7 +86,7 @@ def test_a_report_is_printed_whole_and_as_json() -> None:
     out = io.StringIO()
     render.print_report(said, Console(file=out, width=200))
     text = out.getvalue()
-    assert "computation x 1/32" in text
+    assert "computation x 1/64" in text
     assert "2.27" in text
     assert "64Mf" in text
     assert "0.0336" in text
