@@ -11,7 +11,7 @@ from penstock.bench import sweep as sweeps
 from penstock.bench.blocks import Pair
 from penstock.bench.cases import Case, Programs
 from penstock.bench.sample import Provenance
-from penstock.bench.store import Results, load
+from penstock.bench.store import Results
 from penstock.bench.sweep import Request, Sweep
 from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError, LaunchError

@@ -20,7 +20,7 @@ from penstock.bench.store import Results
 from penstock.reproduce import conclusions, experiment, fits, plan, simulated
 from penstock.reproduce.conclusions import Claim, Conclusion
 from penstock.reproduce.evidence import NOT_MEASURED, Evidence
-from penstock.reproduce.experiment import Experiment, SeriesSpec, TableSpec
+from penstock.reproduce.experiment import SeriesSpec, TableSpec
 from penstock.reproduce.measures import stretches
 from penstock.reproduce.needs import NEEDS, OF_FILE_SYSTEM, file_systems
 from penstock.reproduce.places import Place, Places, across, split

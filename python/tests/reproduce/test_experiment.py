@@ -35,7 +35,7 @@ def test_every_size_expands_and_says_its_scale_and_time(paper: str) -> None:
 def test_the_paper_s_own_size_is_there_where_full_is_scaled(paper: str) -> None:
     found = experiment.load(paper)
     assert SIZES[-1] == "paper"
-    with pytest.raises(ArgumentError, match="--size must be quick or full.*, got ful"):
+    with pytest.raises(ArgumentError, match=r"--size must be quick or full.*, got ful"):
         found.in_size("ful")
     assert ("paper" in found.sizes()) == ("1/" in found.in_size("full").scale)
 
