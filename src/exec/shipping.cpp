@@ -400,8 +400,12 @@ void Shipping::send_all() {
 void Shipping::exchange(Pages& pages) {
   std::unique_lock lock(mutex_);
   bool sent = false, arrived = false;
+  moved_s_ = now_s();
   for (Pause pause;;) {
-    if (progress_locked(pages)) pause.reset();
+    if (progress_locked(pages)) {
+      moved_s_ = now_s();
+      pause.reset();
+    }
     if (!sent && (put_ == nullptr || put_->quiet())) {
       send_all();
       sent = true;
@@ -417,7 +421,13 @@ void Shipping::exchange(Pages& pages) {
     pause.again();
     lock.lock();
   }
+  moved_s_ = -1;
   if (put_ != nullptr) put_->reopen();
+}
+
+bool Shipping::moving_together(double seconds) const noexcept {
+  const double moved_s = moved_s_;
+  return moved_s >= 0 && now_s() < moved_s + seconds;
 }
 
 Traffic Shipping::traffic() const {

@@ -9,6 +9,7 @@
 // Thread-safe; of the collective calls one at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,9 @@ class Shipping {
   void send_at_once();
   // Takes in what has come. Whether anything had. By any thread. REQUIRES !Progress::calls.
   bool step(Pages& pages);
+  // Whether a collective call takes in what others send, and something came within so many seconds:
+  // pages that are written meanwhile would be written again for what comes next. By any thread.
+  bool moving_together(double seconds) const noexcept;
   // For good: from now on everything goes to the pages of this node, what was not received too.
   void end(Pages& pages);
   bool empty() const;
@@ -151,6 +155,7 @@ class Shipping {
   std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
   std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet
   bool in_settle_ = false;
+  std::atomic<double> moved_s_ = -1;  // when something last came in exchange(); -1: not in it
   bool ended_ = false;
   Traffic traffic_;
   StagedNotes told_;  // by other nodes

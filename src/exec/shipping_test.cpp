@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "comm/thread_comm.hpp"
 #include "exec/shipping_for_tests.hpp"
@@ -200,6 +202,32 @@ TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
   const Traffic sum = in_turns(4, 64, 256, path);
   EXPECT_EQ(sum.writes, 4 * 64 * 256 / kPage);
   EXPECT_TRUE(path.contents() == bytes_at(0, 4 * 64 * 256));
+}
+
+// However long that takes, and however short the time that bytes may be accepted.
+TEST(Shipping, PagesAreNotWrittenForTheirAgeWhileOthersSendToThem) {
+  constexpr int kPages = 200;
+  std::atomic<int64_t> writes = 0;
+  std::atomic<int> tries = 0;
+  const io::TemporaryFile path;
+  on_two_nodes(2, path, moving(Progress::calls, kPages * kPage * 4),
+               [&](comm::Comm& comm, Rank& rank) {
+                 for (Off at = comm.rank() * 64; at < kPages * kPage; at += 128)
+                   rank.write(bytes_at(at, 64), at);
+                 std::jthread hasty([&](const std::stop_token& stop) {
+                   while (!stop.stop_requested()) {
+                     if (!rank.behind->shipping()->moving_together(60)) continue;
+                     rank.behind->serve_older(rank.target, 0);
+                     ++tries;
+                   }
+                 });
+                 rank.behind->flush_together(rank.target);
+                 hasty = {};
+                 writes += rank.traffic().writes;
+               });
+  EXPECT_GT(tries, 0);
+  EXPECT_EQ(writes, kPages);
+  EXPECT_TRUE(path.contents() == bytes_at(0, kPages * kPage));
 }
 
 // Half of the bytes are for the other node, whose two ranks own pages: two loads a rank.

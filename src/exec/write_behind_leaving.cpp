@@ -9,6 +9,11 @@
 #include "exec/write_behind_pages.hpp"
 
 namespace penstock::exec {
+namespace {
+
+constexpr double kStillMoving_s = 1;
+
+}  // namespace
 
 // In file order.
 template <class Wanted>
@@ -93,7 +98,8 @@ void WriteBehind::serve_older(const Target& target, double seconds) {
     NodePages pages(*this, target);
     shipping_->send_older(seconds, pages);
   }
-  if (pool_->empty()) return;
+  if (pool_->empty() || (shipping_ != nullptr && shipping_->moving_together(kStillMoving_s)))
+    return;
   const double then_s = now_s() - seconds;
   for (const PagePool::Stay& stay :
        stays([&](const PagePool::Seen& s) { return s.came_s < then_s || s.wanted; }))
