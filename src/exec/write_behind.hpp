@@ -130,6 +130,7 @@ class WriteBehind {
   template <class Wanted>
   std::vector<PagePool::Stay> stays(Wanted&& wanted) const;
   bool is_mine(int64_t page) const noexcept { return owners_->owner_of(page) == owners_->mine(); }
+  bool are_being_filled(double seconds) const;
   void send_off(const Target& target, const PagePool::Stay& stay);
   void send_full(const Target& target, const PagePool::Stay& stay);
   void ask_for(const Target& target, const PagePool::Stay& stay);

@@ -11,7 +11,7 @@
 namespace penstock::exec {
 namespace {
 
-constexpr double kStillMoving_s = 1;
+constexpr double kLeastPatience_s = 1;
 
 }  // namespace
 
@@ -98,8 +98,7 @@ void WriteBehind::serve_older(const Target& target, double seconds) {
     NodePages pages(*this, target);
     shipping_->send_older(seconds, pages);
   }
-  if (pool_->empty() || (shipping_ != nullptr && shipping_->moving_together(kStillMoving_s)))
-    return;
+  if (pool_->empty() || are_being_filled(seconds)) return;
   const double then_s = now_s() - seconds;
   for (const PagePool::Stay& stay :
        stays([&](const PagePool::Seen& s) { return s.came_s < then_s || s.wanted; }))
@@ -108,6 +107,11 @@ void WriteBehind::serve_older(const Target& target, double seconds) {
     else if (!owners_->answers(owners_->owner_of(stay.page)))
       pool_->want(stay);
   relieve(target);
+}
+
+// All ranks have come to a flush, and none is old before what others still send has come too.
+bool WriteBehind::are_being_filled(double seconds) const {
+  return shipping_ != nullptr && shipping_->moving_together(std::max(seconds, kLeastPatience_s));
 }
 
 // Somebody waits for its room or its end: who waits for a page of its own, writes it.
