@@ -214,6 +214,9 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   Counters& c = s.notes.counters;
   const double begin_s = now_s();
   s.settle_split();
+  // No rank fills pages through another handle, while the first ones stop looking after theirs.
+  if (s.lends_on_all && !s.may_defer && s.comm->size() > 1) (void)s.comm->barrier();
+  s.lends = false;
   s.meet_in_pages();
   s.drain_together();
   if (s.pipeline != nullptr) s.pipeline->close_shipping();
@@ -232,6 +235,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
     Result<void> synced = s.sync->at_close();
     c.sync_ns += ns(now_s() - sync_begin_s);
     if (synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
+    s.pipeline->let_pages_go();  // others may fill them yet, through other handles
     Result<void> closed = s.file->close();
     s.note_mechanism();
     if (mine && !synced) mine = synced;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/comm.hpp"
 #include "engine/config.hpp"
@@ -21,14 +22,18 @@
 
 namespace penstock::engine {
 
+class File;
+
 struct OpenInfo {
   std::string path;         // without a "ufs:"-like prefix
   bool opened_here = true;  // the MPI library's own open succeeded on this rank
   bool writable = false;    // opened for writing (and not MPI_MODE_SEQUENTIAL)
   bool readable = false;    // opened for reading; then it may be without being writable
-  // MPI's rules hold for this file, so that some writes may be seen late; and no other handle of
-  // this process has it open: two could not share what is not yet in the file.
+  // MPI's rules hold for this file, so that some writes may be seen late.
   bool may_defer = false;
+  // The other handles of this process that have it open (docs/decisions/0042). To outlive the call
+  // of open, and no longer.
+  std::vector<File*> beside = {};
   std::string unserved_why;  // not empty: pass writes and reads through, with this reason
   Config config;             // with hints applied
   // For methods that take turns: the lock that this file shares with others of the node, given on
@@ -145,8 +150,6 @@ class File {
   // After the MPI library did it: counts.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       bool failed = false);
-  // Local. From now on independent writes are in the file when they return: it was opened again.
-  void stop_deferring();
   // Something was served, but not in the best way: once more in the report's `degraded`.
   void degraded(const std::string& why);
 

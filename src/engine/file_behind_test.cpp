@@ -117,15 +117,29 @@ TEST_F(FileBehind, ASplitCollectiveWriteComesBehindIt) {
   });
 }
 
+// Two ranks' second handle: pages are shared with a handle of one rank alone.
 TEST_F(FileBehind, AnotherHandleEndsIt) {
-  expect_in_file_after(write_only(path_.path()), 0, [&](File& f) {
-    f.stop_deferring();
-    EXPECT_EQ(path_.contents().size(), size_t(kBytes));
-    const std::vector<char> data(7, 'b');
-    EXPECT_EQ(f.write(write_of(data, 0, CallKind::write_at)).bytes, 7);
-    EXPECT_EQ(path_.contents().front(), std::byte{'b'});
-    EXPECT_EQ(f.write(write_of(std::vector<char>(7, 'a'), 0, CallKind::write_at)).bytes, 7);
-    EXPECT_FALSE(f.snapshot().degraded.empty());
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    const Off mine = comm.rank() * kBytes;
+    EXPECT_EQ(f->write(write_of(std::vector<char>(kBytes, 'a'), mine, CallKind::write_at)).bytes,
+              kBytes);
+    EXPECT_TRUE(comm.barrier());
+    OpenInfo again = write_only(path_.path());
+    again.beside = {f.get()};
+    auto g = File::open(comm::borrow(comm), again);
+    EXPECT_EQ(path_.contents(), std::vector<std::byte>(2 * kBytes, std::byte{'a'}));
+    EXPECT_TRUE(comm.barrier());
+    for (File* const handle : {f.get(), g.get()}) {
+      const char value = handle == f.get() ? 'b' : 'c';
+      const std::vector<char> data(7, value);
+      EXPECT_EQ(handle->write(write_of(data, mine, CallKind::write_at)).bytes, 7);
+      EXPECT_EQ(path_.contents()[size_t(mine)], std::byte(value));
+    }
+    EXPECT_FALSE(f->snapshot().degraded.empty());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_EQ(g->close(report), ErrorClass::none);
   });
 }
 

@@ -91,7 +91,8 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                      info.config.write_behind_limit_bytes,
                      info.config.write_behind_load_bytes,
                      int64_t(info.config.write_behind_progress),
-                     -int64_t(info.config.write_behind_progress)};
+                     -int64_t(info.config.write_behind_progress),
+                     may_lend() ? 0 : 1};
   if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
   if (!mine.empty())
     never_served = mine;
@@ -113,6 +114,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   // Files and hints may differ between ranks, and verification is collective: one asks, all verify.
   info.config.verify = facts[9] != 0;
   may_defer = facts[12] == 0;
+  lends_on_all = facts[18] == 0 && comm->nodes() == 1 && !info.config.verify;
   info.config.write_behind_page_bytes = facts[13];
   info.config.write_behind_limit_bytes = facts[14];
   info.config.write_behind_load_bytes = facts[15];
@@ -173,7 +175,8 @@ void File::State::start_pipeline() {
                    std::to_string(comm->size()) + " ranks: the last of them writes"] = 1;
   for (const std::string& why : info.config.ignored_hints) ++notes.degraded[why];
   if (info.config.verify) start_verifier();
-  if (may_defer) start_write_behind();  // last: a thread uses the pipeline then
+  // Last: a thread uses the pipeline then.
+  if (!borrow_pages() && (may_defer || lends_on_all)) start_write_behind();
 }
 
 void File::State::start_verifier() {
@@ -188,9 +191,7 @@ void File::State::start_verifier() {
 // MPI lets a write be seen late where nobody can read it before a sync or a close.
 bool File::State::wants_to_defer() const noexcept {
   const bool unseen = !info.readable || info.config.visibility == Visibility::relaxed;
-  // staged(limit=0) promises that every call returns with its bytes in the file.
-  return info.config.write_behind == WriteBehind::automatic && info.writable && unseen &&
-         info.may_defer && stages();
+  return may_lend() && unseen;
 }
 
 // Collective.
@@ -205,15 +206,18 @@ void File::State::start_write_behind() {
                                        .stages = stages},
                                       file_system.geometry, info.stager->bell());
   if (!made) {
-    notes.degraded["write-behind: " + made.error().message()] = 1;
+    if (may_defer) notes.degraded["write-behind: " + made.error().message()] = 1;
     return;
   }
   exec::Shipping* const shipping = (*made)->shipping();
   const int64_t page_bytes = (*made)->page_bytes();
   const std::string why = (*made)->why_not_shipped();
   const int seconds = info.config.write_behind_seconds;
-  pipeline->set_write_behind(*std::move(made), seconds > 0 ? seconds : exec::kWriteBehindSeconds);
-  defers = true;
+  pipeline->set_write_behind(
+      *std::move(made), seconds > 0 ? seconds : exec::kWriteBehindSeconds,
+      may_defer ? exec::PagesFor::own_writes : exec::PagesFor::other_handles);
+  defers = may_defer;
+  lends = lends_on_all;
   if (!why.empty()) notes.degraded["write-behind: nodes share no pages: " + why] = 1;
   if (shipping != nullptr) start_shipping(*shipping);
   if (owners_write) give_to_owners(page_bytes);
@@ -255,8 +259,10 @@ std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInf
   state->notes.opened_s = now_s();
   expect_syncs_by_symbols();
   const std::string unserved = state->open_here(), unread = state->open_for_reads_here();
+  state->look_beside();
   state->agree_on_service(unserved, unread);
   state->start_pipeline();
+  state->forget_beside();
   return std::unique_ptr<File>(new File(std::move(state)));
 }
 

@@ -137,13 +137,6 @@ void File::State::meet_in_pages() {
   if (may_defer && pipeline != nullptr && comm->size() > 1) (void)comm->barrier();
 }
 
-void File::stop_deferring() {
-  State& s = *state_;
-  if (!s.defers.exchange(false)) return;
-  s.pipeline->flush_pages();
-  degraded("write-behind: the file was opened again by the same process");
-}
-
 // What was lost since this was asked last, as one error.
 std::optional<Error> File::State::untold() {
   if (pipeline == nullptr) return std::nullopt;

@@ -79,6 +79,10 @@ struct File::State {
   // What collective writes go by: the method, but where owners write, who then write these too.
   Method collective;
   std::atomic<bool> defers = false;
+  // Another handle of this process may fill this one's pages.
+  std::atomic<bool> lends = false;
+  bool lends_on_all = false;      // or did, when it was opened
+  const State* lender = nullptr;  // of the pages; while the file is being opened
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
 
@@ -97,6 +101,15 @@ struct File::State {
   void give_to_owners(int64_t page_bytes);
   WriteResult accept(const Write& write);
   WriteResult write_by_owners(const Write& write);
+
+  // file_handles.cpp
+  void look_beside();
+  void share_nothing();
+  void forget_beside();
+  bool lends_to(const State& other) const;
+  bool may_lend() const noexcept;
+  bool borrow_pages();
+  void stop_deferring();
 
   // file.cpp
   const layout::FileView& view_of(const Write& write) const noexcept;

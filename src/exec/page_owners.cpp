@@ -49,6 +49,13 @@ PageOwners::~PageOwners() {
   if (mine_ >= 0) members_[size_t(mine_)].attends.store(false, std::memory_order_release);
 }
 
+void PageOwners::one_more() { handles_.fetch_add(1, std::memory_order_relaxed); }
+
+void PageOwners::one_less() {
+  if (handles_.fetch_sub(1, std::memory_order_acq_rel) > 1 || mine_ < 0) return;
+  members_[size_t(mine_)].attends.store(false, std::memory_order_release);
+}
+
 void PageOwners::all_have_joined() {
   const auto n = std::min<size_t>(joined_->load(std::memory_order_acquire), members_.size());
   owners_.resize(n);

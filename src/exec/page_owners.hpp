@@ -6,6 +6,7 @@
 // processes that share the segment, as soon as all have joined.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,10 @@ class PageOwners {
   PageOwners(const PageOwners&) = delete;
   // REQUIRES that all ranks of the node have joined, and know it.
   void all_have_joined();
+  // One handle more of this process looks after this rank's pages, or one less; the first is
+  // counted when it joins.
+  void one_more();
+  void one_less();
 
   // Places among those who joined; -1: none.
   int mine() const noexcept { return mine_; }
@@ -57,6 +62,7 @@ class PageOwners {
   std::span<Member> members_;
   std::atomic<uint32_t>* joined_;
   int mine_ = -1;
+  std::atomic<int> handles_ = 1;
   std::vector<int> owners_;  // places, in the order of the ranks
 
   // What this process found out about an owner.

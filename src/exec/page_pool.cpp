@@ -91,6 +91,7 @@ struct PagePool::Header {
   bool told_in_part;
   std::array<Extent, kMostLostTold> where;
   std::atomic<int64_t> failures;
+  std::atomic<bool> several_handles;
 
   alignas(64) std::atomic<uint64_t> clock;
   alignas(64) std::atomic<int> held;  // slots that are not free
@@ -343,6 +344,14 @@ bool PagePool::usable() const noexcept {
   return header_->unusable.load(std::memory_order_relaxed) < shape_.slots;
 }
 
+void PagePool::note_several_handles() noexcept {
+  header_->several_handles.store(true, std::memory_order_release);
+}
+
+bool PagePool::has_several_handles() const noexcept {
+  return header_->several_handles.load(std::memory_order_acquire);
+}
+
 // --- Losses ---
 
 // Of many the first places are told, and the sum of all.
@@ -366,6 +375,12 @@ void PagePool::lost(Extent where, const Error& why) noexcept {
 
 int64_t PagePool::failures() const noexcept {
   return header_->failures.load(std::memory_order_acquire);
+}
+
+int64_t PagePool::lost_bytes() const {
+  if (failures() == 0) return 0;
+  const Holding lock(header_->lock);
+  return header_->lost_bytes;
 }
 
 void PagePool::add_losses(StagedNotes& to) const {

@@ -106,10 +106,15 @@ class PagePool {
   bool empty() const noexcept;
   bool usable() const noexcept;  // the machine had memory for some slot, or was not asked
 
+  // Several handles of one process fill pages: whose bytes a page holds, no rank knows any more.
+  void note_several_handles() noexcept;
+  bool has_several_handles() const noexcept;
+
   // --- What could not be written, told to all who share the pool ---
   void lost(Extent where, const Error& why) noexcept;
   int64_t failures() const noexcept;
   void add_losses(StagedNotes& to) const;
+  int64_t lost_bytes() const;
 
  private:
   struct Header;

@@ -78,7 +78,12 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
 }
 
 WriteOutcome Pipeline::State::stage_alone(const WriteRequest& request) {
-  if (write_behind != nullptr && request.argument_error == ErrorClass::none) return accept(request);
+  const bool valid = request.argument_error == ErrorClass::none;
+  const bool behind = write_behind != nullptr && pages_for == PagesFor::own_writes;
+  // What another handle of this process did before this call enters the file before it.
+  if (behind && lane.use_count() > 1) stager->drain(*lane);
+  if (behind && valid) return accept(request);
+  flush_pages();
   int64_t last = 0;
   return stage(request, staged_alone, by_itself.times, last);
 }
@@ -143,7 +148,7 @@ void Pipeline::drain() {
   state_->flush_pages();
 }
 void Pipeline::drain_lane() {
-  if (state_->stager != nullptr) state_->stager->drain(state_->lane);
+  if (state_->stager != nullptr) state_->stager->drain(*state_->lane);
 }
 Off Pipeline::pages_end() const {
   return state_->write_behind != nullptr ? state_->write_behind->end() : 0;
@@ -176,10 +181,28 @@ StagedNotes Pipeline::staged_notes() const {
     notes = joined(std::move(notes), state_->write_behind->notes());
   return notes;
 }
-void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds) {
+void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds,
+                                PagesFor pages_for) {
   state_->write_behind = std::move(behind);
+  state_->pages_for = pages_for;
   state_->service.seconds = seconds;
   state_->serves = state_->stager->add(state_->service);
+}
+bool Pipeline::share_pages_of(Pipeline& other, double seconds) {
+  State& s = *state_;
+  const bool same_thread = s.stager == other.state_->stager;
+  if (!same_thread || !other.state_->serves) return false;
+  std::unique_ptr<WriteBehind> beside = other.state_->write_behind->beside();
+  if (beside == nullptr) return false;
+  s.lane = other.state_->lane;
+  set_write_behind(std::move(beside), seconds, PagesFor::own_writes);
+  return true;
+}
+void Pipeline::let_pages_go() {
+  State& s = *state_;
+  if (s.serves) s.stager->remove(s.service);
+  s.serves = false;
+  if (s.write_behind != nullptr) s.write_behind->let_go();
 }
 void Pipeline::set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes) {
   state_->stager = std::move(stager);

@@ -110,6 +110,12 @@ class WriteObserver {
   virtual void missed(Extent e) = 0;  // may not have entered the file after all
 };
 
+// Whose independent writes go behind.
+enum class PagesFor : uint8_t {
+  own_writes,     // this pipeline's, and of those that share its pages
+  other_handles,  // of those alone
+};
+
 // What a file keeps between collective calls: warm buffers and the peers' views. A thread may be in
 // write_all while another is in write_alone; never two in the same one.
 class Pipeline {
@@ -164,7 +170,15 @@ class Pipeline {
   void set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes);
   // `seconds`: how long what is accepted may stay out of the file. From now on the stager's thread
   // writes too. REQUIRES set_stager() before, and nothing to be set any more.
-  void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds);
+  void set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds,
+                        PagesFor pages_for = PagesFor::own_writes);
+  // Local. Independent writes of this pipeline fill the same pages as `other`'s, which may end
+  // before (docs/decisions/0042). A rank's writes enter the file in the order of its calls, through
+  // whichever. false: it has none to share. REQUIRES as set_write_behind().
+  bool share_pages_of(Pipeline& other, double seconds);
+  // Local. Writes no page any more, so that its file can be closed while others share its pages.
+  // REQUIRES that its own are flushed, and that nothing is written through it any more.
+  void let_pages_go();
   // The I/O thread takes in what other nodes send, and sends where it may. false: there is none.
   bool start_shipping();
   void stop_receiving();  // by the I/O thread; harmless when it does not

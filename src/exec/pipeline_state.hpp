@@ -1,6 +1,7 @@
 // What a pipeline keeps between calls, and of the call in progress.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,7 @@ struct Pipeline::State {
   WriteOutcome stage(const WriteRequest& request, const std::shared_ptr<StreamAccount>& account,
                      PhaseTimes& spent, int64_t& last);
   StagingArea staging_area() {
-    return {*stager, lane, staged_limit_bytes, retired_pages, retired_pieces};
+    return {*stager, *lane, staged_limit_bytes, retired_pages, retired_pieces};
   }
   WriteOutcome accept(const WriteRequest& request);
   WriteOutcome stage_alone(const WriteRequest& request);
@@ -106,12 +107,16 @@ struct Pipeline::State {
   DescriptionBytes description_bytes;
 
   std::shared_ptr<Stager> stager;
-  Stager::Lane lane;
+  // Of all pipelines of this process that share pages: what one of them has staged, the others wait
+  // for.
+  std::shared_ptr<Stager::Lane> lane = std::make_shared<Stager::Lane>();
   int64_t staged_limit_bytes = 0;
   Retired<StagedPage> retired_pages;
   Retired<StagedPiece> retired_pieces;
   const std::shared_ptr<StreamAccount> staged_alone = std::make_shared<StreamAccount>();
-  std::unique_ptr<WriteBehind> write_behind;  // nullptr: the lane takes what is staged alone
+  // nullptr, or kept for other handles: the lane takes what is staged alone.
+  std::unique_ptr<WriteBehind> write_behind;
+  PagesFor pages_for = PagesFor::own_writes;
   // Writes this rank's pages that are full or wanted, and sees to it that nothing stays there for
   // long.
   struct Service final : Chore {
@@ -125,7 +130,7 @@ struct Pipeline::State {
     double seconds = 0;
   };
   Service service{*this};
-  bool serves = false;
+  std::atomic<bool> serves = false;
   // Takes in what other nodes send; more often while they do.
   struct Receiving final : Chore {
     explicit Receiving(State& s) : state(s) {}

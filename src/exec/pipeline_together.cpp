@@ -40,7 +40,7 @@ void Pipeline::State::begin(const WriteRequest& request, const Policy& policy, H
 }
 
 WriteOutcome Pipeline::State::end() {
-  if (begun.last_staged > 0) stager->wait(lane, begun.last_staged);
+  if (begun.last_staged > 0) stager->wait(*lane, begun.last_staged);
   WriteOutcome outcome;
   if (begun.plan == nullptr) {
     outcome = end_alone();

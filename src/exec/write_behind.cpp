@@ -148,9 +148,22 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   return made;
 }
 
-WriteBehind::WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners,
+WriteBehind::WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners,
                          FullPage full)
     : pool_(std::move(pool)), owners_(std::move(owners)), full_(full) {}
+
+std::unique_ptr<WriteBehind> WriteBehind::beside() {
+  if (shipping_ != nullptr || !why_not_shipped_.empty() || gone_) return nullptr;
+  pool_->note_several_handles();
+  owners_->one_more();
+  return std::unique_ptr<WriteBehind>(new WriteBehind(pool_, owners_, full_));
+}
+
+WriteBehind::~WriteBehind() { let_go(); }
+
+void WriteBehind::let_go() {
+  if (!gone_.exchange(true)) owners_->one_less();
+}
 
 WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& request) {
   // Not less than a page: whole pages go past the pool.
@@ -345,6 +358,13 @@ int64_t WriteBehind::pages_elsewhere(int64_t first, int64_t count) const {
   return count;
 }
 
+// REQUIRES mutex_. Whose bytes a page had lost is not known: each handle takes them all for its
+// own, rather than count one that is not in the file.
+int64_t WriteBehind::written_beside_others(bool settled) const {
+  if (!settled) return std::min(notes_.written_bytes, notes_.accepted_bytes);
+  return std::max<int64_t>(0, notes_.accepted_bytes - pool_->lost_bytes());
+}
+
 void WriteBehind::note_written(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   notes_.accepted_bytes += bytes;
@@ -359,7 +379,10 @@ StagedNotes WriteBehind::notes() const {
     all = notes_;
     // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
     // Who ends alone has flushed, while others may still fill pages: their part is theirs.
-    if (ended_alone_ || (all_sent && pool_->empty()))
+    const bool settled = ended_alone_ || gone_ || (all_sent && pool_->empty());
+    if (pool_->has_several_handles())
+      all.written_bytes = written_beside_others(settled);
+    else if (settled)
       all.written_bytes = all.accepted_bytes - lost_here_;
   }
   pool_->add_losses(all);

@@ -73,6 +73,16 @@ class WriteBehind {
                                                    const layout::Geometry& geometry,
                                                    const std::optional<Bell::Address>& bell);
 
+  ~WriteBehind();
+
+  // Local. For another handle of this process on the same file (docs/decisions/0042): it fills the
+  // same pages, and each writes them and is told of what they lost. nullptr: several nodes share
+  // the file, or this one has let go.
+  std::unique_ptr<WriteBehind> beside();
+  // Local. Writes no page any more; others may have pages yet. REQUIRES that what was accepted here
+  // was flushed, and that nobody is in another call of this handle.
+  void let_go();
+
   // Local. Returns when all bytes are accepted or in the file; prefix_bytes says how many. By one
   // thread at a time; another may flush meanwhile.
   WriteOutcome write(const Target& target, const WriteRequest& request);
@@ -112,7 +122,8 @@ class WriteBehind {
   class Filling;
   class NodePages;
 
-  WriteBehind(std::unique_ptr<PagePool> pool, std::unique_ptr<PageOwners> owners, FullPage full);
+  WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners, FullPage full);
+  int64_t written_beside_others(bool settled) const;
   bool sends_at_once() const noexcept;
   int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
@@ -145,8 +156,9 @@ class WriteBehind {
                                                std::span<const std::byte> bytes, Spent& spent);
   static Result<void> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
 
-  const std::unique_ptr<PagePool> pool_;
-  const std::unique_ptr<PageOwners> owners_;
+  // Of all handles of this process on the file.
+  const std::shared_ptr<PagePool> pool_;
+  const std::shared_ptr<PageOwners> owners_;
   const FullPage full_;  // not as_cores_allow
   std::unique_ptr<Shipping> shipping_;
   std::string why_not_shipped_;
@@ -159,6 +171,7 @@ class WriteBehind {
   mutable std::mutex mutex_;  // of the notes
   StagedNotes notes_;
   bool ended_alone_ = false;
+  std::atomic<bool> gone_ = false;
   int64_t lost_here_ = 0;  // by pages that this rank wrote, whoever brought the bytes
 };
 

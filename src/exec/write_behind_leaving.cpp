@@ -65,7 +65,7 @@ void WriteBehind::end_alone(const Target& target) {
 
 // Those of others first: their owners write while this rank writes its own.
 void WriteBehind::flush_pages(const Target& target) {
-  if (pool_->empty()) return;
+  if (pool_->empty() || gone_) return;
   const auto all = stays([](const PagePool::Seen&) { return true; });
   for (const PagePool::Stay& stay : all)
     if (!is_mine(stay.page)) send_off(target, stay);

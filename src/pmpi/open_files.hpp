@@ -31,6 +31,12 @@ class FilePointer {
   std::optional<MPI_Offset> at_;
 };
 
+// Device and inode.
+struct FileId {
+  uint64_t device = 0, inode = 0;
+  friend bool operator==(const FileId&, const FileId&) = default;
+};
+
 // What a write or a read came to.
 struct Served {
   int error_class = MPI_SUCCESS;  // the same on every rank of a collective call
@@ -46,6 +52,7 @@ struct OpenFile {
   std::recursive_mutex alone;  // guards the individual pointer too
   std::unique_ptr<engine::File> file;
   std::string path;
+  std::optional<FileId> id;  // of what the path meant when it was opened
   bool writable = false;
   bool readable = false;
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal

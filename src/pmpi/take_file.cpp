@@ -2,7 +2,9 @@
 #include <mpi.h>
 #include <sys/stat.h>
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "comm/mpi_comm.hpp"
 #include "engine/method.hpp"
@@ -34,22 +36,18 @@ bool spans_world(MPI_Comm comm) {
   return result != MPI_UNEQUAL;
 }
 
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+std::optional<FileId> file_id(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return FileId{uint64_t(found.st_dev), uint64_t(found.st_ino)};
 }
 
-// Through another handle of this process; that one defers its writes no longer.
-bool open_already(const std::string& path) {
-  struct stat ours {
-  }, theirs{};
-  if (::stat(path.c_str(), &ours) != 0) return false;
-  bool found = false;
-  for (const OpenFilePtr& other : open_files().all()) {
-    if (::stat(other->path.c_str(), &theirs) != 0 || !same_file(ours, theirs)) continue;
-    other->file->stop_deferring();
-    found = true;
-  }
-  return found;
+// Other handles of this process on the file that the path means now.
+std::vector<OpenFilePtr> open_already(const std::string& path) {
+  std::vector<OpenFilePtr> handles = open_files().all();
+  const std::optional<FileId> ours = file_id(path);
+  std::erase_if(handles, [&](const OpenFilePtr& h) { return !ours || h->id != ours; });
+  return handles;
 }
 
 // Everything about this open that does not depend on other ranks.
@@ -71,16 +69,19 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
     open.unserved_why = std::move(name.unserved_why);
   }
   open.stager = stager();
-  open.may_defer = !open_already(open.path);
+  open.may_defer = true;
   return open;
 }
 
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
-void open_ours(MPI_Comm comm, const engine::OpenInfo& info, int amode, MPI_File handle) {
+void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle) {
   auto ranks = comm::make_mpi_comm(comm);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
   auto file = std::make_shared<OpenFile>();
+  const std::vector<OpenFilePtr> already = open_already(info.path);
+  for (const OpenFilePtr& other : already) info.beside.push_back(other->file.get());
   file->path = info.path;
+  file->id = file_id(info.path);
   file->writable = info.writable;
   file->readable = info.readable;
   if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);

@@ -1,0 +1,66 @@
+// Several handles of one process on one file (docs/decisions/0042): one rank's own handle fills the
+// pages of the handle that it was opened beside; whatever else comes ends deferring for all.
+
+#include "engine/file_state.hpp"
+#include "exec/write_behind.hpp"
+
+namespace penstock::engine {
+
+// Before ranks agree on anything. Afterwards all handles of this process on the file share the same
+// pages, or none of them has any.
+void File::State::look_beside() {
+  for (const File* const other : info.beside)
+    if (lender == nullptr && other->state_->lends_to(*this)) lender = other->state_.get();
+  if (lender == nullptr) share_nothing();
+}
+
+void File::State::share_nothing() {
+  if (info.beside.empty()) return;
+  info.may_defer = false;
+  for (const File* const other : info.beside) other->state_->stop_deferring();
+}
+
+// A handle of one rank: several would have to find the same pages, and all of them some. What a
+// name stands for may have changed since the other handle was opened.
+bool File::State::lends_to(const State& other) const {
+  if (!lends || other.comm->size() != 1 || !other.may_lend() || other.info.config.verify)
+    return false;
+  if (file == nullptr || other.file == nullptr || file->fd() < 0 || other.file->fd() < 0)
+    return false;
+  const auto mine = io::identify(file->fd()), theirs = io::identify(other.file->fd());
+  return mine && theirs && *mine == *theirs;
+}
+
+// staged(limit=0) promises that every call returns with its bytes in the file.
+bool File::State::may_lend() const noexcept {
+  return info.config.write_behind == WriteBehind::automatic && info.writable && info.may_defer &&
+         stages();
+}
+
+// Also where the file may be read: every read of the node's ranks by MPI flushes these pages.
+bool File::State::borrow_pages() {
+  if (lender == nullptr) return false;
+  const int seconds = info.config.write_behind_seconds;
+  defers = pipeline->share_pages_of(*lender->pipeline,
+                                    seconds > 0 ? seconds : exec::kWriteBehindSeconds);
+  may_defer = defers;
+  lends = may_defer;
+  return true;
+}
+
+// When the file is open, for better or worse.
+void File::State::forget_beside() {
+  if (lender != nullptr && !defers) share_nothing();
+  lender = nullptr;
+  info.beside.clear();
+}
+
+void File::State::stop_deferring() {
+  lends = false;
+  if (!defers.exchange(false)) return;
+  pipeline->flush_pages();
+  const std::lock_guard lock(mutex);
+  notes.degraded["write-behind: the file was opened again by the same process"] = 1;
+}
+
+}  // namespace penstock::engine
