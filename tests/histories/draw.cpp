@@ -71,8 +71,12 @@ class Draw {
   }
   int who() { return int(random_.between(0, ranks_ - 1)); }
 
+  // A file's second handle is mostly each rank's own, as PnetCDF has them.
   Op open() {
-    return {"open", handle(), kAll, random_.one_of<const char*>({"w", "w", "rw", "rw", "r"}), {}};
+    const int h = handle();
+    const bool own = h % 2 == 1 && random_.chance(60);
+    const char* const mode = random_.one_of<const char*>({"w", "w", "rw", "rw", "r"});
+    return {"open", h, kAll, own ? "own" : mode, {}};
   }
 
   // By turns of a block each, with or without holes; or anywhere.

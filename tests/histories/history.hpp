@@ -3,7 +3,8 @@
 //
 //   VERB HANDLE WHO WORD [PIECE...]
 //
-//   open 0 all rw                   rw, w or r. Handles 0 and 1 are of the first file, 2 and 3 of
+//   open 0 all rw                   rw, w or r; own: rw, each rank by itself (MPI_COMM_SELF).
+//                                   Handles 0 and 1 are of the first file, 2 and 3 of
 //   the close 0 all -                   second view 0 all 4 16:2:8 24:2:8      etype of 4 bytes;
 //   each rank's displacement (bytes), block and
 //                                   stride (etypes)

@@ -133,7 +133,7 @@ bool Model::runs(const Op& op) const {
   if (op.who >= ranks_) return false;
   if (op.verb == "point" || op.verb == "meet") return true;
   if (op.verb == "open") {
-    const bool known = op.word == "w" || op.word == "rw" || op.word == "r";
+    const bool known = op.word == "w" || op.word == "rw" || op.word == "r" || op.word == "own";
     return known && !is_open(op.handle) && (op.word != "r" || file(file_of(op.handle)).exists);
   }
   if (!is_open(op.handle)) return false;
@@ -142,7 +142,7 @@ bool Model::runs(const Op& op) const {
   if (op.verb == "seek") return runs_seek(op);
   if (op.verb == "set_size" || op.verb == "preallocate")
     return op.pieces.size() == 1 && op.pieces[0].a >= 0 && op.pieces[0].a <= kFarthest &&
-           handle(op.handle).mode != "r";
+           handle(op.handle).mode != "r" && handle(op.handle).mode != "own";
   return op.verb == "close" || op.verb == "sync" || op.verb == "size";
 }
 

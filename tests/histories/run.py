@@ -2,8 +2,9 @@
 """Random histories of MPI-IO calls, under Penstock and by the MPI library alone.
 
 Writes, reads, seeks, syncs, sizes, views, collective and independent, two files, two handles on one
-file. What the standard says of each is worked out by a model (model.hpp); the library alone says
-whether the model is right, and then Penstock has to be: every byte by the engine, none passed on.
+file, of all ranks or each rank's own. What the standard says of each is worked out by a model
+(model.hpp); the library alone says whether the model is right, and then Penstock has to be: every
+byte by the engine, none passed on.
 A history that fails is cut until nothing more can be left out, printed, and kept in
 BUILD/histories, from where `--history FILE` plays it again.
 """
