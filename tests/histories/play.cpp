@@ -135,8 +135,8 @@ class Player {
                      : op.word == "w" ? MPI_MODE_CREATE | MPI_MODE_WRONLY
                                       : MPI_MODE_CREATE | MPI_MODE_RDWR;
     const MPI_Comm comm = op.word == "own" ? MPI_COMM_SELF : MPI_COMM_WORLD;
-    const int code = MPI_File_open(comm, path(file_of(op.handle)).c_str(), mode, MPI_INFO_NULL,
-                                   &file(op));
+    const int code =
+        MPI_File_open(comm, path(file_of(op.handle)).c_str(), mode, MPI_INFO_NULL, &file(op));
     if (!report_.expect_success(code, "open")) MPI_Abort(MPI_COMM_WORLD, 4);
   }
 
