@@ -71,6 +71,12 @@ View make_view(const ViewArguments& a) {
   return result;
 }
 
+// What lies in pages has its place in the file already. A handle of one rank leaves it there:
+// PnetCDF sets a view before each independent put and after it.
+engine::Drain drain_before_view(const OpenFile& file) {
+  return file.file->comm().size() == 1 ? engine::Drain::lane : engine::Drain::joint;
+}
+
 // A call of the library's, and what staged writes came to before it.
 int told(MPI_File handle, int rc, ErrorClass flushed) {
   if (rc != MPI_SUCCESS || flushed == ErrorClass::none) return rc;
@@ -158,7 +164,7 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optio
     file.pointer.set(0);
   else
     file.pointer.forget();
-  const ErrorClass flushed = file.file->flush(engine::Drain::joint);
+  const ErrorClass flushed = file.file->flush(drain_before_view(file));
   file.file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
   return told(handle, rc, flushed);
 }
@@ -166,7 +172,7 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optio
 // The library's own set_view is called all the same, on all ranks, for its hints and for its shared
 // pointer, which a set_view moves to the beginning.
 int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view) {
-  const ErrorClass flushed = file.file->flush(engine::Drain::joint);
+  const ErrorClass flushed = file.file->flush(drain_before_view(file));
   file.file->set_view(view.view, "");
   int64_t failed[] = {1};
   if (serves_alone(file)) {
