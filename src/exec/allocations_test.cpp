@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/read_pipeline.hpp"
 #include "exec/stager.hpp"
+#include "exec/write_behind.hpp"
 #include "io/reader.hpp"
 #include "io/runs_here.hpp"
 #include "io/sync_policy.hpp"
@@ -235,6 +237,35 @@ TEST_P(AllocationsOfSyncs, OfManyCyclesAreThoseOfAFew) {
 
 INSTANTIATE_TEST_SUITE_P(Every, AllocationsOfSyncs, testing::ValuesIn(io::sync_policies()),
                          [](const auto& info) { return std::string(info.param->name); });
+
+// Into a page that is there. By either way, and through a view of very many blocks.
+TEST(AllocationsOfAcceptedWrites, AreNone) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto file = io::find_mechanism("pwrite")->open({path.path(), kPage});
+    ASSERT_TRUE(file) << file.error().message();
+    const auto stager = std::make_shared<Stager>();
+    auto behind = WriteBehind::make(comm, {}, {}, stager->bell());
+    ASSERT_TRUE(behind) << behind.error().message();
+    Pipeline pipeline(comm, **file, {});
+    pipeline.set_stager(stager, kStagedLimit);
+    pipeline.set_write_behind(*std::move(behind), kWriteBehindSeconds);
+    const auto tile = *layout::LoopTree::resized(layout::LoopTree::bytes(40), 0, 160);
+    const auto view = *layout::FileView::make(80, 40, tile);
+    const std::vector<std::byte> memory(400);
+    const auto bytes = int64_t(memory.size());
+    const WriteRequest request{
+        &view, {800, 800 + bytes}, memory.data(), layout::LoopTree::bytes(1), bytes};
+    const layout::Run run{80, 40, 160, bytes / 40};
+    const auto accept = [&] { EXPECT_EQ(pipeline.stage_alone(request).prefix_bytes, bytes); };
+    const auto add = [&] { EXPECT_TRUE(pipeline.stage_run(run, memory.data(), now_s())); };
+    accept();
+    EXPECT_EQ(allocations_of(comm, accept), 0);
+    EXPECT_EQ(allocations_of(comm, add), 0);
+    pipeline.drain();
+    EXPECT_EQ(pipeline.staged_notes().written_bytes, 3 * bytes);
+  });
+}
 
 class AllocationsOfReads : public testing::TestWithParam<const plan::Algorithm*> {};
 

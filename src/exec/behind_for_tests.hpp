@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "exec/random_case.hpp"
 #include "exec/stager.hpp"
 #include "exec/write_behind.hpp"
@@ -49,6 +50,15 @@ class BehindRank : public Chore {
     const auto n = int64_t(bytes.size());
     const layout::FileView view;
     return write({&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n});
+  }
+  // The short way. Whether it was taken.
+  bool add(const layout::Run& run, std::span<const std::byte> bytes) {
+    EXPECT_EQ(run.bytes(), int64_t(bytes.size()));
+    return behind_->add(target(), run, bytes.data(), now_s()).has_value();
+  }
+  bool add(std::span<const std::byte> bytes, Off offset) {
+    const auto n = int64_t(bytes.size());
+    return add(layout::Run{offset, n, n, 1}, bytes);
   }
   // What belongs there.
   void write_at(Off offset, int64_t n) {

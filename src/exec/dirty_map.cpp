@@ -28,6 +28,13 @@ class DirtyMap::Marker {
     add_to(last, bits(0, end - last * kBits));
   }
 
+  void add(const layout::Run& run, Off origin) {
+    for (int64_t i = 0; i < run.count; ++i) {
+      const Off begin = run.offset + i * run.stride - origin;
+      add(begin, begin + run.block);
+    }
+  }
+
   int64_t finish() {
     store();
     return newly_;
@@ -45,7 +52,7 @@ class DirtyMap::Marker {
   void store() {
     if (mask_ == 0) return;
     const uint64_t old = words_[size_t(word_)].fetch_or(mask_, std::memory_order_relaxed);
-    newly_ += std::popcount(mask_ & ~old);
+    if ((mask_ & ~old) != 0) newly_ += std::popcount(mask_ & ~old);
     mask_ = 0;
   }
 
@@ -53,7 +60,7 @@ class DirtyMap::Marker {
   void fill(Word& word) {
     const uint64_t old = word.load(std::memory_order_relaxed);
     word.store(kAll, std::memory_order_relaxed);
-    newly_ += std::popcount(~old);
+    if (old != kAll) newly_ += old == 0 ? kBits : std::popcount(~old);
   }
 
   std::span<Word> words_;
@@ -69,14 +76,17 @@ int64_t DirtyMap::mark(Extent e) {
   return marker.finish();
 }
 
+int64_t DirtyMap::mark(const layout::Run& run) {
+  Marker marker(words_);
+  marker.add(run, page_.begin);
+  return marker.finish();
+}
+
 int64_t DirtyMap::mark(layout::Cursor& cursor, int64_t n) {
   Marker marker(words_);
   while (n > 0) {
     const layout::Run run = cursor.next(n);
-    for (int64_t i = 0; i < run.count; ++i) {
-      const Off begin = run.offset + i * run.stride - page_.begin;
-      marker.add(begin, begin + run.block);
-    }
+    marker.add(run, page_.begin);
     n -= run.bytes();
   }
   return marker.finish();

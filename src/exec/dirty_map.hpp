@@ -24,6 +24,7 @@ class DirtyMap {
 
   // How many of these bytes were not dirty before. REQUIRES that they lie in the page.
   int64_t mark(Extent e);
+  int64_t mark(const layout::Run& run);
   int64_t mark(layout::Cursor& cursor, int64_t n);  // the next n stream bytes; moves the cursor
 
   // Calls visit(Extent) for the dirty extents, ascending, joined. REQUIRES that nobody marks.

@@ -52,6 +52,20 @@ TEST(DirtyMap, FollowsACursor) {
   EXPECT_EQ(found[100].size(), 3);
 }
 
+TEST(DirtyMap, ARunIsItsBlocks) {
+  Map at_once, one_by_one;
+  for (const layout::Run run : {layout::Run{8200, 3, 7, 500}, layout::Run{9000, 64, 64, 9},
+                                layout::Run{8192, 4096, 4096, 1}}) {
+    int64_t newly = 0;
+    for (int64_t i = 0; i < run.count; ++i) {
+      const Off at = run.offset + i * run.stride;
+      newly += one_by_one.map.mark(Extent{at, at + run.block});
+    }
+    EXPECT_EQ(at_once.map.mark(run), newly);
+    EXPECT_EQ(at_once.extents(), one_by_one.extents());
+  }
+}
+
 // Against a set of bytes.
 TEST(DirtyMap, IsTheSetOfTheBytesThatWereMarked) {
   std::mt19937_64 random(3);

@@ -64,6 +64,7 @@ bool wait(const FutexWord& word, Done&& done) {
 
 // A slot's state, its stay's number, whether it is wanted, and its pins in one word.
 enum class State : uint64_t { free = 0, filling = 1, leaving = 2 };
+constexpr uint64_t kNeverUsed = 0;
 constexpr uint64_t kPins = 0x7fffffff, kWanted = 0x80000000;
 
 uint64_t word_of(State state, uint32_t number, uint64_t pins) {
@@ -167,11 +168,18 @@ bool PagePool::pin(const Stay& stay) noexcept {
   uint64_t word = slot.word.load(std::memory_order_relaxed);
   while (is_filling(word, stay))
     if (slot.word.compare_exchange_weak(word, word + 1, std::memory_order_acquire)) {
-      slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
-                          std::memory_order_relaxed);
+      note_use(slot);
       return true;
     }
   return false;
+}
+
+// The page that was used last of all stays so without a tick, which all ranks would have to see.
+void PagePool::note_use(Slot& slot) noexcept {
+  const uint64_t last = slot.last_use.load(std::memory_order_relaxed);
+  if (last != kNeverUsed && last == header_->clock.load(std::memory_order_relaxed)) return;
+  slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);
 }
 
 std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin(int64_t page) {
@@ -222,8 +230,7 @@ std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
   slot.dirty_bytes.store(0, std::memory_order_relaxed);
   slot.writer.store(-1, std::memory_order_relaxed);
   slot.came_s.store(now_s(), std::memory_order_relaxed);
-  slot.last_use.store(header_->clock.fetch_add(1, std::memory_order_relaxed),
-                      std::memory_order_relaxed);
+  note_use(slot);
   slot.next = std::exchange(bucket(page), uint32_t(free) + 1);
   header_->held.fetch_add(1, std::memory_order_relaxed);
   slot.word.store(word_of(State::filling, number, 1), std::memory_order_release);
@@ -232,7 +239,8 @@ std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
 
 bool PagePool::unpin(const Stay& stay, int64_t newly_dirty) noexcept {
   Slot& slot = slots()[stay.slot];
-  const int64_t before = slot.dirty_bytes.fetch_add(newly_dirty, std::memory_order_relaxed);
+  const int64_t before =
+      newly_dirty > 0 ? slot.dirty_bytes.fetch_add(newly_dirty, std::memory_order_relaxed) : 0;
   const bool full = newly_dirty > 0 && before + newly_dirty >= shape_.page_bytes;
   const uint64_t old = slot.word.fetch_sub(1, std::memory_order_acq_rel);
   if (state_of(old) == State::leaving && (old & kPins) == 1) {

@@ -124,6 +124,7 @@ class PagePool {
   static size_t table_bytes(PoolShape shape);
   static size_t map_bytes(PoolShape shape);
   size_t area_at(int slot) const noexcept;
+  void note_use(Slot& slot) noexcept;
   uint32_t& bucket(int64_t page) const noexcept;
   Slot* slots() const noexcept;
   std::optional<Stay> find_locked(int64_t page) const noexcept;

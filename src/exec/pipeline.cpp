@@ -143,6 +143,12 @@ WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
 WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
   return state_->stage_alone(request);
 }
+std::optional<double> Pipeline::stage_run(const layout::Run& run, const std::byte* bytes,
+                                          double begin_s) {
+  State& s = *state_;
+  if (s.write_behind == nullptr || !s.serves) return {};
+  return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin_s);
+}
 void Pipeline::drain() {
   drain_lane();
   state_->flush_pages();
@@ -181,6 +187,11 @@ StagedNotes Pipeline::staged_notes() const {
     notes = joined(std::move(notes), state_->write_behind->notes());
   return notes;
 }
+int64_t Pipeline::staged_failures() const {
+  const WriteBehind* const behind = state_->write_behind.get();
+  return state_->staged_alone->failures() + (behind != nullptr ? behind->failures() : 0);
+}
+
 void Pipeline::set_write_behind(std::unique_ptr<WriteBehind> behind, double seconds,
                                 PagesFor pages_for) {
   state_->write_behind = std::move(behind);

@@ -145,6 +145,8 @@ class Pipeline {
   // Local. The outcome is of the copying; prefix_bytes is what was taken. What becomes of it later
   // is in staged_notes(). With set_write_behind() the bytes go to the pages that the node shares.
   WriteOutcome stage_alone(const WriteRequest& request);
+  // The short way of a small stage_alone() into these pages: as WriteBehind::add().
+  std::optional<double> stage_run(const layout::Run& run, const std::byte* bytes, double begin_s);
   // Collective: a write_all() in two halves. When the first returns the bytes are on their writers;
   // when the second does they are in the file, or the outcome says what is not. No other collective
   // write in between.
@@ -163,6 +165,7 @@ class Pipeline {
   // 0: what was is in the file by now.
   Off pages_end() const;
   StagedNotes staged_notes() const;
+  int64_t staged_failures() const;  // of the notes, without making them
 
   // Both, where not nullptr, must outlive the pipeline's writes.
   void set_observer(WriteObserver* observer) noexcept;

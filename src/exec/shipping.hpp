@@ -108,6 +108,7 @@ class Shipping {
 
   // Losses that other nodes told of, and what became of shipping itself.
   void add_losses(StagedNotes& to) const;
+  int64_t failures() const;  // that it would add
   Traffic traffic() const;
 
  private:

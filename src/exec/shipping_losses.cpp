@@ -61,12 +61,17 @@ void Shipping::share(const StagedNotes& mine) {
 }
 
 void Shipping::add_losses(StagedNotes& to) const {
+  to.failures += failures();
   const std::lock_guard lock(mutex_);
-  to.failures += told_.failures + (failure_ ? 1 : 0);
   to.lost_bytes += told_.lost_bytes;
   to.lost.insert(to.lost.end(), told_.lost.begin(), told_.lost.end());
   to.lost_told_in_part = to.lost_told_in_part || told_.lost_told_in_part;
   to.failure = worst_of(worst_of(to.failure, told_.failure), failure_);
+}
+
+int64_t Shipping::failures() const {
+  const std::lock_guard lock(mutex_);
+  return told_.failures + (failure_ ? 1 : 0);
 }
 
 }  // namespace penstock::exec

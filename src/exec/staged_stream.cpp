@@ -107,7 +107,7 @@ void StreamAccount::lost(const layout::FileView& view, StreamRange range, const 
 
 // Pieces that follow each other are one loss. Of many the first are told, and the sum of all.
 void StreamAccount::add_lost(Extent where, int64_t bytes, const Error& why) {
-  ++notes_.failures;
+  failures_.fetch_add(1, std::memory_order_release);
   notes_.lost_bytes += bytes;
   if (!notes_.failure || notes_.failure->error_class < why.error_class) notes_.failure = why;
   if (!notes_.lost.empty() && notes_.lost.back().end == where.begin)
@@ -120,7 +120,9 @@ void StreamAccount::add_lost(Extent where, int64_t bytes, const Error& why) {
 
 StagedNotes StreamAccount::notes() const {
   const std::lock_guard lock(mutex_);
-  return notes_;
+  StagedNotes notes = notes_;
+  notes.failures = failures();
+  return notes;
 }
 
 int64_t StreamAccount::first_missing(int64_t end) const {

@@ -2,6 +2,7 @@
 // writes, and collective ones without an exchange.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@ class StreamAccount {
   void lost(const layout::FileView& view, StreamRange range, const Error& why);
 
   StagedNotes notes() const;
+  int64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
   // The first stream byte that is not in the file; `end` when all are.
   int64_t first_missing(int64_t end) const;
 
@@ -31,7 +33,8 @@ class StreamAccount {
   void add_lost(Extent where, int64_t bytes, const Error& why);
 
   mutable std::mutex mutex_;
-  StagedNotes notes_;
+  StagedNotes notes_;                  // but for the failures
+  std::atomic<int64_t> failures_ = 0;  // asked for by every call
   std::optional<int64_t> first_missing_;
 };
 

@@ -3,7 +3,6 @@
 #include "exec/write_behind.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <numeric>
 #include <utility>
@@ -194,6 +193,28 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   return outcome;
 }
 
+std::optional<double> WriteBehind::add(const Target& target, const layout::Run& run,
+                                       const std::byte* bytes, double begin_s) {
+  if (shipping_ != nullptr || !last_ || !holds(pool_->extent(last_->page), run)) return {};
+  if (!pool_->pin(*last_)) return {};
+  const int64_t newly = put_into(*last_, run, bytes);
+  const bool full = pool_->unpin(*last_, newly);
+  const double end_s = now_s();
+  added_.bytes.add(run.bytes());
+  added_.over.add(run.bytes() - newly);
+  added_.pack_s.add(end_s - begin_s);
+  if (!full) return end_s;
+  send_full(target, *last_);
+  return now_s();
+}
+
+// How many of these bytes were not dirty before. REQUIRES a pin of a page that holds them.
+int64_t WriteBehind::put_into(const PagePool::Stay& stay, const layout::Run& run,
+                              const std::byte* bytes) {
+  layout::scatter(pool_->memory(stay), pool_->extent(stay.page).begin, run, bytes);
+  return pool_->dirty(stay).mark(run);
+}
+
 // liao-2007's baseline, IBM's data shipping.
 bool WriteBehind::sends_at_once() const noexcept {
   return stages_ == 1 && shipping_ != nullptr && shipping_->progress() != Progress::calls;
@@ -270,15 +291,7 @@ void WriteBehind::put(const Target& target, const layout::Run& run, const std::b
     put_at_once(target, run, bytes);
     return;
   }
-  std::byte* const memory = pool_->memory(*stay);
-  DirtyMap dirty = pool_->dirty(*stay);
-  const Off origin = pool_->extent(stay->page).begin;
-  int64_t newly = 0;
-  for (int64_t i = 0; i < run.count; ++i) {
-    const Off at = run.offset + i * run.stride;
-    std::memcpy(memory + (at - origin), bytes + i * run.block, size_t(run.block));
-    newly += dirty.mark({at, at + run.block});
-  }
+  const int64_t newly = put_into(*stay, run, bytes);
   const bool full = pool_->unpin(*stay, newly);
   {
     const std::lock_guard lock(mutex_);
@@ -377,6 +390,11 @@ StagedNotes WriteBehind::notes() const {
   {
     const std::lock_guard lock(mutex_);
     all = notes_;
+    const int64_t added = added_.bytes.sum();
+    all.accepted_bytes += added;
+    all.written_bytes += added_.over.sum();
+    all.spent.traffic.shared_bytes += added;
+    all.spent.times.pack_s += added_.pack_s.sum();
     // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
     // Who ends alone has flushed, while others may still fill pages: their part is theirs.
     const bool settled = ended_alone_ || gone_ || (all_sent && pool_->empty());
@@ -390,6 +408,10 @@ StagedNotes WriteBehind::notes() const {
   shipping_->add_losses(all);
   all.spent.traffic = all.spent.traffic + shipping_->traffic();
   return all;
+}
+
+int64_t WriteBehind::failures() const {
+  return pool_->failures() + (shipping_ != nullptr ? shipping_->failures() : 0);
 }
 
 }  // namespace penstock::exec

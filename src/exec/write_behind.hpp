@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/bell.hpp"
+#include "base/tally.hpp"
 #include "comm/comm.hpp"
 #include "exec/page_owners.hpp"
 #include "exec/page_pool.hpp"
@@ -86,6 +87,13 @@ class WriteBehind {
   // Local. Returns when all bytes are accepted or in the file; prefix_bytes says how many. By one
   // thread at a time; another may flush meanwhile.
   WriteOutcome write(const Target& target, const WriteRequest& request);
+  // The short way of a small write(): a run of the file, from memory that lies in one piece, into
+  // the page that the last call of this rank filled. Allocates nothing, and locks nothing. When it
+  // was accepted, by now_s(); nullopt: it goes another way, and nothing was done. `begin_s`: since
+  // when this call takes. REQUIRES a run that does not decrease; by one thread at a time, with
+  // write().
+  std::optional<double> add(const Target& target, const layout::Run& run, const std::byte* bytes,
+                            double begin_s);
   // Local. What any rank of the node had accepted is in the file, or is known to be lost, but for
   // loads of other ranks that have not left it.
   void flush(const Target& target);
@@ -115,6 +123,7 @@ class WriteBehind {
   // Accepted is this rank's; written is its part, in the sum over ranks exact when nothing is under
   // way; losses are the node's.
   StagedNotes notes() const;
+  int64_t failures() const;  // of the notes, without making them
   int64_t page_bytes() const noexcept { return pool_->page_bytes(); }
   int pages_in_memory() const noexcept { return pool_->used(); }  // since it was made, of the node
 
@@ -129,6 +138,7 @@ class WriteBehind {
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
   void put_at_once(const Target& target, const layout::Run& run, const std::byte* bytes);
   void flush_pages(const Target& target);
+  int64_t put_into(const PagePool::Stay& stay, const layout::Run& run, const std::byte* bytes);
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
   std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page);
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page);
@@ -167,6 +177,13 @@ class WriteBehind {
   // For pages of others: looks in vain since one that was not, and pages to be taken before the
   // next.
   std::atomic<int> vain_looks_ = 0, not_to_look_ = 0;
+
+  // By add().
+  struct Added {
+    Tally<int64_t> bytes, over;  // over: where bytes were that were to be written anyway
+    Tally<double> pack_s;
+  };
+  Added added_;
 
   mutable std::mutex mutex_;  // of the notes
   StagedNotes notes_;

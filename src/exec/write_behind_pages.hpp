@@ -6,6 +6,14 @@
 
 namespace penstock::exec {
 
+// REQUIRES a run that does not decrease.
+inline bool holds(Extent page, const layout::Run& run) noexcept {
+  if (run.offset < page.begin || run.offset >= page.end) return false;
+  const int64_t room = page.end - run.offset;  // so that no sum below overflows
+  if (run.block > room || run.count > room) return false;
+  return run.count == 1 || (run.stride <= room && (run.count - 1) * run.stride <= room - run.block);
+}
+
 class WriteBehind::NodePages final : public Shipping::Pages {
  public:
   NodePages(WriteBehind& behind, const Target& target) : behind_(behind), target_(target) {}
@@ -14,9 +22,9 @@ class WriteBehind::NodePages final : public Shipping::Pages {
   }
   void flush() override { behind_.flush_pages(target_); }
   bool holds(const layout::Run& run) const override {
-    const int64_t page = behind_.pool_->page_bytes();
-    if (run.count > page || run.block > page || run.stride < 0 || run.stride > page) return false;
-    return run.offset % page + (run.count - 1) * run.stride + run.block <= page;
+    const PagePool& pool = *behind_.pool_;
+    return (run.count == 1 || run.stride >= 0) &&
+           exec::holds(pool.extent(run.offset / pool.page_bytes()), run);
   }
 
  private:

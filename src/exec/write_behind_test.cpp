@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
@@ -199,6 +200,92 @@ TEST(WriteBehind, ThePageThatWasNotUsedForLongestMakesRoom) {
     EXPECT_EQ(path.contents()[9], value_at(9));
   });
 }
+
+// --- The short way ---
+
+TEST(WriteBehind, TheShortWayIsIntoThePageThatWasFilledLast) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    EXPECT_FALSE(rank.add(bytes_at(0, 10), 0)) << "none was";
+    rank.write_at(kSmallPage + 100, 10);
+    EXPECT_FALSE(rank.add(bytes_at(0, 10), 0)) << "another page";
+    EXPECT_FALSE(rank.add(bytes_at(2 * kSmallPage - 5, 10), 2 * kSmallPage - 5)) << "two pages";
+    EXPECT_TRUE(rank.add(bytes_at(kSmallPage, 40), kSmallPage));
+    EXPECT_TRUE(rank.add(bytes_at(2 * kSmallPage - 10, 10), 2 * kSmallPage - 10));
+    EXPECT_EQ(rank.notes().accepted_bytes, 60);
+    EXPECT_EQ(rank.notes().spent.traffic.shared_bytes, 60);
+    rank.flush();
+    EXPECT_FALSE(rank.add(bytes_at(kSmallPage, 40), kSmallPage)) << "it has left";
+    EXPECT_EQ(rank.notes().written_bytes, 60);
+    EXPECT_EQ(rank.notes().spent.traffic.writes, 3) << "one for each place";
+  });
+  const std::vector<std::byte> file = path.contents();
+  ASSERT_EQ(file.size(), size_t(2 * kSmallPage));
+  for (const Extent e : {Extent{4096, 4136}, Extent{4196, 4206}, Extent{8182, 8192}})
+    for (Off at = e.begin; at < e.end; ++at) ASSERT_EQ(file[size_t(at)], value_at(at)) << at;
+  EXPECT_EQ(file[4150], std::byte{0});
+}
+
+TEST(WriteBehind, BytesThatTheShortWayWritesAgainAreCountedAgain) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    rank.write_at(0, 100);
+    EXPECT_TRUE(rank.add(std::vector(60, std::byte{7}), 50));
+    EXPECT_EQ(rank.notes().accepted_bytes, 160);
+    EXPECT_EQ(rank.notes().written_bytes, 50) << "over others that were to be written anyway";
+    rank.flush();
+    EXPECT_EQ(rank.notes().written_bytes, 160);
+    EXPECT_EQ(path.contents()[49], value_at(49));
+    EXPECT_EQ(path.contents()[50], std::byte{7});
+  });
+}
+
+// Ranks deal blocks to each other, and each writes pieces of any length, by either way; four pages
+// are all they have, so that these come and go.
+class ShortWays : public testing::TestWithParam<std::pair<int, Thread>> {};
+
+TEST_P(ShortWays, GiveTheSameFile) {
+  const auto [ranks, thread] = GetParam();
+  constexpr int64_t kBlock = 24, kOfEach = 40'000;
+  const io::TemporaryFile path;
+  std::atomic<int> shortly = 0;
+  comm::run_thread_team(ranks, [&, ranks = ranks, thread = thread](comm::Comm& comm) {
+    BehindRank rank(comm, open(path.path()), {kSmallPage, 1}, thread);
+    const auto tile =
+        *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * ranks);
+    const auto view = *layout::FileView::make(kBlock * comm.rank(), 1, tile);
+    Random random{uint64_t(comm.rank() + 1)};
+    layout::Cursor walk = view.cursor();
+    for (int64_t at = 0; at < kOfEach;) {
+      const int64_t n = std::min(kOfEach - at, draw(random, 0, 3) * kBlock + draw(random, 1, 30));
+      std::vector<std::byte> bytes;
+      for (int64_t i = at; i < at + n; ++i) bytes.push_back(value_at(view.offset_of(i)));
+      walk.seek(at);
+      const layout::Run run = walk.next(n);
+      if (run.bytes() == n && rank.add(run, bytes))
+        ++shortly;
+      else
+        EXPECT_EQ(rank.write({&view, {at, at + n}, bytes.data(), layout::LoopTree::bytes(1), n})
+                      .prefix_bytes,
+                  n);
+      at += n;
+    }
+    EXPECT_EQ(rank.notes().accepted_bytes, kOfEach);
+    EXPECT_TRUE(comm.barrier());
+    rank.flush();
+    EXPECT_FALSE(rank.notes().failure);
+  });
+  EXPECT_GT(shortly, 20 * ranks) << "or the test shows nothing";
+  const std::vector<std::byte> file = path.contents();
+  for (Off at = 0; at < kOfEach / kBlock * kBlock * ranks; ++at)
+    ASSERT_EQ(file[size_t(at)], value_at(at)) << at;
+}
+
+INSTANTIATE_TEST_SUITE_P(Many, ShortWays,
+                         testing::Values(std::pair{1, kNone}, std::pair{1, kRuns},
+                                         std::pair{3, kNone}, std::pair{4, kRuns}));
 
 // --- The losses ---
 

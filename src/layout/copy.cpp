@@ -125,11 +125,14 @@ void gather(std::byte* packed, const std::byte* memory, Off origin, Cursor& from
 void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n) {
   while (n > 0) {
     const Run run = to.next(n);
-    copy_blocks({memory + (run.offset - origin), packed, run.stride, run.block, run.count},
-                run.block);
+    scatter(memory, origin, run, packed);
     packed += run.bytes();
     n -= run.bytes();
   }
+}
+
+void scatter(std::byte* memory, Off origin, const Run& to, const std::byte* packed) {
+  copy_blocks({memory + (to.offset - origin), packed, to.stride, to.block, to.count}, to.block);
 }
 
 void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,

@@ -52,7 +52,10 @@ Result<LoopTree> TreeBuilder::make(const Placed& body, Wide lb, Wide ub) {
 
 LoopTree LoopTree::bytes(int64_t n) {
   // Cannot fail: one bound is 0 and the other fits.
-  return *TreeBuilder::make(Placed{0, n, nullptr}, 0, n);
+  const auto made = [](int64_t size) { return *TreeBuilder::make({0, size, nullptr}, 0, size); };
+  // Every write has one, and it would be an allocation for each; outlives every destructor.
+  static const LoopTree& one = *new LoopTree(made(1));
+  return n == 1 ? one : made(n);
 }
 
 Result<LoopTree> LoopTree::contiguous(int64_t count, const LoopTree& child) {
