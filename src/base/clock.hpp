@@ -11,6 +11,14 @@ inline double now_s() noexcept {
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
+// The same clock as of the last tick of the system's timer, some milliseconds ago at most; it costs
+// less.
+inline double coarse_now_s() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
 // Adds the time until its end to `sum_s`.
 class Stopwatch {
  public:

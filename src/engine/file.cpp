@@ -74,6 +74,7 @@ comm::Comm& File::comm() noexcept { return *state_->comm; }
 void File::set_view(layout::FileView view, const std::string& unserved_why, int64_t served_bytes) {
   State& s = *state_;
   s.view = std::move(view);
+  s.walk.reset();
   s.view_regular = is_regular(s.view);
   if (serves_nothing()) return;
   std::string why = unserved_why;

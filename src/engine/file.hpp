@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,13 @@ struct Write {
   ErrorClass argument_error = ErrorClass::none;
   // The call's own view, in place of the file's; monotone. nullptr: the file's.
   const layout::FileView* view = nullptr;
+};
+
+// A write of bytes that lie in one piece in memory, at least one; through the file's view.
+struct Piece {
+  CallKind kind = CallKind::write;
+  int64_t position_bytes = 0;
+  std::span<const std::byte> bytes;
 };
 
 struct WriteResult {
@@ -123,6 +131,9 @@ class File {
   // Local; REQUIRES served(). Where writes are deferred (docs/decisions/0028) the bytes are
   // accepted when this returns, as of stage().
   WriteResult write(const Write& write);
+  // Local. true: all of it is accepted, as by a write() or stage() with nothing to tell. false:
+  // nothing was done, and one of these has to. REQUIRES serves_independent().
+  bool accept_piece(const Piece& piece);
 
   // The same, but returning when the bytes are copied (docs/decisions/0025). REQUIRES served().
   // What could not be written later is told once by a later call of this rank, and by every sync

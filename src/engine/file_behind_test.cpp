@@ -182,6 +182,109 @@ TEST_F(FileBehind, WhatIsStagedKeepsItsPlaceAmongThem) {
   });
 }
 
+// --- The short way ---
+
+std::vector<std::byte> piece_of(int64_t n, char value) {
+  return std::vector<std::byte>(size_t(n), std::byte(value));
+}
+
+TEST_F(FileBehind, APieceIsAcceptedOnceAWriteWas) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    const auto piece = piece_of(7, 'p');
+    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 0, piece}));
+    EXPECT_EQ(f->write(write_of({'a', 'b'}, 0, CallKind::write_at)).bytes, 2);
+    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 2, piece}));
+    EXPECT_EQ(path_.contents().size(), 0u);
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    EXPECT_EQ(path_.contents().size(), 9u);
+    EXPECT_EQ(path_.contents().back(), std::byte{'p'});
+    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 2, piece})) << "the page has left";
+  });
+}
+
+TEST_F(FileBehind, APieceGoesThroughTheViewOfNow) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
+    const auto pairs = *layout::LoopTree::resized(layout::LoopTree::bytes(2), 0, 10);
+    f->set_view(*layout::FileView::make(100, 1, pairs), "");
+    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 2, piece_of(4, 'p')})) << "of before";
+    EXPECT_EQ(f->write(write_of({'b', 'b'}, 0, CallKind::write_at)).bytes, 2);
+    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 2, piece_of(4, 'p')}));
+    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 7, piece_of(4, 'p')})) << "no one run";
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    const auto file = path_.contents();
+    ASSERT_EQ(file.size(), 122u);
+    for (const size_t at : {110, 111, 120, 121}) EXPECT_EQ(file[at], std::byte{'p'}) << at;
+    EXPECT_EQ(file[112], std::byte{0});
+    EXPECT_EQ(f->snapshot().sum.strided_calls, 1);
+  });
+}
+
+TEST_F(FileBehind, NoPieceIsAcceptedWhereNothingIsDeferredAnyMore) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
+    f->stop_deferring();
+    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 1, piece_of(7, 'p')}));
+  });
+}
+
+// By either way the same is counted.
+TEST_F(FileBehind, PiecesAreCountedAsWritesAre) {
+  constexpr int64_t kCalls = 50;
+  const auto write_all = [&](bool shortly) {
+    Counters sum;
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+      const std::vector<char> data(30, 'w');
+      const auto piece = piece_of(30, 'w');
+      for (int64_t at = 0; at < kCalls * 30; at += 30) {
+        const bool taken = shortly && f->accept_piece({CallKind::write_at, at, piece});
+        EXPECT_EQ(taken, shortly && at > 0);
+        if (!taken) EXPECT_EQ(f->write(write_of(data, at, CallKind::write_at)).bytes, 30);
+      }
+      const FileReport open = f->snapshot();
+      EXPECT_GT(open.sum.call_ns, 0);
+      EXPECT_EQ(open.algorithms.at("individual"), kCalls);
+      EXPECT_EQ(f->sync(), ErrorClass::none);
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+      EXPECT_GT(report.actual_rate, 0) << "from the first write to the sync";
+      sum = report.sum;
+    });
+    return sum;
+  };
+  const Counters shortly = write_all(true), otherwise = write_all(false);
+  EXPECT_EQ(shortly.calls, otherwise.calls);
+  EXPECT_EQ(shortly.sizes, otherwise.sizes);
+  EXPECT_EQ(shortly.contiguous_calls, otherwise.contiguous_calls);
+  EXPECT_EQ(shortly.staged_bytes, otherwise.staged_bytes);
+  EXPECT_EQ(shortly.engine_bytes, otherwise.engine_bytes);
+  EXPECT_EQ(shortly.shared_bytes, otherwise.shared_bytes);
+  EXPECT_EQ(shortly.file_writes, otherwise.file_writes);
+}
+
+// A page that pieces fill leaves, and is lost; the next call that has words for it tells that.
+TEST_F(FileBehind, NoPieceIsAcceptedBeforeALossIsTold) {
+  faults.nth_write = 1;
+  faults.write_errno = ENOSPC;
+  OpenInfo info = write_only(path_.path());
+  info.config.write_behind_page_bytes = 4096;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info);
+    EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
+    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 1, piece_of(4095, 'p')}));
+    const auto lost = [&] { return f->snapshot().degraded.size() > 0; };
+    ASSERT_TRUE(io::eventually(lost));
+    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 0, piece_of(7, 'p')}));
+    EXPECT_EQ(f->write(write_of({'b'}, 5000, CallKind::write_at)).agreed, ErrorClass::no_space);
+    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 5001, piece_of(7, 'p')})) << "told";
+    EXPECT_EQ(f->sync(), ErrorClass::no_space);
+  });
+}
+
 // Ranks that turn one page into one write; the loss is every rank's to hear.
 TEST_F(FileBehind, WhatWasLostIsToldBySyncAndByCloseToAll) {
   faults.nth_write = 1;

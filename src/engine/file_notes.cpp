@@ -1,7 +1,5 @@
 // What an open file counts and notes down of its calls, for the report.
 
-#include <algorithm>
-#include <bit>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -10,11 +8,6 @@
 
 namespace penstock::engine {
 namespace {
-
-int size_bucket(int64_t bytes) {
-  const int log2 = std::bit_width(uint64_t(std::max<int64_t>(bytes, 1)) - 1);  // rounded up
-  return std::clamp((log2 - 4 + 1) / 2, 0, kSizeBuckets - 1);
-}
 
 bool is_write(CallKind k) {
   return k == CallKind::write || k == CallKind::write_all || k == CallKind::write_at ||
@@ -104,6 +97,7 @@ void File::State::take_sync_notes(FileNotes& into) const {
 // REQUIRES mutex, or nobody else in the file.
 FileNotes File::State::notes_now() const {
   FileNotes now = notes;
+  pieces.add_to(now);
   exec::Spent spent = spent_together + spent_alone;
   if (pipeline != nullptr) spent = spent + pipeline->staged_notes().spent;
   now.take(spent.times, spent.traffic);

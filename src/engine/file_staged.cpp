@@ -61,6 +61,7 @@ WriteResult File::State::accept(const Write& write) {
     ++notes.counters.errors;
     note_error(*outcome.mine);
   }
+  if (!walk && write.view == nullptr && view.is_monotone()) walk.emplace(view.cursor());
   const ErrorClass told = earlier ? earlier->error_class : ErrorClass::none;
   const int64_t accepted = outcome.prefix_bytes;
   return {worse(outcome.agreed, told), accepted - accepted % view_of(write).etype_bytes(),
@@ -137,9 +138,14 @@ void File::State::meet_in_pages() {
   if (may_defer && pipeline != nullptr && comm->size() > 1) (void)comm->barrier();
 }
 
+// A count beside the notes, since every accepted write asks.
+bool File::State::has_untold() const {
+  return pipeline != nullptr && pipeline->staged_failures() != told_failures;
+}
+
 // What was lost since this was asked last, as one error.
 std::optional<Error> File::State::untold() {
-  if (pipeline == nullptr) return std::nullopt;
+  if (!has_untold()) return std::nullopt;
   const exec::StagedNotes staged = pipeline->staged_notes();
   const std::lock_guard lock(mutex);
   if (staged.failures == told_failures) return std::nullopt;

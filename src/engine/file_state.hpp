@@ -11,6 +11,7 @@
 
 #include "comm/comm.hpp"
 #include "engine/file.hpp"
+#include "engine/piece_calls.hpp"
 #include "engine/report.hpp"
 #include "engine/verify.hpp"
 #include "exec/lone_reader.hpp"
@@ -51,6 +52,8 @@ struct File::State {
   std::optional<Verifier> verifier;
   layout::FileView view;
   bool view_regular = true;
+  // Over the view, for accept_piece(): behind the last piece. Made when a first write was accepted.
+  std::optional<layout::Cursor> walk;
 
   // A collective write waits for other ranks, and these may wait for an independent write of this
   // one: so each kind has a lock of its own.
@@ -61,7 +64,8 @@ struct File::State {
   exec::Spent spent_together, spent_alone;
   exec::ReadSpent spent_reading, spent_reading_alone;
   bool others_wrote = false;
-  int64_t told_failures = 0;  // of staged writes, by a call of this rank
+  PieceCalls pieces;                       // who adds has by_itself
+  std::atomic<int64_t> told_failures = 0;  // of staged writes, by a call of this rank
 
   // A collective write that was begun: what it asks for and, as soon as it is known, what it came
   // to. Belongs to who is in a collective call.
@@ -125,9 +129,14 @@ struct File::State {
   void drain_together();
   void meet_in_pages();
   void settle_split();
+  bool has_untold() const;
   std::optional<Error> untold();
   Result<void> all_that_was_accepted() const;
   void take_staged_notes(FileNotes& into) const;
+
+  // file_pieces.cpp
+  layout::Run run_at(int64_t position_bytes, int64_t most_bytes);
+  PieceCalls::Pattern pattern_of(const layout::Run& run) const noexcept;
 
   // file_reads.cpp
   Result<void> open_readable();

@@ -77,15 +77,15 @@ void gather_texts(comm::Comm& comm, const std::string& mine, FileReport& r) {
 }  // namespace
 
 void FileNotes::wrote(double begin_s, double end_s) {
-  if (first_write_s == 0) first_write_s = begin_s;
-  last_write_s = end_s;
+  first_write_s = first_write_s == 0 ? begin_s : std::min(first_write_s, begin_s);
+  last_write_s = std::max(last_write_s, end_s);
 }
 
-void FileNotes::ran(const plan::Algorithm* algorithm) {
+void FileNotes::ran(const plan::Algorithm* algorithm, int64_t calls) {
   const auto all = plan::algorithms();
   algorithm_calls.resize(all.size());
   const auto found = std::ranges::find(all, algorithm);
-  if (found != all.end()) ++algorithm_calls[size_t(found - all.begin())];
+  if (found != all.end()) algorithm_calls[size_t(found - all.begin())] += calls;
 }
 
 void FileNotes::take(const exec::PhaseTimes& t, const exec::Traffic& traffic) {

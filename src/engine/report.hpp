@@ -30,7 +30,7 @@ struct FileNotes {
   double opened_s = 0, first_write_s = 0, last_write_s = 0, synced_s = 0;
 
   void wrote(double begin_s, double end_s);
-  void ran(const plan::Algorithm* algorithm);
+  void ran(const plan::Algorithm* algorithm, int64_t calls = 1);
   void take(const exec::PhaseTimes& times, const exec::Traffic& traffic);  // the pipeline's totals
   void take(const exec::ReadSpent& spent);                                 // of reads
 };

@@ -24,6 +24,7 @@ enum class CallKind : uint8_t {
 const char* to_string(CallKind k) noexcept;
 
 inline constexpr int kSizeBuckets = 16;  // bucket i: up to 2^(4+2i) bytes; the last has no bound
+int size_bucket(int64_t bytes) noexcept;
 
 // Every member is an int64 that is summed over ranks (times in nanoseconds).
 struct Counters {

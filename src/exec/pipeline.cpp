@@ -77,11 +77,15 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   return last;
 }
 
+// What another handle of this process did before this call enters the file before it.
+void Pipeline::State::let_others_finish() {
+  if (lane.use_count() > 1) stager->drain(*lane);
+}
+
 WriteOutcome Pipeline::State::stage_alone(const WriteRequest& request) {
   const bool valid = request.argument_error == ErrorClass::none;
   const bool behind = write_behind != nullptr && pages_for == PagesFor::own_writes;
-  // What another handle of this process did before this call enters the file before it.
-  if (behind && lane.use_count() > 1) stager->drain(*lane);
+  if (behind) let_others_finish();
   if (behind && valid) return accept(request);
   flush_pages();
   int64_t last = 0;
@@ -147,6 +151,7 @@ std::optional<double> Pipeline::stage_run(const layout::Run& run, const std::byt
                                           double begin_s) {
   State& s = *state_;
   if (s.write_behind == nullptr || !s.serves) return {};
+  s.let_others_finish();
   return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin_s);
 }
 void Pipeline::drain() {

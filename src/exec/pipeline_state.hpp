@@ -63,6 +63,7 @@ struct Pipeline::State {
     return {*stager, *lane, staged_limit_bytes, retired_pages, retired_pieces};
   }
   WriteOutcome accept(const WriteRequest& request);
+  void let_others_finish();
   WriteOutcome stage_alone(const WriteRequest& request);
   void flush_pages();
   void stop_receiving();

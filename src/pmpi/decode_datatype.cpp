@@ -234,4 +234,10 @@ Result<LoopTree> decode_datatype(MPI_Datatype type) {
   return tree;
 }
 
+int64_t plain_bytes(MPI_Datatype type) {
+  if (combiner_of(type) != MPI_COMBINER_NAMED) return 0;
+  const auto tree = decode_datatype(type);
+  return tree && tree->is_contiguous() && tree->true_lb() == 0 ? tree->size() : 0;
+}
+
 }  // namespace penstock::pmpi

@@ -12,4 +12,8 @@ namespace penstock::pmpi {
 // derived types as an attribute on the type, so they die with it and a reused handle starts afresh.
 Result<layout::LoopTree> decode_datatype(MPI_Datatype type);
 
+// How many bytes a predefined type has, where they are adjacent; 0 of any other type. Such a handle
+// is never another type's.
+int64_t plain_bytes(MPI_Datatype type);
+
 }  // namespace penstock::pmpi

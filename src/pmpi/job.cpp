@@ -139,7 +139,7 @@ void Job::closed(const OpenFile& file, engine::FileReport report) {
 
 void Job::tick() {
   // Read without the lock: a stale value costs one early or late rewrite.
-  if (written_s_ == 0 || now_s() - written_s_ < kRewrite_s) return;
+  if (written_s_ == 0 || coarse_now_s() - written_s_ < kRewrite_s) return;
   const std::lock_guard lock(mutex_);
   write_log(finished_);
 }

@@ -59,6 +59,12 @@ struct OpenFile {
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;
+  // The memory type of the last independent write, and plain_bytes() of it.
+  struct PlainType {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    int64_t bytes = 0;
+  };
+  PlainType plain;
   // The view, where the library's own file has the plain one until a call needs more; then the
   // pointer is known, and all independent calls but those at the shared pointer are the engine's.
   // On all ranks or on none.

@@ -164,14 +164,6 @@ void stop_if_required(const EntryFacts& facts, const OpenFile& file) {
 
 }  // namespace
 
-engine::CallKind kind_of(const EntryFacts& facts) noexcept {
-  using engine::CallKind;
-  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
-  if (has("_at_all")) return CallKind::write_at_all;
-  if (has("_all") || has("_ordered")) return CallKind::write_all;
-  return has("_at") ? CallKind::write_at : CallKind::write;
-}
-
 int pass(int entry, const Words& words) {
   const EntryFacts& facts = kEntries[size_t(entry)];
   const OpenFilePtr file = open_files().find(from_word<MPI_File>(words[0]));

@@ -33,7 +33,13 @@ using Words = std::array<Word, 6>;
 int pass(int entry, const Words& words);
 
 // "write_at_all_c" is a write_at_all, "iwrite_at" a write_at, "write_ordered_begin" a write_all.
-engine::CallKind kind_of(const EntryFacts& facts) noexcept;
+constexpr engine::CallKind kind_of(const EntryFacts& facts) noexcept {
+  using engine::CallKind;
+  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
+  if (has("_at_all")) return CallKind::write_at_all;
+  if (has("_all") || has("_ordered")) return CallKind::write_all;
+  return has("_at") ? CallKind::write_at : CallKind::write;
+}
 
 template <class T>
 Word to_word(T value) noexcept {

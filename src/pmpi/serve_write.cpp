@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,24 @@ engine::WriteResult hand_over(engine::File& file, const engine::Write& write, To
   return {};
 }
 
+// The bytes of a write of plain memory, where the engine's short way may take them.
+std::optional<engine::Piece> piece_of(const WriteArguments& a, const OpenFile& file,
+                                      engine::CallKind kind) {
+  const int64_t size = file.plain.bytes, etype_bytes = file.file->view().etype_bytes();
+  int64_t bytes = 0, position = 0;
+  if (a.type != file.plain.type || a.count <= 0 || a.offset < 0 || file.view_is_empty) return {};
+  if (__builtin_mul_overflow(int64_t(a.count), size, &bytes) ||
+      __builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
+      position > INT64_MAX - bytes || bytes == 0 || bytes % etype_bytes != 0)
+    return {};
+  return engine::Piece{kind, position, {static_cast<const std::byte*>(a.buffer), size_t(bytes)}};
+}
+
+// Of a valid type: the next call with it may go the short way.
+void remember(MPI_Datatype type, OpenFile& file) {
+  if (type != file.plain.type) file.plain = {type, plain_bytes(type)};
+}
+
 }  // namespace
 
 bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together) {
@@ -132,12 +151,16 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
     // Before an error is raised, so that a handler finds the pointer where it will be.
     if (a.offset >= 0) advance(a, file);
   }
+  const bool alone = together == Together::no;
+  if (const auto piece = alone ? piece_of(a, file, kind) : std::nullopt)
+    if (file.file->accept_piece(*piece)) return {MPI_SUCCESS, int64_t(piece->bytes.size())};
   engine::Write write;
   Packed packed;
   write.kind = kind;
   const int wrong = translate(a, file, packed, write);
   // Counted; and in a collective call the rank still takes part, so that nobody waits for it.
   if (wrong != MPI_SUCCESS) write.argument_error = ErrorClass::argument;
+  if (wrong == MPI_SUCCESS && alone) remember(a.type, file);
   const engine::WriteResult result = hand_over(*file.file, write, together, when);
   if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
   // Alone, as the library says it; together, as every rank says it.

@@ -22,10 +22,11 @@ namespace {
 template <int entry, Pointer pointer>
 int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  constexpr engine::CallKind kind = kind_of(facts);
   constexpr auto together =
       facts.name.find("_all") != std::string_view::npos ? Together::unsynchronised : Together::no;
   return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
-    Served served = serve_write(a, file, kind_of(facts), pointer, together, Return::staged);
+    Served served = serve_write(a, file, kind, pointer, together, Return::staged);
     const int made = completed_request(served.bytes, request);
     if (made != MPI_SUCCESS) served.error_class = MPI_ERR_NO_MEM;
     return raise_served(a.handle, served);

@@ -12,10 +12,11 @@ namespace {
 template <int entry, Pointer pointer>
 int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  constexpr engine::CallKind kind = kind_of(facts);
   constexpr auto together =
       facts.name.find("_all") != std::string_view::npos ? Together::yes : Together::no;
   return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
-    const Served served = serve_write(a, file, kind_of(facts), pointer, together, Return::written);
+    const Served served = serve_write(a, file, kind, pointer, together, Return::written);
     set_status(status, served.bytes);
     return raise_served(a.handle, served);
   });

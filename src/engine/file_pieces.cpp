@@ -1,0 +1,61 @@
+// The short way of a small independent write (docs/decisions/0043): its bytes lie in one piece in
+// memory and are one run of the file, in the page that this rank filled last. What is not so, or
+// has something to be told, goes the way of write().
+
+#include "base/clock.hpp"
+#include "engine/file_state.hpp"
+
+namespace penstock::engine {
+
+bool File::accept_piece(const Piece& piece) {
+  State& s = *state_;
+  const std::lock_guard one_at_a_time(s.by_itself);
+  if (!s.walk || !s.defers || s.has_untold()) return false;
+  const double begin_s = now_s();
+  const auto bytes = int64_t(piece.bytes.size());
+  const layout::Run run = s.run_at(piece.position_bytes, bytes);
+  if (run.bytes() != bytes) return false;
+  const auto end_s = s.pipeline->stage_run(run, piece.bytes.data(), begin_s);
+  if (!end_s) return false;
+  s.pieces.add({piece.kind, bytes, s.pattern_of(run), begin_s, *end_s});
+  return true;
+}
+
+// REQUIRES by_itself and a walk. Pieces that follow each other find the walk where they begin.
+layout::Run File::State::run_at(int64_t position_bytes, int64_t most_bytes) {
+  if (walk->position() != position_bytes) walk->seek(position_bytes);
+  return walk->next(most_bytes);
+}
+
+PieceCalls::Pattern File::State::pattern_of(const layout::Run& run) const noexcept {
+  if (run.count == 1 || run.stride == run.block) return PieceCalls::Pattern::contiguous;
+  return view_regular ? PieceCalls::Pattern::strided : PieceCalls::Pattern::irregular;
+}
+
+void PieceCalls::add(const Call& call) noexcept {
+  calls_[size_t(call.kind)].add(1);
+  sizes_[size_t(size_bucket(call.bytes))].add(1);
+  patterns_[size_t(call.pattern)].add(1);
+  call_ns_.add(ns(call.end_s - call.begin_s));
+  if (first_s_.sum() == 0) first_s_.set(call.begin_s);
+  last_s_.set(call.end_s);
+}
+
+void PieceCalls::add_to(FileNotes& notes) const {
+  if (first_s_.sum() == 0) return;
+  Counters& c = notes.counters;
+  int64_t calls = 0;
+  for (size_t kind = 0; kind < calls_.size(); ++kind) {
+    c.calls[kind] += calls_[kind].sum();
+    calls += calls_[kind].sum();
+  }
+  for (size_t bucket = 0; bucket < sizes_.size(); ++bucket) c.sizes[bucket] += sizes_[bucket].sum();
+  c.contiguous_calls += patterns_[size_t(Pattern::contiguous)].sum();
+  c.strided_calls += patterns_[size_t(Pattern::strided)].sum();
+  c.irregular_calls += patterns_[size_t(Pattern::irregular)].sum();
+  c.call_ns += call_ns_.sum();
+  notes.wrote(first_s_.sum(), last_s_.sum());
+  notes.ran(plan::find_algorithm("individual"), calls);
+}
+
+}  // namespace penstock::engine
