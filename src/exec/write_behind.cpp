@@ -371,11 +371,11 @@ int64_t WriteBehind::pages_elsewhere(int64_t first, int64_t count) const {
   return count;
 }
 
-// REQUIRES mutex_. Whose bytes a page had lost is not known: each handle takes them all for its
+// Whose bytes a page had lost is not known: each handle takes them all for its
 // own, rather than count one that is not in the file.
-int64_t WriteBehind::written_beside_others(bool settled) const {
-  if (!settled) return std::min(notes_.written_bytes, notes_.accepted_bytes);
-  return std::max<int64_t>(0, notes_.accepted_bytes - pool_->lost_bytes());
+int64_t WriteBehind::written_beside_others(const StagedNotes& own, bool settled) const {
+  if (!settled) return std::min(own.written_bytes, own.accepted_bytes);
+  return std::max<int64_t>(0, own.accepted_bytes - pool_->lost_bytes());
 }
 
 void WriteBehind::note_written(int64_t bytes) {
@@ -399,7 +399,7 @@ StagedNotes WriteBehind::notes() const {
     // Who ends alone has flushed, while others may still fill pages: their part is theirs.
     const bool settled = ended_alone_ || gone_ || (all_sent && pool_->empty());
     if (pool_->has_several_handles())
-      all.written_bytes = written_beside_others(settled);
+      all.written_bytes = written_beside_others(all, settled);
     else if (settled)
       all.written_bytes = all.accepted_bytes - lost_here_;
   }

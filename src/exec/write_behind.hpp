@@ -132,7 +132,7 @@ class WriteBehind {
   class NodePages;
 
   WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners, FullPage full);
-  int64_t written_beside_others(bool settled) const;
+  int64_t written_beside_others(const StagedNotes& own, bool settled) const;
   bool sends_at_once() const noexcept;
   int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
