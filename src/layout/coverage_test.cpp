@@ -51,6 +51,39 @@ TEST(Coverage, StartsAfresh) {
   EXPECT_TRUE(c.complete());
 }
 
+// Of a page of 16 MiB, by the byte.
+TEST(Coverage, LooksAtNoMoreThanWhatIsFilledIsNear) {
+  constexpr Off kEnd = Off{16} << 20;
+  constexpr int64_t kBlock = 4096;  // granules that are looked at together
+  Coverage c;
+  ASSERT_TRUE(c.reset({0, kEnd}, 1));
+  EXPECT_EQ(c.granules_looked_at(), 0);
+  c.add(Extent{3, 11});
+  c.add(layout::Run{kEnd - 1, 1, -(Off{4} << 20), 3});
+  EXPECT_EQ(extents_of(c),
+            (std::vector<Extent>{
+                {3, 11}, {(8 << 20) - 1, 8 << 20}, {(12 << 20) - 1, 12 << 20}, {kEnd - 1, kEnd}}));
+  EXPECT_EQ(c.granules_looked_at(), 4 * kBlock);
+  c.add(Extent{kBlock, 3 * kBlock});
+  EXPECT_EQ(c.granules_looked_at(), 6 * kBlock);
+  ASSERT_TRUE(c.reset({0, kEnd}, 1));
+  EXPECT_EQ(c.granules_looked_at(), 0);
+  EXPECT_TRUE(c.extents().empty());
+}
+
+// Blocks are no boundaries, and what a larger page has left behind is gone.
+TEST(Coverage, JoinsAcrossTheBlocksThatAreLookedAt) {
+  Coverage c;
+  ASSERT_TRUE(c.reset({0, 100'000}, 1));
+  c.add(Extent{4000, 99'000});
+  EXPECT_EQ(extents_of(c), (std::vector<Extent>{{4000, 99'000}}));
+  ASSERT_TRUE(c.reset({0, 5000}, 1));
+  c.add(Extent{4095, 4097});
+  ASSERT_TRUE(c.reset({0, 100'000}, 1));
+  c.add(layout::Run{4095, 1, 1, 2});
+  EXPECT_EQ(extents_of(c), (std::vector<Extent>{{4095, 4097}}));
+}
+
 TEST(Coverage, RefusesAGranuleThatDoesNotDivide) {
   Coverage c;
   EXPECT_EQ(c.reset({0, 100}, 8).error().error_class, ErrorClass::argument);
