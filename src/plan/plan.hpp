@@ -84,6 +84,12 @@ class Plan {
   virtual StreamRange part(const layout::FileView& view, StreamRange own, int rank, int writer,
                            int cycle) const = 0;
 
+  // The first cycle at or behind `from` in which part() is not empty; cycles(writer) when there is
+  // none. What lies between is skipped by bisection: it costs what the rank brings, not what its
+  // bytes span. REQUIRES what part() does, and that reached() names the writer for that rank.
+  virtual int next_cycle(const layout::FileView& view, StreamRange own, int rank, int writer,
+                         int from) const;
+
   // --- Of plans whose cycles end where only a writer can know, since it alone has the views of its
   // senders (Needs::cuts). It finds the cuts and tells its senders; with them the plan is whole.
 
@@ -95,6 +101,11 @@ class Plan {
   // The same plan that knows the cuts of that writer, too.
   virtual std::unique_ptr<const Plan> with_cuts(int writer, std::vector<Off> cuts) const;
 };
+
+// The first cycle at or behind `from` in which that rank sends anything to any writer; INT_MAX when
+// there is none.
+int next_cycle_of(const Plan& plan, const layout::FileView& view, StreamRange own,
+                  const Summary& summary, int rank, int from);
 
 // The plan with all cuts, for who has the parts of all ranks: tests, and whoever tells or draws a
 // plan. The ranks of a job each learn those of their own writer only.
@@ -111,7 +122,7 @@ class Slices {
   std::optional<Slice> next();
 
  private:
-  void begin_cycle();
+  void begin_cycle(int cycle);
 
   const Plan& plan_;
   const layout::FileView& view_;
@@ -120,8 +131,9 @@ class Slices {
   int rank_;
   IntRange cycles_;
   IntRange writers_;
-  int cycle_;
-  int writer_;
+  int cycle_ = 0;
+  int writer_ = 0;
+  bool found_ = false;  // anything in this cycle
 };
 
 }  // namespace penstock::plan

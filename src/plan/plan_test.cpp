@@ -147,6 +147,16 @@ std::shared_ptr<const Plan> place_whole(const Algorithm& algorithm, const Parame
   return with_all_cuts(*std::move(placed), parts);
 }
 
+// One cycle after the other, as next_cycle() does not.
+void check_next_cycle(const Plan& plan, const FileView& view, StreamRange own, int rank,
+                      int writer) {
+  int expected = plan.cycles(writer);
+  for (int cycle = plan.cycles(writer); cycle-- > 0;) {
+    if (!plan.part(view, own, rank, writer, cycle).empty()) expected = cycle;
+    RC_ASSERT(plan.next_cycle(view, own, rank, writer, cycle) == expected);
+  }
+}
+
 void check_promises(const Algorithm& algorithm, const Parameters& parameters, const Drawn& d) {
   const auto whole = place_whole(algorithm, parameters, d);
   const Plan& plan = *whole;
@@ -162,6 +172,8 @@ void check_promises(const Algorithm& algorithm, const Parameters& parameters, co
       const Extent domain{plan.extent(w, 0).begin, plan.extent(w, plan.cycles(w) - 1).end};
       RC_ASSERT(domain.overlaps(d.summaries[i].extent()));
     }
+    for (int w = reached.begin; w < reached.end; ++w)
+      check_next_cycle(plan, d.views[i], d.ranges[i], r, w);
     int64_t at = 0, sum = 0;
     std::pair<int, int> last{-1, -1};
     std::vector<StreamRange> parts;
@@ -224,6 +236,57 @@ RC_GTEST_PROP(Plan, NeverCutsAUnitThatItOwns, ()) {
         for (Off u = e.begin / d.geometry.unit(); u * d.geometry.unit() < e.end; ++u)
           RC_ASSERT(owner.emplace(u, w).first->second == w);
       }
+  }
+}
+
+// A plan that counts what it is asked for.
+class Asked final : public Plan {
+ public:
+  explicit Asked(const Plan& plan) : plan_(plan) {}
+  int64_t parts() const noexcept { return parts_; }
+
+  int writers() const noexcept override { return plan_.writers(); }
+  int writer_rank(int writer) const noexcept override { return plan_.writer_rank(writer); }
+  std::optional<int> writer_of(int rank) const noexcept override { return plan_.writer_of(rank); }
+  int cycles(int writer) const noexcept override { return plan_.cycles(writer); }
+  int cycles() const noexcept override { return plan_.cycles(); }
+  Extent extent(int writer, int cycle) const override { return plan_.extent(writer, cycle); }
+  int64_t page_bytes() const noexcept override { return plan_.page_bytes(); }
+  bool owns_blocks() const noexcept override { return plan_.owns_blocks(); }
+  bool exchanges() const noexcept override { return plan_.exchanges(); }
+  IntRange cycles_of(const Summary& s, int rank) const override { return plan_.cycles_of(s, rank); }
+  IntRange writers_of(const Summary& s, int rank, int cycle) const override {
+    return plan_.writers_of(s, rank, cycle);
+  }
+  IntRange reached(const Summary& s, int rank) const override { return plan_.reached(s, rank); }
+  StreamRange part(const FileView& view, StreamRange own, int rank, int writer,
+                   int cycle) const override {
+    ++parts_;
+    return plan_.part(view, own, rank, writer, cycle);
+  }
+
+ private:
+  const Plan& plan_;
+  mutable int64_t parts_ = 0;
+};
+
+// Two bytes of a rank with 2^28 pages between them.
+TEST(Plan, SlicesCostWhatTheRankBringsAndNotWhatItSpans) {
+  const LoopTree far = *LoopTree::strided(2, 1, Off{1} << 40, LoopTree::bytes(1));
+  const FileView view = *FileView::make(0, 1, far);
+  const std::vector<Summary> one{summarise(view, {0, 2}, 64)};
+  for (const Algorithm* a : algorithms()) {
+    const std::string_view name = a->name;
+    auto placed = a->place(taken_by(*a, {1, 4096, 4096}), {1, 1, 1}, Crowd::from(one), {});
+    ASSERT_TRUE(placed) << name;
+    const Part parts[] = {{view, {0, 2}}};
+    const auto plan = with_all_cuts(*std::move(placed), parts);
+    const Asked asked(*plan);
+    Slices slices(asked, view, {0, 2}, one[0], 0);
+    int64_t bytes = 0;
+    while (const auto slice = slices.next()) bytes += slice->src.size();
+    EXPECT_EQ(bytes, 2) << name;
+    EXPECT_LE(asked.parts(), 16) << name;
   }
 }
 

@@ -33,6 +33,11 @@ class StaticSegmentationPlan final : public GroupPlan {
     const int64_t begin = own.begin + cycle * segment_bytes_;
     return own.intersect({begin, begin + segment_bytes_});
   }
+  // Segments follow each other without a gap, wherever their bytes belong.
+  int next_cycle(const layout::FileView&, StreamRange own, int, int writer,
+                 int from) const override {
+    return from < segments_of(own.size()) ? from : cycles(writer);
+  }
 
  private:
   int segments_of(int64_t bytes) const noexcept { return int(divide_up(bytes, segment_bytes_)); }
