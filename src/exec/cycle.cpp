@@ -33,6 +33,26 @@ void for_each_owing(const CollectiveCall& call, const Page& page, Visit&& visit)
   call.crowd.for_each_touching(page.where, senders.begin, senders.end, ask);
 }
 
+// What another rank brings to the page; nothing when it is not among this rank's senders.
+struct Brought {
+  Peer* peer = nullptr;
+  StreamRange part;
+};
+Brought brought_by(const CollectiveCall& call, int rank, const Page& page) {
+  const auto peer = std::ranges::lower_bound(call.peers, rank, {}, &Peer::rank);
+  if (peer == call.peers.end() || peer->rank != rank) return {};
+  const plan::Part& theirs = peer->part;
+  return {&*peer, call.plan.part(theirs.view, theirs.own, rank, page.writer, page.cycle)};
+}
+
+// Notes that the page holds that part of a stream.
+void cover(Page& page, const layout::FileView& view, layout::Cursor& cursor, StreamRange part) {
+  const Extent extent = view.extent_of(part);
+  if (extent.size() == part.size()) return page.coverage.add(extent);
+  cursor.seek(part.begin);
+  page.coverage.add(cursor, part.size());
+}
+
 // This rank's slices of the cycle, on their way out. Its own page is filled without a message.
 class Outgoing {
  public:
@@ -75,8 +95,7 @@ class Outgoing {
     const Stopwatch watch(call_.times.pack_s);
     if (page_->list != nullptr) return fill_own_list(src);
     copy_into(call_, page_->memory.data(), page_->where, src);
-    call_.cursor.seek(src.begin);
-    page_->coverage.add(call_.cursor, src.size());
+    cover(*page_, call_.view, call_.cursor, src);
   }
 
   void fill_own_list(StreamRange src) {
@@ -171,22 +190,14 @@ class Incoming {
   using Landing = CycleLists::Landing;
 
   void expect(int rank) {
-    const auto peer = std::ranges::lower_bound(call_.peers, rank, {}, &Peer::rank);
-    if (peer == call_.peers.end() || peer->rank != rank) return;
-    const StreamRange part =
-        call_.plan.part(peer->part.view, peer->part.own, rank, page_->writer, page_->cycle);
+    const auto [peer, part] = brought_by(call_, rank, *page_);
     if (part.empty()) return;
-    const Source source{&*peer, part, peer->part.view.extent_of(part)};
-    if (page_->usable() && page_->list == nullptr) cover(source);
+    const Source source{peer, part, peer->part.view.extent_of(part)};
+    if (page_->usable() && page_->list == nullptr)
+      cover(*page_, peer->part.view, peer->cursor, part);
     if (shared(call_, rank)) return;  // comes by itself
     if (call_.leaders != nullptr && call_.leaders->expect(*peer, part)) return;
     sources_.push_back(source);
-  }
-
-  void cover(const Source& s) {
-    if (s.extent.size() == s.part.size()) return page_->coverage.add(s.extent);
-    s.peer->cursor.seek(s.part.begin);
-    page_->coverage.add(s.peer->cursor, s.part.size());
   }
 
   bool advance() {
@@ -263,14 +274,13 @@ void pass_messages(const CollectiveCall& call, Incoming& incoming, Outgoing& out
 }
 
 // This rank's part of one shared page.
-void fill_shared(const CollectiveCall& call, int cycle, int writer, int writer_rank) {
+void fill_shared(const CollectiveCall& call, int cycle, int writer_rank, StreamRange src) {
   NodePages::Place place;
   {
     const Stopwatch watch(call.times.exchange_s);
     place = call.node->enter(writer_rank, cycle);
   }
-  const StreamRange src = call.plan.part(call.view, call.own, call.rank, writer, cycle);
-  if (place.memory != nullptr && !src.empty()) {
+  if (place.memory != nullptr) {
     const Stopwatch watch(call.times.pack_s);
     copy_into(call, place.memory, place.where, src);
     call.traffic.shared_bytes += src.size();
@@ -279,7 +289,7 @@ void fill_shared(const CollectiveCall& call, int cycle, int writer, int writer_r
 }
 
 // The pages of this node's other writers, each rank beginning behind itself, so that they do not
-// all wait for the same one. Who comes is what fillers_of() counts.
+// all wait for the same one. Who comes is what fillers_of() counts: who has bytes.
 void fill_shared_pages(const CollectiveCall& call, int cycle) {
   if (call.node == nullptr || !call.plan.cycles_of(call.summary, call.rank).contains(cycle)) return;
   const plan::IntRange writers = call.plan.writers_of(call.summary, call.rank, cycle);
@@ -287,17 +297,30 @@ void fill_shared_pages(const CollectiveCall& call, int cycle) {
   for (int i = 0; i < count; ++i) {
     const int writer = writers.begin + (i + call.rank) % count;
     const int rank = call.plan.writer_rank(writer);
-    if (shared(call, rank) && call.plan.extent(writer, cycle).overlaps(call.summary.extent()))
-      fill_shared(call, cycle, writer, rank);
+    if (!shared(call, rank)) continue;
+    const StreamRange src = call.plan.part(call.view, call.own, call.rank, writer, cycle);
+    if (!src.empty()) fill_shared(call, cycle, rank, src);
   }
 }
 
 }  // namespace
 
+int next_written(const CollectiveCall& call, int writer, int from) {
+  const int none = call.plan.cycles(writer);
+  int first = none;
+  const auto consider = [&](const layout::FileView& view, StreamRange own, int rank) {
+    if (first > from) first = std::min(first, call.plan.next_cycle(view, own, rank, writer, from));
+  };
+  if (call.plan.reached(call.summary, call.rank).contains(writer))
+    consider(call.view, call.own, call.rank);
+  for (const Peer& p : call.peers) consider(p.part.view, p.part.own, p.rank);
+  return first;
+}
+
 int fillers_of(const CollectiveCall& call, const Page& page) {
   int count = 0;
   for_each_owing(call, page, [&](int rank, const plan::Summary&) {
-    if (shared(call, rank)) ++count;
+    if (shared(call, rank) && !brought_by(call, rank, page).part.empty()) ++count;
   });
   return count;
 }

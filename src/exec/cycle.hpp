@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -93,7 +94,12 @@ struct CollectiveCall {
   Traffic& traffic;
 };
 
-// How many ranks of this node will come to fill that page of this rank.
+// The first cycle at or behind `from` in which this rank writes, as `writer`, bytes of its own or
+// of another rank; the writer's number of cycles when there is none.
+int next_written(const CollectiveCall& call, int writer, int from);
+
+// How many ranks of this node will come to fill that page of this rank: those that have bytes for
+// it.
 int fillers_of(const CollectiveCall& call, const Page& page);
 
 // Sends, receives and fills all that belongs to `cycle`; the page, if any, is complete on return.
@@ -106,6 +112,7 @@ class SliceQueue {
  public:
   explicit SliceQueue(plan::Slices slices) : slices_(slices), head_(slices_.next()) {}
   bool has(int cycle) const noexcept { return head_ && head_->cycle == cycle; }
+  int cycle() const noexcept { return head_ ? head_->cycle : INT_MAX; }  // of the next slice
   plan::Slice pop() {
     const plan::Slice s = *head_;
     head_ = slices_.next();

@@ -39,7 +39,9 @@ plan::Crowd meet(comm::Comm& comm, const plan::Summary& mine, double& seconds) {
 
 int64_t common_granule(int64_t granule, const layout::FileView& view,
                        const plan::Summary& summary) {
-  return std::gcd(granule, std::gcd(view.granule(), std::gcd(summary.lo, summary.hi)));
+  const int64_t ends = std::gcd(granule, std::gcd(summary.lo, summary.hi));
+  // One extent has no blocks, whatever the view that it was written through.
+  return summary.contiguous() ? ends : std::gcd(ends, view.granule());
 }
 
 const std::optional<Error>& worst_of(const std::optional<Error>& a, const std::optional<Error>& b) {

@@ -24,6 +24,7 @@ void PageAccount::settle(int cycle, Extent where, std::span<const Extent> dirty,
   if (fault && observer_ != nullptr) observer_->missed({fault->first_missing, where.end});
   const int64_t bytes = in_file(where, dirty, fault);
   written_ += bytes;
+  told_ = cycle;
   if (bytes > 0) follow(cycle, dirty, bytes, synced);
 }
 
@@ -57,10 +58,13 @@ void PageAccount::fail_with(const Error& error) {
 }
 
 // A disk that is full fails every later cycle from its first byte: they join the fault before.
+// Nobody has bytes in the cycles between that it was not told of.
 void PageAccount::note_fault(int cycle, Extent where, const io::Fault& fault) {
   fail_with(fault.error);
-  if (!faults_.empty() && faults_.back().end == cycle && fault.first_missing <= where.begin)
-    ++faults_.back().end;
+  const bool joins = !faults_.empty() && faults_.back().end == told_ + 1;
+  told_ = cycle;
+  if (joins && fault.first_missing <= where.begin)
+    faults_.back().end = cycle + 1;
   else
     faults_.push_back({cycle, cycle + 1, fault.first_missing});
 }

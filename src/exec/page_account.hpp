@@ -45,6 +45,7 @@ class PageAccount {
   std::optional<Error> failure_;
   std::vector<WriterFault> faults_;
   int64_t written_ = 0;
+  int told_ = -1;  // the last cycle that it was told of
   // What was written since the policy's last sync: from this cycle and file byte on.
   struct Unsynced {
     int cycle;

@@ -82,7 +82,9 @@ struct Pipeline::State {
   io::BehindFile* writer_thread(const plan::Plan& plan);
   void note_degraded(const std::string& why);
   void run_cycles(const CollectiveCall& call);
+  int next_page(const CollectiveCall& call, int from) const;
   Page* turn_to(const CollectiveCall& call, int cycle);
+  void open_page(const CollectiveCall& call, int cycle);
   WriteOutcome conclude(const PageAccount& account);
 
   int64_t granule_of(const CollectiveCall& call) const;

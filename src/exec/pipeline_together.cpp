@@ -3,6 +3,7 @@
 // broken protocol (a peer's message that cannot be understood) ends the job, because nobody could
 // tell the others any more.
 #include <algorithm>
+#include <climits>
 
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
@@ -237,14 +238,17 @@ void Pipeline::State::note_degraded(const std::string& why) {
   degraded += (degraded.empty() || why.empty() ? "" : "; ") + why;
 }
 
+// A rank turns to the cycles in which it writes or sends, and to no others.
 void Pipeline::State::run_cycles(const CollectiveCall& call) {
   SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
-  // A leader may send when it has nothing itself.
-  const int sending = call.leaders != nullptr ? call.plan.cycles()
-                                              : call.plan.cycles_of(call.summary, call.rank).end;
-  for (int cycle = 0; cycle < std::max(pages.cycles(), sending); ++cycle) {
+  const auto next = [&](int from) {
+    // A leader may send when it has nothing itself.
+    if (call.leaders != nullptr) return from < call.plan.cycles() ? from : INT_MAX;
+    return std::min(next_page(call, from), slices.cycle());
+  };
+  for (int cycle = next(0); cycle != INT_MAX; cycle = next(cycle + 1)) {
     ++traffic.cycles;
-    Page* const page = cycle < pages.cycles() ? turn_to(call, cycle) : nullptr;
+    Page* const page = next_page(call, cycle) == cycle ? turn_to(call, cycle) : nullptr;
     run_cycle(call, cycle, slices, page);
     if (page != nullptr) pages.submit(cycle);
   }
@@ -252,17 +256,28 @@ void Pipeline::State::run_cycles(const CollectiveCall& call) {
   if (Result<void> r = transfers->finish(); !r) abandon(r.error());
 }
 
-// The page of this cycle. One that is shared is opened a cycle ahead: while this rank writes, the
+// The first cycle at or behind `from` in which this rank writes; INT_MAX when there is none.
+int Pipeline::State::next_page(const CollectiveCall& call, int from) const {
+  if (from >= pages.cycles()) return INT_MAX;
+  const int cycle = next_written(call, *call.plan.writer_of(call.rank), from);
+  return cycle < pages.cycles() ? cycle : INT_MAX;
+}
+
+// The page of this cycle. One that is shared is opened a page ahead: while this rank writes, the
 // others fill the next. Where a thread writes, this rank is back in time to open it.
 Page* Pipeline::State::turn_to(const CollectiveCall& call, int cycle) {
-  const int ahead = call.node != nullptr && pages.slots() > 1 && !pages.are_behind() ? 1 : 0;
-  const int last = std::min(cycle + ahead, pages.cycles() - 1);
-  for (int next = cycle; next <= last; ++next) {
-    if (pages.is_open(next)) continue;
-    const Page& opened = pages.open(next);
-    if (call.node != nullptr) call.node->open(opened, fillers_of(call, opened));
+  open_page(call, cycle);
+  if (call.node != nullptr && pages.slots() > 1 && !pages.are_behind()) {
+    const int ahead = next_page(call, cycle + 1);
+    if (ahead != INT_MAX && pages.may_open_beside(ahead, cycle)) open_page(call, ahead);
   }
   return &pages.open(cycle);
+}
+
+void Pipeline::State::open_page(const CollectiveCall& call, int cycle) {
+  if (pages.is_open(cycle)) return;
+  const Page& opened = pages.open(cycle);
+  if (call.node != nullptr) call.node->open(opened, fillers_of(call, opened));
 }
 
 // --- Errors and counts ---

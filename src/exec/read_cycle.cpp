@@ -186,6 +186,8 @@ void want_own(const ReadCall& call, OutgoingPage& out) {
   if (!out.page.usable() || call.own.empty()) return;
   const StreamRange part = call.plan.part(call.view, call.own, call.rank, out.writer, out.cycle);
   if (part.empty()) return;
+  const Extent extent = call.view.extent_of(part);
+  if (extent.size() == part.size()) return out.page.wanted().add(extent);
   call.cursor.seek(part.begin);
   out.page.wanted().add(call.cursor, part.size());
 }

@@ -20,22 +20,22 @@ void WriterPages::begin(const plan::Plan& plan, std::optional<int> writer, int64
   granule_ = granule;
   collected_ = collected;
   if (slots_.empty()) slots_.resize(size_t(file_.slots()));
-  next_ = reaped_ = 0;
+  next_ = 0;
   account_.emplace(spent_, observer_, sync_);
   staged_ = staged;
   memory_ = memory;
 }
 
 Page& WriterPages::open(int cycle) {
-  for (; next_ <= cycle; ++next_) {
-    Slot& s = slot(next_);
-    while (s.submitted) reap(slot(reaped_));
-    s.page.writer = writer_;
-    s.page.cycle = next_;
-    shape(s);
-    lease(s);
-  }
-  return slot(cycle).page;
+  Slot& s = slot(cycle);
+  if (is_open(cycle)) return s.page;
+  while (s.submitted) reap_oldest();
+  s.page.writer = writer_;
+  s.page.cycle = cycle;
+  next_ = cycle + 1;
+  shape(s);
+  lease(s);
+  return s.page;
 }
 
 // Which bytes of the file the page will hold.
@@ -107,8 +107,7 @@ void WriterPages::submit(int cycle) {
   Slot& s = slot(cycle);
   if (staged_ != nullptr) return stage(s);
   if (!s.page.usable()) {
-    while (reaped_ < cycle) reap(slot(reaped_));  // faults are noted in the order of their cycles
-    ++reaped_;
+    reap_all();  // faults are noted in the order of their cycles
     if (s.no_memory) account_->note_fault(cycle, s.page.where, {*s.no_memory, s.page.where.begin});
     return;
   }
@@ -127,7 +126,6 @@ void WriterPages::submit(int cycle) {
 // Nothing of it is left to be reaped. Its memory goes along, or is copied and free again.
 void WriterPages::stage(Slot& s) {
   const int cycle = s.page.cycle;
-  ++reaped_;
   if (s.no_memory) return staged_->stage_missing(cycle, s.page.where, *s.no_memory);
   if (!s.page.usable()) return;
   s.dirty = sow_faults(s.lease, cycle, s.page.coverage.extents(), s.sown);
@@ -137,13 +135,23 @@ void WriterPages::stage(Slot& s) {
   file().submit(s.lease, {});
 }
 
-void WriterPages::finish() {
-  while (reaped_ < next_) reap(slot(reaped_));
+void WriterPages::finish() { reap_all(); }
+
+// Of the pages that were submitted and not reaped; nullptr when there is none.
+WriterPages::Slot* WriterPages::oldest() noexcept {
+  Slot* found = nullptr;
+  for (Slot& s : slots_)
+    if (s.submitted && (found == nullptr || s.page.cycle < found->page.cycle)) found = &s;
+  return found;
+}
+
+void WriterPages::reap_all() {
+  while (oldest() != nullptr) reap_oldest();
 }
 
 // What became of the oldest page that was submitted.
-void WriterPages::reap(Slot& s) {
-  ++reaped_;
+void WriterPages::reap_oldest() {
+  Slot& s = *oldest();
   s.submitted = false;
   if (s.dirty.empty()) return;  // given back without a write
   std::optional<io::Fault> fault;

@@ -42,11 +42,15 @@ class WriterPages {
   // How many pages may be open or on their way into the file.
   int slots() const noexcept { return file_.slots(); }
 
-  // The page of a cycle, to be filled. Opens it, and those before it, unless they are open; may
-  // wait for the oldest write. REQUIRES cycle < cycles(), and that the page slots() before it was
-  // submitted.
+  // The page of a cycle, to be filled. Opens it unless it is open; may wait for the oldest write.
+  // Cycles may be left out. REQUIRES cycle < cycles(), that no later one was opened before it, and
+  // may_open_beside() each that is being filled.
   Page& open(int cycle);
   bool is_open(int cycle) const noexcept { return cycle < next_; }
+  // While the page of cycle `other` is being filled.
+  bool may_open_beside(int cycle, int other) const noexcept {
+    return (cycle - other) % slots() != 0;
+  }
   // The page is complete. Pages are submitted in the order of their cycles.
   void submit(int cycle);
   // All that was submitted is in the file, or noted as missing; or it is staged.
@@ -76,7 +80,9 @@ class WriterPages {
   Result<void> take_memory(Slot& s);
   void give_memory_back(Slot& s);
   void stage(Slot& s);
-  void reap(Slot& s);
+  Slot* oldest() noexcept;
+  void reap_oldest();
+  void reap_all();
 
   io::MechanismFile& file_;
   Spent& spent_;
@@ -91,8 +97,7 @@ class WriterPages {
   int cycles_ = 0;
   int64_t granule_ = 1;
   Collected* collected_ = nullptr;
-  int next_ = 0;    // the first cycle whose page was not opened
-  int reaped_ = 0;  // the first that may still be on its way
+  int next_ = 0;  // behind the last cycle whose page was opened
   std::optional<PageAccount> account_;
   StagedPages* staged_ = nullptr;
   Memory memory_ = Memory::of_the_file;

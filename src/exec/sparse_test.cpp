@@ -1,0 +1,158 @@
+// Calls that span far more of the file than they bring: what they cost follows their bytes and
+// blocks. Counted in cycles that a rank turns to and in writes, over every algorithm and exchange.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/thread_comm.hpp"
+#include "exec/gathering.hpp"
+#include "exec/page_account.hpp"
+#include "exec/pipeline.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec {
+namespace {
+
+constexpr int64_t kBlock = int64_t{64} << 10;
+constexpr int64_t kCycle = kBlock;
+constexpr Off kFar = Off{1} << 36;  // 2^20 cycles
+constexpr int kCalls = 3;
+
+// Where the blocks of a rank lie: `blocks` of them, kFar apart; and how far ranks are apart.
+struct Spread {
+  int64_t blocks;
+  Off between_ranks;
+  const char* name;
+};
+constexpr Spread kSpreads[] = {
+    {1, kFar, "each rank elsewhere"},
+    {1, kFar + 4096 - 8, "each rank elsewhere, at any byte"},
+    {2, kBlock, "ranks beside each other in two places"},
+    {2, 3 * kFar, "each rank in two places of its own"},
+};
+
+struct Case {
+  const plan::Algorithm* algorithm;
+  const Exchange* exchange;
+  int ranks, nodes;
+};
+
+std::byte content(int rank, int64_t block) { return std::byte(1 + 16 * rank + int(block)); }
+
+std::vector<std::byte> data_of(const Spread& spread, int rank) {
+  std::vector<std::byte> data;
+  for (int64_t block = 0; block < spread.blocks; ++block)
+    data.insert(data.end(), size_t(kBlock), content(rank, block));
+  return data;
+}
+
+layout::FileView view_of(const Spread& spread, int rank) {
+  const auto blocks =
+      layout::LoopTree::strided(spread.blocks, kBlock, kFar, layout::LoopTree::bytes(1));
+  return *layout::FileView::make(spread.between_ranks * rank, 1, *blocks);
+}
+
+// Twice what lies in whole cycles: a block may begin and end within one.
+int64_t bound(const Case& c, const Spread& spread) {
+  const int64_t blocks = c.ranks * spread.blocks;
+  return 2 * (blocks * kBlock / kCycle + blocks);
+}
+
+void write_as(comm::Comm& comm, const Case& c, const Spread& spread, const std::string& path) {
+  auto file = io::find_mechanism("pwrite")->open({path}).value();
+  Pipeline pipeline(comm, *file, {});
+  const layout::FileView view = view_of(spread, comm.rank());
+  const std::vector<std::byte> data = data_of(spread, comm.rank());
+  const auto bytes = int64_t(data.size());
+  const WriteRequest request{&view, {0, bytes},      data.data(), layout::LoopTree::bytes(1),
+                             bytes, ErrorClass::none};
+  const Pipeline::Policy policy{c.algorithm, plan::taken_by(*c.algorithm, {2, kCycle, kCycle}),
+                                nullptr, c.exchange};
+  for (int call = 0; call < kCalls; ++call) {
+    const Traffic before = pipeline.spent_together().traffic;
+    const WriteOutcome outcome = pipeline.write_all(request, policy);
+    EXPECT_EQ(outcome.agreed, ErrorClass::none);
+    EXPECT_EQ(outcome.prefix_bytes, bytes);
+    const Traffic& after = pipeline.spent_together().traffic;
+    EXPECT_LE(after.cycles - before.cycles, bound(c, spread)) << "rank " << comm.rank();
+    EXPECT_LE(after.writes - before.writes, bound(c, spread)) << "rank " << comm.rank();
+  }
+  EXPECT_TRUE(file->close());
+}
+
+void expect_in_file(const Case& c, const Spread& spread, const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  std::vector<std::byte> found(static_cast<size_t>(kBlock));
+  for (int rank = 0; rank < c.ranks; ++rank)
+    for (int64_t block = 0; block < spread.blocks; ++block) {
+      const Off at = spread.between_ranks * rank + block * kFar;
+      EXPECT_EQ(::pread(fd, found.data(), found.size(), at), kBlock);
+      EXPECT_EQ(found, std::vector<std::byte>(found.size(), content(rank, block)))
+          << "rank " << rank << ", block " << block;
+    }
+  ::close(fd);
+}
+
+class Sparse : public testing::TestWithParam<Case> {};
+
+TEST_P(Sparse, CallsCostWhatTheyBringAndNotWhatTheySpan) {
+  const Case& c = GetParam();
+  for (const Spread& spread : kSpreads) {
+    SCOPED_TRACE(spread.name);
+    const io::TemporaryFile path;
+    comm::run_thread_team(c.ranks,
+                          [&](comm::Comm& comm) { write_as(comm, c, spread, path.path()); },
+                          {.nodes = c.nodes});
+    expect_in_file(c, spread, path.path());
+  }
+}
+
+// Ranks of several nodes that send together take part in every cycle.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const plan::Algorithm* a : plan::algorithms()) {
+    if (!a->exchanges) continue;
+    for (const char* exchange : {"messages", "shm"})
+      for (const int ranks : {2, 4})
+        for (const int nodes : {1, 2}) all.push_back({a, find_exchange(exchange), ranks, nodes});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Sparse, testing::ValuesIn(cases()), [](const auto& info) {
+  const Case& c = info.param;
+  return std::string(c.algorithm->name) + "_" + std::string(c.exchange->name) + "_" +
+         std::to_string(c.ranks) + "ranks_" + std::to_string(c.nodes) + "nodes";
+});
+
+// The view through which a program writes one extent has bytes for its blocks.
+TEST(CommonGranule, OfOneExtentFollowsItsEndsAlone) {
+  const layout::FileView view = *layout::FileView::make(0, 1, layout::LoopTree::bytes(1));
+  const plan::Summary one = plan::summarise(view, {8192, 12288}, 0);
+  EXPECT_EQ(common_granule(int64_t{1} << 18, view, one), 4096);
+  const auto tile = *layout::LoopTree::resized(layout::LoopTree::bytes(8), 0, 4096);
+  const layout::FileView blocks = *layout::FileView::make(0, 1, tile);
+  EXPECT_EQ(common_granule(int64_t{1} << 18, blocks, plan::summarise(blocks, {0, 16}, 0)), 8);
+}
+
+// A full disk fails all that follows; ranks tell each other every fault.
+TEST(PageAccount, JoinsFaultsOverCyclesThatHaveNoBytes) {
+  Spent spent;
+  PageAccount account(spent, nullptr, nullptr);
+  const Error full{ErrorClass::no_space, 28, "pwrite", "full"};
+  account.note_fault(3, {0, 10}, {full, 5});
+  account.note_fault(900, {kFar, kFar + 10}, {full, kFar});
+  ASSERT_EQ(account.faults().size(), 1u);
+  EXPECT_EQ(account.faults()[0].begin, 3);
+  EXPECT_EQ(account.faults()[0].end, 901);
+  account.settle(901, {2 * kFar, 2 * kFar + 1}, {}, std::nullopt);
+  account.note_fault(902, {3 * kFar, 3 * kFar + 10}, {full, 3 * kFar});
+  EXPECT_EQ(account.faults().size(), 2u) << "a page between them was written";
+}
+
+}  // namespace
+}  // namespace penstock::exec
