@@ -226,8 +226,14 @@ TEST_F(FileBehind, NoPieceIsAcceptedWhereNothingIsDeferredAnyMore) {
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     auto f = File::open(comm::borrow(comm), write_only(path_.path()));
     EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
-    f->stop_deferring();
+    OpenInfo unshared = write_only(path_.path());
+    unshared.beside = {f.get()};
+    unshared.config.write_behind = WriteBehind::off;
+    auto g = File::open(comm::borrow(comm), unshared);
     EXPECT_FALSE(f->accept_piece({CallKind::write_at, 1, piece_of(7, 'p')}));
+    FileReport report;
+    EXPECT_EQ(g->close(report), ErrorClass::none);
+    EXPECT_EQ(f->close(report), ErrorClass::none);
   });
 }
 

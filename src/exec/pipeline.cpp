@@ -151,7 +151,6 @@ std::optional<double> Pipeline::stage_run(const layout::Run& run, const std::byt
                                           double begin_s) {
   State& s = *state_;
   if (s.write_behind == nullptr || !s.serves) return {};
-  s.let_others_finish();
   return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin_s);
 }
 void Pipeline::drain() {
