@@ -151,6 +151,11 @@ class Sample(_Model):
         return (self.cell, self.variant, self.block, self.canary)
 
     @property
+    def more(self) -> dict[str, Any]:
+        """What the program printed besides the members of :class:`Result`."""
+        return (self.result.model_extra or {}) if self.result else {}
+
+    @property
     def counts(self) -> bool:
         """Whether it is one of the variant's own samples: no warm-up, no canary, not failed."""
         return not (self.warm_up or self.canary) and self.failed is None

@@ -7,7 +7,7 @@ whose members are not what they should be is counted, not drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,11 +52,10 @@ def _read(samples: Iterable[Sample], member: str, model: type[M]) -> tuple[list[
     found: list[M] = []
     wrong = 0
     for sample in samples:
-        printed: dict[str, Any] = (sample.result.model_extra or {}) if sample.result else {}
-        if not sample.counts or printed.get(member) is None:
+        if not sample.counts or sample.more.get(member) is None:
             continue
         try:
-            found.append(model.model_validate(printed[member]))
+            found.append(model.model_validate(sample.more[member]))
         except ValidationError:
             wrong += 1
     return found, wrong

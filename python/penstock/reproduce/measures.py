@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable
-from typing import Any
 
 from penstock.bench.sample import Sample
 
@@ -41,7 +40,7 @@ def calls_of_all_outputs(sample: Sample) -> float | None:
     """Write calls of the first process, as if all arrays of the class had been written."""
     if sample.failed is not None or sample.result is None:
         return None
-    calls = _more(sample).get("calls")
+    calls = sample.more.get("calls")
     outputs = sample.result.parameters.get("outputs")
     if not isinstance(calls, int) or not isinstance(outputs, int) or outputs < 1:
         return None
@@ -104,7 +103,7 @@ MEASURES: dict[str, Measure] = {
 
 def calls_of(sample: Sample) -> list[Call] | None:
     """Begin and seconds of every call, in the order in which they began."""
-    told = _more(sample).get("calls")
+    told = sample.more.get("calls")
     each = told.get("each_s") if isinstance(told, dict) else None
     if sample.failed is not None or not each:
         return None
@@ -136,7 +135,3 @@ def stretches(sample: Sample, rows: int) -> list[float]:
 
 def _call_bytes(sample: Sample, calls: list[Call]) -> float:
     return sample.result.bytes / len(calls) if sample.result else 0.0
-
-
-def _more(sample: Sample) -> dict[str, Any]:
-    return (sample.result.model_extra or {}) if sample.result else {}

@@ -112,7 +112,7 @@ def parallel(evidence: Evidence, _: Sequence[Sample]) -> str:
 
 def several_nodes(_: Evidence, samples: Sequence[Sample]) -> str:
     """The ranks of a job ran on several nodes."""
-    told = [(s.result.model_extra or {}).get("nodes") for s in samples if s.result]
+    told = [sample.more.get("nodes") for sample in samples if sample.result]
     if told and all(isinstance(nodes, int) and nodes > 1 for nodes in told):
         return ""
     return "needs jobs of several nodes: on one both stages store straight into the owner's page"

@@ -131,9 +131,10 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
     header = results.headers[0]
     places = said.places or {"": " and ".join(said.file_systems) or "an unknown file system"}
     kinds = ", ".join(f"{name}: {kind}" if name else kind for name, kind in places.items())
+    across = f", across {said.nodes} nodes" if said.nodes > 1 else ""
     yield (
         f"Measured {header.created[:10]} with Penstock {header.penstock}: {said.samples} samples "
-        f"in random interleaved blocks (seed {header.seed}), on {plain_text(kinds)}. "
+        f"in random interleaved blocks (seed {header.seed}), on {plain_text(kinds)}{across}. "
         f"Size *{said.size}*: {plain_text(said.scale)}."
     )
     yield ""
@@ -163,7 +164,9 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
 def _command(said: Report) -> str:
     where = " ".join(f"--dir {name}=DIR" for name in said.directories) or "--dir DIR"
     budget = f" --budget {said.budget_s:g}s" if said.budget_s is not None else ""
-    return f"penstock reproduce {said.paper} --size {said.size} {where}{budget}"
+    across = f" --launcher 'LAUNCHER -n {{ranks}}'    # across {said.nodes} nodes"
+    launcher = across if said.nodes > 1 else ""
+    return f"penstock reproduce {said.paper} --size {said.size} {where}{budget}{launcher}"
 
 
 def _conclusions(conclusions: Sequence[Concluded]) -> Iterator[str]:

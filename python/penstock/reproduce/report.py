@@ -141,6 +141,8 @@ class Report(_Model):
     places: dict[str, str] = {}
     directories: list[str] = []
     samples: int
+    nodes: int = 1
+    """Of a job, at most."""
     failed: list[str]
     conclusions: list[Concluded]
     tables: list[Table]
@@ -179,6 +181,7 @@ def report(results: Results) -> Report:
         directories=[place.name for place in planned.each if place.name],
         places={p.name: " and ".join(file_systems(p.evidence)) for p in places.each if p.name},
         samples=len(evidence.samples),
+        nodes=_nodes(evidence),
         failed=_failed(results),
         conclusions=[conclude(one, places) for one in conclusions.of_paper(paper)],
         tables=[
@@ -188,6 +191,11 @@ def report(results: Results) -> Report:
         laws=[_law(spec, place) for spec in found.fit for place in places.each],
         series=[_stretches(spec, place) for spec in found.series for place in places.each],
     )
+
+
+def _nodes(evidence: Evidence) -> int:
+    told = (sample.more.get("nodes") for sample in evidence.samples)
+    return max((nodes for nodes in told if isinstance(nodes, int)), default=1)
 
 
 def _not_measured(planned: Places, measured: Places) -> list[str]:

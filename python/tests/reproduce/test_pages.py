@@ -45,6 +45,21 @@ def test_a_page_has_tables_verdicts_machine_and_the_command(tmp_path: Path) -> N
     )
 
 
+def test_a_page_says_how_many_nodes_there_were() -> None:
+    from penstock.reproduce.report import report
+
+    found = run()
+    assert " nodes" not in pages.markdown(report(found), found).split("## Conclusions")[0]
+    first = found.samples[0]
+    assert first.result is not None
+    found.samples[0] = first.model_copy(
+        update={"result": first.result.model_copy(update={"nodes": 4})}
+    )
+    text = pages.markdown(report(found), found)
+    assert ", across 4 nodes." in text
+    assert "--launcher 'LAUNCHER -n {ranks}'    # across 4 nodes\n" in text
+
+
 @pytest.mark.parametrize(("faster", "verdict"), [(2.0, "undecided"), (0.5, "does not hold")])
 def test_a_false_conclusion_is_red_on_the_page(faster: float, verdict: str) -> None:
     from penstock.reproduce.report import report
