@@ -23,26 +23,45 @@ void copy_into(const CollectiveCall& call, std::byte* memory, Extent where, Stre
   call.data.transfer(memory, where.begin, call.cursor, src.begin, src.size());
 }
 
-// Calls visit(rank, summary) for each other rank that has, perhaps, bytes for the page.
+// A writer's cycle.
+struct Turn {
+  int writer = 0, cycle = 0;
+  Extent where;
+};
+Turn turn_of(const Page& page) { return {page.writer, page.cycle, page.where}; }
+
+// Calls visit(rank, summary) for each other rank that has, perhaps, bytes for it.
 template <class Visit>
-void for_each_owing(const CollectiveCall& call, const Page& page, Visit&& visit) {
-  const plan::IntRange senders = call.plan.senders(page.writer);
+void for_each_owing(const CollectiveCall& call, const Turn& turn, Visit&& visit) {
+  const plan::IntRange senders = call.plan.senders(turn.writer);
   const auto ask = [&](int rank, const plan::Summary& s) {
-    if (rank != call.rank && call.plan.owes(s, rank, page.writer, page.cycle)) visit(rank, s);
+    if (rank != call.rank && call.plan.owes(s, rank, turn.writer, turn.cycle)) visit(rank, s);
   };
-  call.crowd.for_each_touching(page.where, senders.begin, senders.end, ask);
+  call.crowd.for_each_touching(turn.where, senders.begin, senders.end, ask);
 }
 
-// What another rank brings to the page; nothing when it is not among this rank's senders.
+// What another rank brings to it; nothing when it is not among this rank's senders.
 struct Brought {
   Peer* peer = nullptr;
   StreamRange part;
 };
-Brought brought_by(const CollectiveCall& call, int rank, const Page& page) {
+Brought brought_by(const CollectiveCall& call, int rank, const Turn& turn) {
   const auto peer = std::ranges::lower_bound(call.peers, rank, {}, &Peer::rank);
   if (peer == call.peers.end() || peer->rank != rank) return {};
   const plan::Part& theirs = peer->part;
-  return {&*peer, call.plan.part(theirs.view, theirs.own, rank, page.writer, page.cycle)};
+  return {&*peer, call.plan.part(theirs.view, theirs.own, rank, turn.writer, turn.cycle)};
+}
+
+// Asks only those whose bytes lie around there.
+bool anybody_brings(const CollectiveCall& call, int writer, int cycle) {
+  bool found = call.plan.reached(call.summary, call.rank).contains(writer) &&
+               !call.plan.part(call.view, call.own, call.rank, writer, cycle).empty();
+  if (found) return true;
+  const Turn turn{writer, cycle, call.plan.extent(writer, cycle)};
+  for_each_owing(call, turn, [&](int rank, const plan::Summary&) {
+    found = found || !brought_by(call, rank, turn).part.empty();
+  });
+  return found;
 }
 
 // Notes that the page holds that part of a stream.
@@ -167,7 +186,7 @@ class Incoming {
         landings_(call.pools.lists.landings) {
     sources_.clear();
     if (page == nullptr) return;
-    for_each_owing(call, *page, [&](int rank, const plan::Summary&) { expect(rank); });
+    for_each_owing(call, turn_of(*page), [&](int rank, const plan::Summary&) { expect(rank); });
   }
 
   void start_more() {
@@ -190,7 +209,7 @@ class Incoming {
   using Landing = CycleLists::Landing;
 
   void expect(int rank) {
-    const auto [peer, part] = brought_by(call_, rank, *page_);
+    const auto [peer, part] = brought_by(call_, rank, turn_of(*page_));
     if (part.empty()) return;
     const Source source{peer, part, peer->part.view.extent_of(part)};
     if (page_->usable() && page_->list == nullptr)
@@ -307,7 +326,8 @@ void fill_shared_pages(const CollectiveCall& call, int cycle) {
 
 int next_written(const CollectiveCall& call, int writer, int from) {
   const int none = call.plan.cycles(writer);
-  int first = none;
+  if (from >= none || anybody_brings(call, writer, from)) return std::min(from, none);
+  int first = none;  // all are asked, since what comes next may be far away
   const auto consider = [&](const layout::FileView& view, StreamRange own, int rank) {
     if (first > from) first = std::min(first, call.plan.next_cycle(view, own, rank, writer, from));
   };
@@ -319,8 +339,9 @@ int next_written(const CollectiveCall& call, int writer, int from) {
 
 int fillers_of(const CollectiveCall& call, const Page& page) {
   int count = 0;
-  for_each_owing(call, page, [&](int rank, const plan::Summary&) {
-    if (shared(call, rank) && !brought_by(call, rank, page).part.empty()) ++count;
+  const Turn turn = turn_of(page);
+  for_each_owing(call, turn, [&](int rank, const plan::Summary&) {
+    if (shared(call, rank) && !brought_by(call, rank, turn).part.empty()) ++count;
   });
   return count;
 }
