@@ -24,7 +24,7 @@ constexpr int64_t kMostSlots = 1 << 16;
 // takes, where nobody waits for its core, and else some time slices of theirs.
 constexpr int kLooks = 1000;
 constexpr double kLongestLook_s = 0.03;
-constexpr int kPagesAhead = 4;  // of each rank, before it looks
+constexpr int kPagesAhead = 4;  // of all ranks in memory, before one looks
 constexpr int kMostVainLooks = 8;
 
 // A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
@@ -273,7 +273,7 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
 // warm: memory that is in use again is neither cleared nor taken into page tables. So who is ahead
 // lets others go on; where that is in vain, more and more seldom.
 bool WriteBehind::others_complete_a_page(uint32_t seen) {
-  if (owners_->count() == 1 || pool_->used() < kPagesAhead * owners_->count()) return false;
+  if (owners_->count() == 1 || pool_->used() < kPagesAhead) return false;
   if (not_to_look_ > 0) {
     --not_to_look_;
     return false;
