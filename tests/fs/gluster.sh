@@ -141,14 +141,7 @@ mount_here() {
 # ---- the whole ----
 
 end_servers() {
-  [ -e "$state/namespace" ] || return 0
-  local pids
-  pids=$(ip netns pids "$(namespace)" 2>/dev/null || true)
-  # shellcheck disable=SC2086  # a list of numbers; only ours are in there
-  [ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
-  ended() { [ -z "$(ip netns pids "$(namespace)" 2>/dev/null)" ]; }
-  wait_for 10 ended || true
-  ip netns del "$(namespace)" 2>/dev/null || true
+  [ ! -e "$state/namespace" ] || end_namespace "$(namespace)"
 }
 
 take_down() {

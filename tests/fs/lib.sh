@@ -73,6 +73,17 @@ end() {
   rm -f "$1"
 }
 
+# end_namespace NAME: kills what runs in a network namespace, and removes it.
+end_namespace() {
+  local name=$1 pids
+  pids=$(ip netns pids "$name" 2>/dev/null || true)
+  # shellcheck disable=SC2086  # a list of numbers; only ours are in there
+  [ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
+  empty() { [ -z "$(ip netns pids "$name" 2>/dev/null)" ]; }
+  wait_for 10 empty || true
+  ip netns del "$name" 2>/dev/null || true
+}
+
 # A mount that is in use is waited for: what was just killed may still hold it.
 unmount() {
   mountpoint -q "$1" || return 0

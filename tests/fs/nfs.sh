@@ -262,11 +262,8 @@ halt_nodes() {
   done
 }
 
-end_namespace() {
-  [ -e "$state/namespace" ] || return 0
-  # shellcheck disable=SC2046  # a list of numbers
-  kill -9 $(ip netns pids "$(namespace)" 2>/dev/null) 2>/dev/null || true
-  ip netns del "$(namespace)" 2>/dev/null || true
+end_servers() {
+  [ ! -e "$state/namespace" ] || end_namespace "$(namespace)"
 }
 
 take_down() {
@@ -274,7 +271,7 @@ take_down() {
   halt_nodes
   end "$state/client.pid" nfs_client
   end "$state/server.pid" ganesha.nfsd
-  end_namespace
+  end_servers
   if [ -d "$disk" ]; then
     "$here/slowdisk.sh" stop "$disk"
     rmdir "$disk"

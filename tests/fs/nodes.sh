@@ -72,9 +72,7 @@ SHELL
 take_down() {
   local name
   while read -r name; do
-    # shellcheck disable=SC2046  # a list of numbers
-    kill -9 $(ip netns pids "$name") 2>/dev/null || true
-    ip netns del "$name" || true
+    end_namespace "$name"
   done < <(ip netns list | awk -v prefix="$(cat "$state/prefix")-" 'index($1, prefix) == 1 { print $1 }')
   rm -rf "$state"
 }
