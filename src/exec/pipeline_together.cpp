@@ -241,16 +241,19 @@ void Pipeline::State::note_degraded(const std::string& why) {
 // A rank turns to the cycles in which it writes or sends, and to no others.
 void Pipeline::State::run_cycles(const CollectiveCall& call) {
   SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
+  int mine = next_page(call, 0);
   const auto next = [&](int from) {
     // A leader may send when it has nothing itself.
     if (call.leaders != nullptr) return from < call.plan.cycles() ? from : INT_MAX;
-    return std::min(next_page(call, from), slices.cycle());
+    return std::min(mine, slices.cycle());
   };
   for (int cycle = next(0); cycle != INT_MAX; cycle = next(cycle + 1)) {
     ++traffic.cycles;
-    Page* const page = next_page(call, cycle) == cycle ? turn_to(call, cycle) : nullptr;
+    Page* const page = mine == cycle ? turn_to(call, cycle) : nullptr;
     run_cycle(call, cycle, slices, page);
-    if (page != nullptr) pages.submit(cycle);
+    if (page == nullptr) continue;
+    pages.submit(cycle);
+    mine = next_page(call, cycle + 1);
   }
   pages.finish();
   if (Result<void> r = transfers->finish(); !r) abandon(r.error());
