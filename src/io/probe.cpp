@@ -140,10 +140,24 @@ std::optional<int64_t> unwritten_bytes(int fd) {
   return int64_t(pages.dirty + pages.under_writeback) * ::sysconf(_SC_PAGESIZE);
 }
 
+namespace {
+
+FileIdentity identity_of(const struct stat& file) {
+  return {uint64_t(file.st_dev), uint64_t(file.st_ino)};
+}
+
+}  // namespace
+
 Result<FileIdentity> identify(int fd) {
   struct stat file {};
   if (::fstat(fd, &file) != 0) return os_error("fstat", "descriptor " + std::to_string(fd), errno);
-  return FileIdentity{uint64_t(file.st_dev), uint64_t(file.st_ino)};
+  return identity_of(file);
+}
+
+Result<FileIdentity> identify(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return os_error("stat", path, errno);
+  return identity_of(file);
 }
 
 }  // namespace penstock::io

@@ -36,5 +36,6 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 Result<FileIdentity> identify(int fd);
+Result<FileIdentity> identify(const std::string& path);
 
 }  // namespace penstock::io

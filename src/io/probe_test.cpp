@@ -60,6 +60,8 @@ TEST_F(Probe, TwoDescriptorsOfOneFileAreIdentical) {
   const int another = ::open(other.path().c_str(), O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(identify(fd_).value(), identify(again).value());
   EXPECT_NE(identify(fd_).value(), identify(another).value());
+  EXPECT_EQ(identify("/proc/self/fd/" + std::to_string(fd_)).value(), identify(fd_).value());
+  EXPECT_FALSE(identify(std::string("/nowhere/at/all")));
   ::close(again);
   ::close(another);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/file.hpp"
+#include "io/probe.hpp"
 #include "pmpi/held_view.hpp"
 
 namespace penstock::pmpi {
@@ -31,12 +32,6 @@ class FilePointer {
   std::optional<MPI_Offset> at_;
 };
 
-// Device and inode.
-struct FileId {
-  uint64_t device = 0, inode = 0;
-  friend bool operator==(const FileId&, const FileId&) = default;
-};
-
 // What a write or a read came to.
 struct Served {
   int error_class = MPI_SUCCESS;  // the same on every rank of a collective call
@@ -52,7 +47,7 @@ struct OpenFile {
   std::recursive_mutex alone;  // guards the individual pointer too
   std::unique_ptr<engine::File> file;
   std::string path;
-  std::optional<FileId> id;  // of what the path meant when it was opened
+  std::optional<io::FileIdentity> id;  // of what the path meant when it was opened
   bool writable = false;
   bool readable = false;
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal

@@ -1,6 +1,5 @@
 // Opening and closing: the library's own file first and last, ours in between.
 #include <mpi.h>
-#include <sys/stat.h>
 
 #include <optional>
 #include <utility>
@@ -36,16 +35,15 @@ bool spans_world(MPI_Comm comm) {
   return result != MPI_UNEQUAL;
 }
 
-std::optional<FileId> file_id(const std::string& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
-  return FileId{uint64_t(found.st_dev), uint64_t(found.st_ino)};
+std::optional<io::FileIdentity> identity_of(const std::string& path) {
+  const auto found = io::identify(path);
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 // Other handles of this process on the file that the path means now.
 std::vector<OpenFilePtr> open_already(const std::string& path) {
   std::vector<OpenFilePtr> handles = open_files().all();
-  const std::optional<FileId> ours = file_id(path);
+  const std::optional<io::FileIdentity> ours = identity_of(path);
   std::erase_if(handles, [&](const OpenFilePtr& h) { return !ours || h->id != ours; });
   return handles;
 }
@@ -81,7 +79,7 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   const std::vector<OpenFilePtr> already = open_already(info.path);
   for (const OpenFilePtr& other : already) info.beside.push_back(other->file.get());
   file->path = info.path;
-  file->id = file_id(info.path);
+  file->id = identity_of(info.path);
   file->writable = info.writable;
   file->readable = info.readable;
   if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);
