@@ -28,6 +28,7 @@ class Borrowed : public Comm {
   Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
     return c_.shared_segment(bytes, room);
   }
+  Result<int> own_node() override { return c_.own_node(); }
   Result<NodeComm> split_by_node() override { return c_.split_by_node(); }
   Result<std::unique_ptr<Parcels>> parcels() override { return c_.parcels(); }
   Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) override { return c_.slots(shape); }

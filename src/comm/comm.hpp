@@ -80,6 +80,9 @@ class Comm {
   // Collective; `bytes` > 0 and the same on all ranks of a node. Zeroed memory that the ranks of
   // this rank's node share, or the same class of error on all.
   virtual Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) = 0;
+  // Collective. The number of this rank's node, 0 .. nodes() - 1, in the order of their lowest
+  // ranks.
+  virtual Result<int> own_node() = 0;
   // Collective. The ranks of this rank's node, in their order here. The new communicator may
   // outlive this one.
   virtual Result<NodeComm> split_by_node() = 0;
@@ -95,7 +98,7 @@ class Comm {
 
 struct NodeComm {
   std::unique_ptr<Comm> comm;
-  int node = 0;  // 0 .. nodes() - 1, in the order of the nodes' lowest ranks
+  int node = 0;  // as own_node() says
 };
 
 // The same ranks without owning them, for who takes a communicator for itself. `comm` must outlive

@@ -64,7 +64,8 @@ class MpiComm final : public Comm {
   int size() const noexcept override { return size_; }
   int nodes() const noexcept override { return facts_.nodes; }
   int cores_per_node() const noexcept override { return facts_.cores_per_node; }
-  void set_facts(NodeFacts facts) noexcept { facts_ = facts; }
+  // Collective: how the ranks are dealt to nodes, which `parent` remembers.
+  Result<void> learn_facts(MPI_Comm parent);
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     const auto n = int_count("MPI_Iallgather", mine.size());
@@ -87,19 +88,27 @@ class MpiComm final : public Comm {
   Result<std::vector<std::byte>> gather(std::span<const std::byte> mine, int root) override;
 
   Result<std::shared_ptr<NodeLock>> node_lock() override {
-    return make_mpi_node_lock(comm_, *this);
+    if (size_ == 1) return make_thread_lock();
+    const auto part = node_part();
+    if (!part) return tl::unexpected(part.error());
+    return make_mpi_node_lock(part->comm, *this);
   }
 
   Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
-    return make_mpi_segment(comm_, *this, bytes, room);
+    if (size_ == 1) return make_thread_segment(bytes);
+    const auto part = node_part();
+    if (!part) return tl::unexpected(part.error());
+    return make_mpi_segment(part->comm, *this, bytes, room);
+  }
+
+  Result<int> own_node() override {
+    return node_part().map([](const OwnNode::Part& part) { return part.node; });
   }
 
   Result<NodeComm> split_by_node() override {
-    auto part = split_mpi_by_node(comm_, *this);
-    if (!part) return tl::unexpected(std::move(part).error());
-    remember_facts(part->comm, {1, facts_.cores_per_node});
-    Result<std::unique_ptr<Comm>> comm = make_mpi_comm(part->comm);
-    PMPI_Comm_free(&part->comm);
+    const auto part = node_.get(comm_, *this);
+    if (!part) return tl::unexpected(part.error());
+    Result<std::unique_ptr<Comm>> comm = node_comm(part->comm);
     if (!comm) return tl::unexpected(std::move(comm).error());
     return NodeComm{*std::move(comm), part->node};
   }
@@ -127,9 +136,19 @@ class MpiComm final : public Comm {
     return wait("MPI_Iallreduce", rc, request);
   }
 
+  Result<NodeFacts> find_nodes();
+  Result<std::unique_ptr<Comm>> node_comm(MPI_Comm node) const;
+
+  // Where there is one node, all ranks.
+  Result<OwnNode::Part> node_part() {
+    if (facts_.nodes == 1) return OwnNode::Part{comm_, 0};
+    return node_.get(comm_, *this);
+  }
+
   MPI_Comm comm_;
   int rank_, size_;
   NodeFacts facts_;
+  OwnNode node_;
 };
 
 Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, int root) {
@@ -150,47 +169,55 @@ Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, 
   return all;
 }
 
+Result<std::unique_ptr<MpiComm>> duplicate(MPI_Comm parent) {
+  MPI_Comm dup = MPI_COMM_NULL;
+  if (const int rc = PMPI_Comm_dup(parent, &dup); rc != MPI_SUCCESS)
+    return mpi_error("MPI_Comm_dup", rc);
+  PMPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+  int rank = 0, size = 1;
+  PMPI_Comm_rank(dup, &rank);
+  PMPI_Comm_size(dup, &size);
+  return std::make_unique<MpiComm>(dup, rank, size);
+}
+
+Result<std::unique_ptr<Comm>> MpiComm::node_comm(MPI_Comm node) const {
+  auto comm = duplicate(node);
+  if (!comm) return tl::unexpected(std::move(comm).error());
+  (*comm)->facts_ = {1, facts_.cores_per_node};
+  return comm;
+}
+
+int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
+
 // Collective. Cores are those of the node, not of the launcher's binding to one core.
-Result<NodeFacts> find_nodes(MPI_Comm comm, MpiComm& dup, int rank) {
-  MPI_Comm node = MPI_COMM_NULL;
-  int rc = PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-  if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", rc);
-  int node_rank = 0;
-  PMPI_Comm_rank(node, &node_rank);
-  PMPI_Comm_free(&node);
-  int64_t first_ranks = node_rank == 0 ? 1 : 0;
-  int64_t fewest = -std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
-  if (auto r = dup.all_sum({&first_ranks, 1}); !r) return tl::unexpected(r.error());
-  if (auto r = dup.all_max({&fewest, 1}); !r) return tl::unexpected(r.error());
+Result<NodeFacts> MpiComm::find_nodes() {
+  if (auto split = node_.split(comm_); !split) return tl::unexpected(split.error());
+  int64_t first_ranks = node_.is_first() ? 1 : 0;
+  int64_t fewest = -cores_here();
+  if (auto r = all_sum({&first_ranks, 1}); !r) return tl::unexpected(r.error());
+  if (auto r = all_max({&fewest, 1}); !r) return tl::unexpected(r.error());
   return NodeFacts{int(first_ranks), int(-fewest)};
 }
 
-Result<NodeFacts> node_facts(MPI_Comm parent, MPI_Comm dup, MpiComm& comm) {
-  if (comm.size() == 1) return NodeFacts{1, int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)))};
-  NodeFacts* known = nullptr;
+Result<void> MpiComm::learn_facts(MPI_Comm parent) {
+  const NodeFacts* known = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(parent, facts_key(), static_cast<void*>(&known), &found);
-  if (found != 0) return *known;
-  auto facts = find_nodes(dup, comm, comm.rank());
-  if (facts) remember_facts(parent, *facts);
-  return facts;
+  auto facts = size_ == 1    ? NodeFacts{1, cores_here()}
+               : found != 0  ? Result<NodeFacts>(*known)
+                             : find_nodes();
+  if (!facts) return tl::unexpected(facts.error());
+  facts_ = *facts;
+  if (size_ > 1 && found == 0) remember_facts(parent, facts_);
+  return {};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
-  MPI_Comm dup = MPI_COMM_NULL;
-  if (const int rc = PMPI_Comm_dup(parent, &dup); rc != MPI_SUCCESS) {
-    return mpi_error("MPI_Comm_dup", rc);
-  }
-  PMPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
-  int rank = 0, size = 1;
-  PMPI_Comm_rank(dup, &rank);
-  PMPI_Comm_size(dup, &size);
-  auto comm = std::make_unique<MpiComm>(dup, rank, size);
-  auto facts = node_facts(parent, dup, *comm);
-  if (!facts) return tl::unexpected(facts.error());
-  comm->set_facts(*facts);
+  auto comm = duplicate(parent);
+  if (!comm) return tl::unexpected(std::move(comm).error());
+  if (auto learnt = (*comm)->learn_facts(parent); !learnt) return tl::unexpected(learnt.error());
   return comm;
 }
 

@@ -37,6 +37,7 @@ struct Team {
   int workers() const noexcept { return ranks->size() * threads; }
   std::unique_ptr<Comm> ranks;  // for collective calls, by the first thread
   MPI_Comm messages;
+  OwnNode own_node;
   int threads;
   Meeting meeting;
 
@@ -154,6 +155,19 @@ class HybridComm final : public Comm {
     return segment;
   }
 
+  Result<int> own_node() override {
+    const auto ask = [this]() -> Result<void> {
+      auto node = team_->ranks->own_node();
+      if (!node) return tl::unexpected(std::move(node).error());
+      team_->node = *node;
+      return {};
+    };
+    int mine = 0;
+    const Result<void> done = together({}, ask, [&] { mine = team_->node; });
+    if (!done) return tl::unexpected(done.error());
+    return mine;
+  }
+
   Result<NodeComm> split_by_node() override {
     NodeComm mine;
     const Result<void> done = together(
@@ -216,10 +230,9 @@ class HybridComm final : public Comm {
 
   // The next team of each node's ranks, and its number.
   Result<void> split_ranks() {
-    auto part = split_mpi_by_node(team_->messages, *team_->ranks);
-    if (!part) return tl::unexpected(std::move(part).error());
+    const auto part = team_->own_node.get(team_->messages, *team_->ranks);
+    if (!part) return tl::unexpected(part.error());
     auto team = make_team(part->comm, team_->threads);
-    PMPI_Comm_free(&part->comm);
     if (!team) return tl::unexpected(std::move(team).error());
     team_->node_team = *std::move(team);
     team_->node = part->node;

@@ -86,69 +86,54 @@ class FromFirst {
   std::array<char, 128> name_{};
 };
 
-// The ranks of this node: split off, where there are others.
-class OfNode {
- public:
-  OfNode(MPI_Comm mpi, Comm& comm) : all_(mpi) {
-    if (comm.nodes() > 1) part_ = split_mpi_by_node(mpi, comm);
-  }
-  OfNode(const OfNode&) = delete;
-  ~OfNode() {
-    if (part_ && part_->comm != MPI_COMM_NULL) PMPI_Comm_free(&part_->comm);
-  }
-  Result<MPI_Comm> get() const {
-    return part_.map([this](const NodePart& p) { return p.comm == MPI_COMM_NULL ? all_ : p.comm; });
-  }
-
- private:
-  MPI_Comm all_;
-  Result<NodePart> part_ = NodePart{};
-};
-
-// Collective over `mpi`. All get theirs or all fail.
+// Collective over `all`. All get theirs or all fail.
 template <class T>
-Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm mpi, Comm& comm, std::string_view what,
+Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm node, Comm& all, std::string_view what,
                                               const typename FromFirst<T>::Make& make,
                                               const typename FromFirst<T>::Make& open) {
-  const OfNode node(mpi, comm);
-  const Result<MPI_Comm> ranks = node.get();
-  if (!ranks) return tl::unexpected(ranks.error());
-  FromFirst<T> from_first(*ranks);
+  FromFirst<T> from_first(node);
   Result<std::shared_ptr<T>> got = from_first.get(what, make, open);
   const Result<void> mine = got ? Result<void>() : Result<void>(tl::unexpected(got.error()));
   // Nobody leaves it before all have come, which is what the first waits for too.
-  if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
+  if (auto agreed = agree(all, mine); !agreed) return tl::unexpected(agreed.error());
   return got;
 }
 
 }  // namespace
 
-Result<NodePart> split_mpi_by_node(MPI_Comm mpi, Comm& comm) {
-  NodePart part;
-  Result<void> mine = checked(
+OwnNode::~OwnNode() {
+  int finalized = 0;
+  PMPI_Finalized(&finalized);
+  if (comm_ != MPI_COMM_NULL && finalized == 0) PMPI_Comm_free(&comm_);
+}
+
+Result<void> OwnNode::split(MPI_Comm mpi) {
+  if (comm_ != MPI_COMM_NULL) return {};
+  return checked(
       "MPI_Comm_split_type",
-      PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &part.comm));
+      PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &comm_));
+}
+
+bool OwnNode::is_first() const { return rank_in(comm_) == 0; }
+
+Result<OwnNode::Part> OwnNode::get(MPI_Comm mpi, Comm& comm) {
+  if (number_) return Part{comm_, *number_};
+  if (auto agreed = agree(comm, split(mpi)); !agreed) return tl::unexpected(agreed.error());
+  const Result<int> number = number_of_node(mpi, comm_);
+  const Result<void> mine = number ? Result<void>() : tl::unexpected(number.error());
   if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
-  const Result<int> node = number_of_node(mpi, part.comm);
-  if (!node) mine = tl::unexpected(node.error());
-  if (auto agreed = agree(comm, mine); !agreed) {
-    PMPI_Comm_free(&part.comm);
-    return tl::unexpected(agreed.error());
-  }
-  part.node = *node;
-  return part;
+  number_ = *number;
+  return Part{comm_, *number_};
 }
 
-Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm mpi, Comm& comm) {
-  if (comm.size() == 1) return make_thread_lock();
-  return from_first_of_node<NodeLock>(mpi, comm, "lock", &make_shared_mutex, &open_shared_mutex);
+Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm node, Comm& all) {
+  return from_first_of_node<NodeLock>(node, all, "lock", &make_shared_mutex, &open_shared_mutex);
 }
 
-Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm mpi, Comm& comm, size_t bytes,
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm node, Comm& all, size_t bytes,
                                                         Room room) {
-  if (comm.size() == 1) return make_thread_segment(bytes);
   return from_first_of_node<SharedSegment>(
-      mpi, comm, "pages", [&](const std::string& name) { return make_segment(name, bytes, room); },
+      node, all, "pages", [&](const std::string& name) { return make_segment(name, bytes, room); },
       [&](const std::string& name) { return open_segment(name, bytes, room); });
 }
 

@@ -336,6 +336,8 @@ class ThreadComm final : public Comm {
     return *made;
   }
 
+  Result<int> own_node() override { return node(); }
+
   Result<NodeComm> split_by_node() override {
     auto team = from_first_of_node<Team>([](int ranks) { return std::make_shared<Team>(ranks); });
     return NodeComm{std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1),

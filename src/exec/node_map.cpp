@@ -38,4 +38,16 @@ int NodeMap::member(int node, int place) const noexcept {
   return -1;
 }
 
+Result<NodeMap> map_nodes(comm::Comm& comm) {
+  const Result<int> own = comm.own_node();
+  if (!own) return tl::unexpected(own.error());
+  const int32_t mine = *own;
+  std::vector<int32_t> node_of_rank(size_t(comm.size()));
+  if (auto r = comm.allgather(std::as_bytes(std::span(&mine, 1)),
+                              std::as_writable_bytes(std::span(node_of_rank)));
+      !r)
+    return tl::unexpected(std::move(r).error());
+  return NodeMap(node_of_rank);
+}
+
 }  // namespace penstock::exec

@@ -6,12 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "comm/comm.hpp"
+
 namespace penstock::exec {
 
 class NodeMap {
  public:
   NodeMap() = default;
-  // Nodes are numbered from 0 in the order of their lowest ranks (comm::NodeComm::node).
+  // Nodes are numbered from 0 in the order of their lowest ranks (comm::Comm::own_node).
   explicit NodeMap(std::span<const int32_t> node_of_rank);
 
   int nodes() const noexcept { return int(nodes_.size()); }
@@ -38,5 +40,8 @@ class NodeMap {
   std::vector<Node> nodes_;
   int largest_ = 0;
 };
+
+// Collective.
+Result<NodeMap> map_nodes(comm::Comm& comm);
 
 }  // namespace penstock::exec

@@ -33,13 +33,9 @@ struct alignas(kLine) NodeOutbox::Board {
 Result<std::unique_ptr<NodeOutbox>> NodeOutbox::make(comm::Comm& comm) {
   Result<comm::NodeComm> own = comm.split_by_node();
   if (!own) return tl::unexpected(std::move(own).error());
-  const int32_t mine = own->node;
-  std::vector<int32_t> node_of_rank(size_t(comm.size()));
-  if (auto r = comm.allgather(std::as_bytes(std::span(&mine, 1)),
-                              std::as_writable_bytes(std::span(node_of_rank)));
-      !r)
-    return tl::unexpected(std::move(r).error());
-  return std::unique_ptr<NodeOutbox>(new NodeOutbox(comm, *std::move(own), NodeMap(node_of_rank)));
+  auto map = map_nodes(comm);
+  if (!map) return tl::unexpected(std::move(map).error());
+  return std::unique_ptr<NodeOutbox>(new NodeOutbox(comm, *std::move(own), *std::move(map)));
 }
 
 NodeOutbox::NodeOutbox(comm::Comm& comm, comm::NodeComm own, NodeMap map)

@@ -24,24 +24,7 @@ Extent hull_of(Shipping::Stream& stream, StreamRange range) {
 
 ParcelKind kind_of(const comm::Parcel& parcel) { return ParcelKind(parcel.bytes.front()); }
 
-// Collective.
-Result<std::pair<NodeMap, int>> map_nodes(comm::Comm& comm) {
-  Result<comm::NodeComm> own = comm.split_by_node();
-  if (!own) return tl::unexpected(std::move(own).error());
-  const int32_t mine = own->node;
-  std::vector<int32_t> node_of_rank(size_t(comm.size()));
-  if (auto r = comm.allgather(std::as_bytes(std::span(&mine, 1)),
-                              std::as_writable_bytes(std::span(node_of_rank)));
-      !r)
-    return tl::unexpected(std::move(r).error());
-  return std::pair{NodeMap(node_of_rank), own->node};
-}
-
-}  // namespace
-
 // --- Making it ---
-
-namespace {
 
 // What a way of moving needs; or why it cannot be had.
 struct Means {
@@ -86,7 +69,7 @@ Result<std::unique_ptr<Shipping>> Shipping::make(comm::Comm& comm, const Shape& 
   Shape shape = asked;
   shape.limit_bytes -= means->put_bytes;
   std::unique_ptr<Shipping> made(
-      new Shipping(comm, shape, std::move(map->first), *std::move(parcels), std::move(means->put)));
+      new Shipping(comm, shape, *std::move(map), *std::move(parcels), std::move(means->put)));
   if (!means->why_calls.empty()) made->move_by_calls(std::move(means->why_calls));
   return made;
 }
