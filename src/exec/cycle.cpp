@@ -23,46 +23,7 @@ void copy_into(const CollectiveCall& call, std::byte* memory, Extent where, Stre
   call.data.transfer(memory, where.begin, call.cursor, src.begin, src.size());
 }
 
-// A writer's cycle.
-struct Turn {
-  int writer = 0, cycle = 0;
-  Extent where;
-};
 Turn turn_of(const Page& page) { return {page.writer, page.cycle, page.where}; }
-
-// Calls visit(rank, summary) for each other rank that has, perhaps, bytes for it.
-template <class Visit>
-void for_each_owing(const CollectiveCall& call, const Turn& turn, Visit&& visit) {
-  const plan::IntRange senders = call.plan.senders(turn.writer);
-  const auto ask = [&](int rank, const plan::Summary& s) {
-    if (rank != call.rank && call.plan.owes(s, rank, turn.writer, turn.cycle)) visit(rank, s);
-  };
-  call.crowd.for_each_touching(turn.where, senders.begin, senders.end, ask);
-}
-
-// What another rank brings to it; nothing when it is not among this rank's senders.
-struct Brought {
-  Peer* peer = nullptr;
-  StreamRange part;
-};
-Brought brought_by(const CollectiveCall& call, int rank, const Turn& turn) {
-  const auto peer = std::ranges::lower_bound(call.peers, rank, {}, &Peer::rank);
-  if (peer == call.peers.end() || peer->rank != rank) return {};
-  const plan::Part& theirs = peer->part;
-  return {&*peer, call.plan.part(theirs.view, theirs.own, rank, turn.writer, turn.cycle)};
-}
-
-// Asks only those whose bytes lie around there.
-bool anybody_brings(const CollectiveCall& call, int writer, int cycle) {
-  bool found = call.plan.reached(call.summary, call.rank).contains(writer) &&
-               !call.plan.part(call.view, call.own, call.rank, writer, cycle).empty();
-  if (found) return true;
-  const Turn turn{writer, cycle, call.plan.extent(writer, cycle)};
-  for_each_owing(call, turn, [&](int rank, const plan::Summary&) {
-    found = found || !brought_by(call, rank, turn).part.empty();
-  });
-  return found;
-}
 
 // Notes that the page holds that part of a stream.
 void cover(Page& page, const layout::FileView& view, layout::Cursor& cursor, StreamRange part) {
@@ -323,19 +284,6 @@ void fill_shared_pages(const CollectiveCall& call, int cycle) {
 }
 
 }  // namespace
-
-int next_written(const CollectiveCall& call, int writer, int from) {
-  const int none = call.plan.cycles(writer);
-  if (from >= none || anybody_brings(call, writer, from)) return std::min(from, none);
-  int first = none;  // all are asked, since what comes next may be far away
-  const auto consider = [&](const layout::FileView& view, StreamRange own, int rank) {
-    if (first > from) first = std::min(first, call.plan.next_cycle(view, own, rank, writer, from));
-  };
-  if (call.plan.reached(call.summary, call.rank).contains(writer))
-    consider(call.view, call.own, call.rank);
-  for (const Peer& p : call.peers) consider(p.part.view, p.part.own, p.rank);
-  return first;
-}
 
 int fillers_of(const CollectiveCall& call, const Page& page) {
   int count = 0;

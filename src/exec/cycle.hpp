@@ -20,11 +20,10 @@
 #include "exec/node_leaders.hpp"
 #include "exec/node_pages.hpp"
 #include "exec/page.hpp"
-#include "exec/peers.hpp"
+#include "exec/parties.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/user_data.hpp"
 #include "layout/cursor.hpp"
-#include "plan/plan.hpp"
 
 namespace penstock::exec {
 
@@ -75,28 +74,17 @@ struct ExchangePools {
 };
 
 // What does not change between the cycles of one collective write.
-struct CollectiveCall {
-  const plan::Plan& plan;
-  const plan::Crowd& crowd;
-  const layout::FileView& view;
-  StreamRange own;
-  plan::Summary summary;
-  int rank;
+struct CollectiveCall : Parties {
   UserData& data;
   Pack pack;
   comm::Transfers& transfers;
   ExchangePools& pools;
-  std::vector<Peer>& peers;
   NodePages* node;         // nullptr: pages are not shared
   NodeLeaders* leaders;    // nullptr: ranks of a node do not send together
   layout::Cursor& cursor;  // over the view, for whoever needs one
   PhaseTimes& times;
   Traffic& traffic;
 };
-
-// The first cycle at or behind `from` in which this rank writes, as `writer`, bytes of its own or
-// of another rank; the writer's number of cycles when there is none.
-int next_written(const CollectiveCall& call, int writer, int from);
 
 // How many ranks of this node will come to fill that page of this rank: those that have bytes for
 // it.

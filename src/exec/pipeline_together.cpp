@@ -109,9 +109,17 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
   NodePages* const node = share_pages(plan, policy.exchange);
   NodeLeaders* const led = choose_leaders(plan, policy.exchange);
   layout::Cursor cursor = begun.view.cursor();
-  const CollectiveCall call{plan, crowd,       begun.view, begun.own, begun.summary, comm.rank(),
-                            data, policy.pack, *transfers, pools,     senders,       node,
-                            led,  cursor,      times,      traffic};
+  const CollectiveCall call{
+      {plan, crowd, begun.view, begun.own, begun.summary, comm.rank(), senders},
+      data,
+      policy.pack,
+      *transfers,
+      pools,
+      node,
+      led,
+      cursor,
+      times,
+      traffic};
   std::optional<StagedPages> staged;
   if (how == How::staged && !begun.algorithm->scatters) {  // else it is written when this returns
     begun.spent = std::make_unique<Spent>();
@@ -262,7 +270,7 @@ void Pipeline::State::run_cycles(const CollectiveCall& call) {
 // The first cycle at or behind `from` in which this rank writes; INT_MAX when there is none.
 int Pipeline::State::next_page(const CollectiveCall& call, int from) const {
   if (from >= pages.cycles()) return INT_MAX;
-  const int cycle = next_written(call, *call.plan.writer_of(call.rank), from);
+  const int cycle = next_with_bytes(call, *call.plan.writer_of(call.rank), from);
   return cycle < pages.cycles() ? cycle : INT_MAX;
 }
 

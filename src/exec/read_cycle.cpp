@@ -60,7 +60,7 @@ class Deliveries {
       pack(packed, piece);
       bytes = packed;
     }
-    const int number = call_.transfers.send(current_->taker->peer.rank, kReadTag, bytes);
+    const int number = call_.transfers.send(current_->taker->rank, kReadTag, bytes);
     chunks_sent_.sent(number, chunk);
     ++in_flight_;
     ++call_.spent.messages;
@@ -74,7 +74,7 @@ class Deliveries {
       std::memset(packed.data(), 0, packed.size());
       return;
     }
-    layout::Cursor& cursor = current_->taker->peer.cursor;
+    layout::Cursor& cursor = current_->taker->cursor;
     if (cursor.position() != piece.begin) cursor.seek(piece.begin);
     layout::gather(packed.data(), out_->page.memory(), out_->page.where().begin, cursor,
                    piece.size());
@@ -164,41 +164,36 @@ class Arrivals {
   std::vector<ReadScratch::Landing>& landings_;
 };
 
-// Notes what a rank wants, up to where a block ends, though the file may end within it: the wanted
-// bytes are counted in granules of the blocks.
-void want(const ReadCall& call, OutgoingPage& out, int rank) {
-  const auto taker =
-      std::ranges::lower_bound(call.takers, rank, {}, [](const Taker& t) { return t.peer.rank; });
-  if (taker == call.takers.end() || taker->peer.rank != rank) return;
-  const plan::Part& theirs = taker->peer.part;
-  const StreamRange part = call.plan.part(theirs.view, theirs.own, rank, out.writer, out.cycle);
-  const StreamRange sent = readable(part, taker->readable_end);
-  if (sent.empty()) return;
-  out.deliveries.push_back({&*taker, sent, theirs.view.extent_of(sent)});
-  if (!out.page.usable()) return;
-  const Extent extent = theirs.view.extent_of(part);
+Turn turn_of(const OutgoingPage& out) { return {out.writer, out.cycle, out.page.where()}; }
+
+void note_wanted(OutgoingPage& out, const layout::FileView& view, layout::Cursor& cursor,
+                 StreamRange part) {
+  if (!out.page.usable() || part.empty()) return;
+  const Extent extent = view.extent_of(part);
   if (extent.size() == part.size()) return out.page.wanted().add(extent);
-  taker->peer.cursor.seek(part.begin);
-  out.page.wanted().add(taker->peer.cursor, part.size());
+  cursor.seek(part.begin);
+  out.page.wanted().add(cursor, part.size());
 }
 
-void want_own(const ReadCall& call, OutgoingPage& out) {
-  if (!out.page.usable() || call.own.empty()) return;
-  const StreamRange part = call.plan.part(call.view, call.own, call.rank, out.writer, out.cycle);
-  if (part.empty()) return;
-  const Extent extent = call.view.extent_of(part);
-  if (extent.size() == part.size()) return out.page.wanted().add(extent);
-  call.cursor.seek(part.begin);
-  out.page.wanted().add(call.cursor, part.size());
+// Notes what a rank wants, up to where a block ends, though the file may end within it: the wanted
+// bytes are counted in granules of the blocks.
+void want(const ReadCall& call, OutgoingPage& out, const Brought& wanted) {
+  if (wanted.peer == nullptr) return;
+  const layout::FileView& view = wanted.peer->part.view;
+  const StreamRange sent = readable(wanted.part, view.position_at(call.file_bytes));
+  if (sent.empty()) return;
+  out.deliveries.push_back({wanted.peer, sent, view.extent_of(sent)});
+  note_wanted(out, view, wanted.peer->cursor, wanted.part);
 }
 
 }  // namespace
 
 void collect_wanted(const ReadCall& call, OutgoingPage& out) {
   out.deliveries.clear();
-  want_own(call, out);
-  call.crowd.for_each_touching(out.page.where(), [&](int rank, const plan::Summary& s) {
-    if (rank != call.rank && call.plan.owes(s, rank, out.writer, out.cycle)) want(call, out, rank);
+  const Turn turn = turn_of(out);
+  note_wanted(out, call.view, call.cursor, brought_by_own(call, turn));
+  for_each_owing(call, turn, [&](int rank, const plan::Summary&) {
+    want(call, out, brought_by(call, rank, turn));
   });
 }
 

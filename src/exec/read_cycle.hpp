@@ -17,34 +17,21 @@
 
 namespace penstock::exec {
 
-// What a reader knows of a rank that wants bytes of it.
-struct Taker {
-  Peer peer;
-  int64_t readable_end = 0;  // of the peer's stream: behind it the file ends
-};
-
 // A part of this page that another rank wants. `extent` is its place in the file.
 struct Delivery {
-  Taker* taker = nullptr;
+  Peer* taker = nullptr;
   StreamRange part;
   Extent extent;
 };
 
 // What does not change between the cycles of one collective read.
-struct ReadCall {
-  const plan::Plan& plan;
-  const plan::Crowd& crowd;
-  const layout::FileView& view;
-  StreamRange own;
+struct ReadCall : Parties {
   Off file_bytes;        // where the file ends
   int64_t readable_end;  // of my stream: behind it the file ends
-  plan::Summary summary;
-  int rank;
   UserRoom& room;
   comm::Transfers& transfers;
   ExchangePools& pools;
-  std::vector<Taker>& takers;  // ascending by rank
-  layout::Cursor& cursor;      // over the view
+  layout::Cursor& cursor;  // over the view
   ReadSpent& spent;
 };
 

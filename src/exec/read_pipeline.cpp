@@ -4,6 +4,7 @@
 #include "exec/read_pipeline.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <exception>
 #include <numeric>
 #include <utility>
@@ -59,10 +60,12 @@ struct ReadPipeline::State {
   ReadOutcome read_together(const ReadRequest& request, const plan::Plan& plan,
                             const plan::Crowd& crowd, UserRoom& room);
   Off agree_on_end();
-  std::vector<Taker> introduce(const plan::Plan& plan, const plan::Crowd& crowd, Off file_bytes,
-                               const layout::LoopTree& filetype);
+  std::vector<Peer> introduce(const plan::Plan& plan, const plan::Crowd& crowd,
+                              const layout::LoopTree& filetype);
   void run_cycles(const ReadCall& call);
-  void read_page(const ReadCall& call, int64_t granule);
+  int next_page(const ReadCall& call, int from) const;
+  OutgoingPage& read_page(const ReadCall& call, int cycle, int64_t granule);
+  void fill_page(Off file_bytes);
   ReadOutcome conclude(const ReadCall& call);
 
   int64_t granule_of(const ReadCall& call) const;
@@ -169,69 +172,76 @@ ReadOutcome ReadPipeline::State::read_together(const ReadRequest& request, const
   const layout::FileView& view = *request.view;
   const StreamRange own = mine ? StreamRange{} : request.range;
   const Off file_bytes = agree_on_end();
-  std::vector<Taker> takers = introduce(plan, crowd, file_bytes, view.filetype());
+  std::vector<Peer> takers = introduce(plan, crowd, view.filetype());
   pools.require(takers.empty());
   layout::Cursor cursor = view.cursor();
-  const ReadCall call{plan,
-                      crowd,
-                      view,
-                      own,
-                      file_bytes,
-                      view.position_at(file_bytes),
-                      crowd.summary(comm.rank()),
-                      comm.rank(),
-                      room,
-                      *transfers,
-                      pools,
-                      takers,
-                      cursor,
-                      spent};
+  const ReadCall call{
+      {plan, crowd, view, own, crowd.summary(comm.rank()), comm.rank(), takers},
+      file_bytes,
+      view.position_at(file_bytes),
+      room,
+      *transfers,
+      pools,
+      cursor,
+      spent};
   run_cycles(call);
   return conclude(call);
 }
 
-std::vector<Taker> ReadPipeline::State::introduce(const plan::Plan& plan, const plan::Crowd& crowd,
-                                                  Off file_bytes,
-                                                  const layout::LoopTree& filetype) {
+std::vector<Peer> ReadPipeline::State::introduce(const plan::Plan& plan, const plan::Crowd& crowd,
+                                                 const layout::LoopTree& filetype) {
   const Stopwatch watch(spent.plan_s);
   auto introduced = peers.introduce(comm, *transfers, plan, crowd, filetype);
   if (!introduced) abandon(introduced.error());
   spent.descriptions = peers.descriptions();
-  std::vector<Taker> takers;
-  for (Peer& peer : *introduced) {
-    const int64_t readable_end = peer.part.view.position_at(file_bytes);
-    takers.push_back({std::move(peer), readable_end});
-  }
-  return takers;
+  return *std::move(introduced);
 }
 
+// A rank turns to the cycles in which it reads or receives, and to no others.
 void ReadPipeline::State::run_cycles(const ReadCall& call) {
   SliceQueue slices(plan::Slices(call.plan, call.view, call.own, call.summary, call.rank));
-  const auto writer = call.plan.writer_of(call.rank);
-  const int reading = writer ? call.plan.cycles(*writer) : 0;
-  const int receiving = call.plan.cycles_of(call.summary, call.rank).end;
   const int64_t granule = granule_of(call);
-  for (int cycle = 0; cycle < std::max(reading, receiving); ++cycle) {
+  int mine = next_page(call, 0);
+  for (;;) {
+    const int cycle = std::min(mine, slices.cycle());
+    if (cycle == INT_MAX) break;
     ++spent.cycles;
-    out.writer = writer.value_or(0);
-    out.cycle = cycle;
-    if (cycle < reading) read_page(call, granule);
-    run_read_cycle(call, cycle, slices, cycle < reading ? &out : nullptr, scratch);
+    OutgoingPage* const page = mine == cycle ? &read_page(call, cycle, granule) : nullptr;
+    run_read_cycle(call, cycle, slices, page, scratch);
+    if (page != nullptr) mine = next_page(call, cycle + 1);
   }
   if (Result<void> r = transfers->finish(); !r) abandon(r.error());
 }
 
+// The first cycle at or behind `from` in which somebody wants bytes that this rank reads; INT_MAX
+// when there is none.
+int ReadPipeline::State::next_page(const ReadCall& call, int from) const {
+  const auto writer = call.plan.writer_of(call.rank);
+  if (!writer) return INT_MAX;
+  const int cycle = next_with_bytes(call, *writer, from);
+  return cycle < call.plan.cycles(*writer) ? cycle : INT_MAX;
+}
+
 // The page of this cycle: nothing where the file has ended before it.
-void ReadPipeline::State::read_page(const ReadCall& call, int64_t granule) {
-  const Extent where = call.plan.extent(out.writer, out.cycle);
+OutgoingPage& ReadPipeline::State::read_page(const ReadCall& call, int cycle, int64_t granule) {
+  out.writer = *call.plan.writer_of(call.rank);
+  out.cycle = cycle;
   out.deliveries.clear();
-  if (where.empty() || where.begin >= call.file_bytes) return;
+  const Extent where = call.plan.extent(out.writer, out.cycle);
+  if (where.empty() || where.begin >= call.file_bytes) return out;
   const int64_t cut = std::gcd(granule, std::gcd(where.begin, where.end));
   const Result<void> ready = out.page.reset(where, cut);
   collect_wanted(call, out);
-  if (!ready) return faults.note(out.cycle, where.begin, ready.error());
+  if (ready)
+    fill_page(call.file_bytes);
+  else
+    faults.note(out.cycle, where.begin, ready.error());
+  return out;
+}
+
+void ReadPipeline::State::fill_page(Off file_bytes) {
   const Stopwatch watch(spent.read_s);
-  out.page.fill(file, call.file_bytes, spent.file);
+  out.page.fill(file, file_bytes, spent.file);
   if (const auto missing = out.page.missing()) faults.note(out.cycle, *missing, out.page.error());
 }
 
@@ -257,7 +267,7 @@ ReadOutcome ReadPipeline::State::conclude(const ReadCall& call) {
 int64_t ReadPipeline::State::granule_of(const ReadCall& call) const {
   int64_t g = kMessageBytes;
   if (!call.own.empty()) g = common_granule(g, call.view, call.summary);
-  for (const Taker& t : call.takers) g = common_granule(g, t.peer.part.view, t.peer.summary);
+  for (const Peer& taker : call.peers) g = common_granule(g, taker.part.view, taker.summary);
   return g;
 }
 

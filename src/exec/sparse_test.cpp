@@ -11,6 +11,7 @@
 #include "exec/gathering.hpp"
 #include "exec/page_account.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/read_pipeline.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec {
@@ -61,6 +62,10 @@ int64_t bound(const Case& c, const Spread& spread) {
   return 2 * (blocks * kBlock / kCycle + blocks);
 }
 
+Pipeline::Policy policy_of(const Case& c) {
+  return {c.algorithm, plan::taken_by(*c.algorithm, {2, kCycle, kCycle}), nullptr, c.exchange};
+}
+
 void write_as(comm::Comm& comm, const Case& c, const Spread& spread, const std::string& path) {
   auto file = io::find_mechanism("pwrite")->open({path}).value();
   Pipeline pipeline(comm, *file, {});
@@ -69,11 +74,9 @@ void write_as(comm::Comm& comm, const Case& c, const Spread& spread, const std::
   const auto bytes = int64_t(data.size());
   const WriteRequest request{&view, {0, bytes},      data.data(), layout::LoopTree::bytes(1),
                              bytes, ErrorClass::none};
-  const Pipeline::Policy policy{c.algorithm, plan::taken_by(*c.algorithm, {2, kCycle, kCycle}),
-                                nullptr, c.exchange};
   for (int call = 0; call < kCalls; ++call) {
     const Traffic before = pipeline.spent_together().traffic;
-    const WriteOutcome outcome = pipeline.write_all(request, policy);
+    const WriteOutcome outcome = pipeline.write_all(request, policy_of(c));
     EXPECT_EQ(outcome.agreed, ErrorClass::none);
     EXPECT_EQ(outcome.prefix_bytes, bytes);
     const Traffic& after = pipeline.spent_together().traffic;
@@ -81,6 +84,26 @@ void write_as(comm::Comm& comm, const Case& c, const Spread& spread, const std::
     EXPECT_LE(after.writes - before.writes, bound(c, spread)) << "rank " << comm.rank();
   }
   EXPECT_TRUE(file->close());
+}
+
+void read_as(comm::Comm& comm, const Case& c, const Spread& spread, const std::string& path) {
+  auto file = io::open_for_reading(path).value();
+  ReadPipeline pipeline(comm, *file, {});
+  const layout::FileView view = view_of(spread, comm.rank());
+  const std::vector<std::byte> written = data_of(spread, comm.rank());
+  const auto bytes = int64_t(written.size());
+  for (int call = 0; call < kCalls; ++call) {
+    const int64_t before = pipeline.spent().cycles;
+    std::vector<std::byte> memory(written.size());
+    const ReadOutcome outcome = pipeline.read_all({&view, {0, bytes}, memory.data(),
+                                                   layout::LoopTree::bytes(1), bytes,
+                                                   ErrorClass::none},
+                                                  policy_of(c));
+    EXPECT_EQ(outcome.agreed, ErrorClass::none);
+    EXPECT_EQ(outcome.prefix_bytes, bytes);
+    EXPECT_EQ(memory, written) << "rank " << comm.rank();
+    EXPECT_LE(pipeline.spent().cycles - before, bound(c, spread)) << "rank " << comm.rank();
+  }
 }
 
 void expect_in_file(const Case& c, const Spread& spread, const std::string& path) {
@@ -108,6 +131,10 @@ TEST_P(Sparse, CallsCostWhatTheyBringAndNotWhatTheySpan) {
                           [&](comm::Comm& comm) { write_as(comm, c, spread, path.path()); },
                           {.nodes = c.nodes});
     expect_in_file(c, spread, path.path());
+    if (c.exchange != find_exchange("messages")) continue;  // reads know no other
+    comm::run_thread_team(c.ranks,
+                          [&](comm::Comm& comm) { read_as(comm, c, spread, path.path()); },
+                          {.nodes = c.nodes});
   }
 }
 
