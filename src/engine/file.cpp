@@ -218,6 +218,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   // No rank fills pages through another handle, while the first ones stop looking after theirs.
   if (s.lends_on_all && !s.may_defer && s.comm->size() > 1) (void)s.comm->barrier();
   s.lends = false;
+  if (s.defers && s.comm->size() == 1) s.pipeline->let_others_complete_pages();
   s.meet_in_pages();
   s.drain_together();
   if (s.pipeline != nullptr) s.pipeline->close_shipping();

@@ -172,6 +172,9 @@ void Pipeline::flush_pages_together() {
   if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.observer, s.sync});
 }
 void Pipeline::flush_pages() { state_->flush_pages(); }
+void Pipeline::let_others_complete_pages() {
+  if (state_->write_behind != nullptr) state_->write_behind->let_others_complete();
+}
 bool Pipeline::start_shipping() {
   State& s = *state_;
   s.receives = s.serves && s.stager->add(s.receiving);

@@ -161,6 +161,8 @@ class Pipeline {
   // Local. The same of the pages that the node shares alone, and of all but them.
   void flush_pages();
   void drain_lane();
+  // Local, before a drain() of one rank alone: lets others complete the pages (write_behind.hpp).
+  void let_others_complete_pages();
   // Local. Where the last byte ends that is in such a page and was accepted before this was called;
   // 0: what was is in the file by now.
   Off pages_end() const;

@@ -284,6 +284,13 @@ bool WriteBehind::others_complete_a_page(uint32_t seen) {
   return completed;
 }
 
+// What comes into memory meanwhile is not waited for, so that who writes on and on holds nobody up.
+void WriteBehind::let_others_complete() {
+  if (owners_->count() == 1) return;
+  for (int left = pool_->used(); left > 0 && !pool_->empty(); --left)
+    if (!pool_->look_for_departure(pool_->departures(), kLooks, kLongestLook_s)) return;
+}
+
 // What another node has sent, or this rank has kept here after all.
 void WriteBehind::put(const Target& target, const layout::Run& run, const std::byte* bytes) {
   const std::optional<PagePool::Stay> stay = pin(target, run.offset / pool_->page_bytes());

@@ -99,6 +99,9 @@ class WriteBehind {
   void flush(const Target& target);
   // Collective. What any rank had accepted.
   void flush_together(const Target& target);
+  // Local, before a flush that others have not come to: for a moment they may complete the pages
+  // that are there, which leave in parts otherwise.
+  void let_others_complete();
   // By the thread: writes pages of this rank that somebody wants.
   void serve_asked(const Target& target);
   // Likewise those that came `seconds` ago or longer, and what nobody else will write.
