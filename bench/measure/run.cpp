@@ -89,8 +89,8 @@ class Run {
     path_ = p_.file;
     file_team_ = &team_;
     if (p_.files == Files::per_node) {
-      path_ += ".node" + std::to_string(node_.node);
-      file_team_ = node_.comm.get();
+      path_ += ".node" + std::to_string(team_.own_node());
+      file_team_ = node_.get();
     }
     if (p_.files == Files::per_worker) {
       path_ += "." + std::to_string(team_.rank());
@@ -139,7 +139,7 @@ class Run {
 
   // --- Before the clock ---
 
-  bool first_of_node() const { return node_.comm->rank() == 0; }
+  bool first_of_node() const { return node_->rank() == 0; }
   // One worker per file and node acts for all of them.
   bool acts_for_file() const { return p_.files == Files::per_worker || first_of_node(); }
 
@@ -188,10 +188,10 @@ class Run {
   void set_regime() {
     if (p_.regime == Regime::cold) cool_memory();
     if (p_.regime != Regime::warm) return;
-    const int64_t touched = warm_memory(node_.comm->size());
+    const int64_t touched = warm_memory(node_->size());
     constexpr int64_t kWanted = int64_t{3} << 30;
-    if (touched * node_.comm->size() < kWanted * 9 / 10)
-      record_.notes.push_back("regime warm: only " + std::to_string(touched * node_.comm->size()) +
+    if (touched * node_->size() < kWanted * 9 / 10)
+      record_.notes.push_back("regime warm: only " + std::to_string(touched * node_->size()) +
                               " bytes of memory were touched on a node");
   }
 
@@ -238,7 +238,7 @@ class Run {
   // The paths of this node's workers, each once, on its first worker.
   Result<void> gather_paths() {
     const std::string mine = path_ + '\0';
-    auto all = node_.comm->gather(std::as_bytes(std::span(mine)), 0);
+    auto all = node_->gather(std::as_bytes(std::span(mine)), 0);
     if (!all) return tl::unexpected(all.error());
     const std::string text(reinterpret_cast<const char*>(all->data()), all->size());
     for (size_t begin = 0; begin < text.size();) {
@@ -438,7 +438,7 @@ class Run {
   const Parameters& p_;
   comm::Comm& team_;
   Place place_;
-  comm::NodeComm node_;
+  std::unique_ptr<comm::Comm> node_;
   std::unique_ptr<comm::Comm> alone_;
   comm::Comm* file_team_ = nullptr;
   std::shared_ptr<comm::NodeLock> lock_;

@@ -4,8 +4,8 @@ namespace penstock::comm {
 
 std::unique_ptr<Comm> borrow(Comm& comm) { return std::make_unique<Borrowed>(comm); }
 
-Result<NodeComm> of_this_node(Comm& comm) {
-  if (comm.nodes() == 1) return NodeComm{borrow(comm), 0};
+Result<std::unique_ptr<Comm>> of_this_node(Comm& comm) {
+  if (comm.nodes() == 1) return borrow(comm);
   return comm.split_by_node();
 }
 

@@ -15,6 +15,7 @@ class Borrowed : public Comm {
   int size() const noexcept override { return c_.size(); }
   int nodes() const noexcept override { return c_.nodes(); }
   int cores_per_node() const noexcept override { return c_.cores_per_node(); }
+  int own_node() const noexcept override { return c_.own_node(); }
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     return c_.allgather(mine, all);
   }
@@ -28,8 +29,7 @@ class Borrowed : public Comm {
   Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
     return c_.shared_segment(bytes, room);
   }
-  Result<int> own_node() override { return c_.own_node(); }
-  Result<NodeComm> split_by_node() override { return c_.split_by_node(); }
+  Result<std::unique_ptr<Comm>> split_by_node() override { return c_.split_by_node(); }
   Result<std::unique_ptr<Parcels>> parcels() override { return c_.parcels(); }
   Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) override { return c_.slots(shape); }
   std::unique_ptr<Transfers> transfers() override { return c_.transfers(); }

@@ -55,8 +55,6 @@ class Transfers {
   virtual Result<void> finish() = 0;
 };
 
-struct NodeComm;
-
 class Comm {
  public:
   virtual ~Comm() = default;
@@ -65,6 +63,8 @@ class Comm {
   virtual int size() const noexcept = 0;
   virtual int nodes() const noexcept = 0;           // nodes that the ranks live on
   virtual int cores_per_node() const noexcept = 0;  // usable, the smallest of any node
+  // This rank's, 0 .. nodes() - 1, in the order of the nodes' lowest ranks.
+  virtual int own_node() const noexcept = 0;
 
   // Collective. all.size() == size() * mine.size(); rank i's bytes at i * mine.size().
   virtual Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
@@ -80,12 +80,9 @@ class Comm {
   // Collective; `bytes` > 0 and the same on all ranks of a node. Zeroed memory that the ranks of
   // this rank's node share, or the same class of error on all.
   virtual Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) = 0;
-  // Collective. The number of this rank's node, 0 .. nodes() - 1, in the order of their lowest
-  // ranks.
-  virtual Result<int> own_node() = 0;
   // Collective. The ranks of this rank's node, in their order here. The new communicator may
   // outlive this one.
-  virtual Result<NodeComm> split_by_node() = 0;
+  virtual Result<std::unique_ptr<Comm>> split_by_node() = 0;
 
   // Collective (comm/parcels.hpp); the same class of error on all.
   virtual Result<std::unique_ptr<Parcels>> parcels() = 0;
@@ -96,17 +93,12 @@ class Comm {
   virtual std::unique_ptr<Transfers> transfers() = 0;
 };
 
-struct NodeComm {
-  std::unique_ptr<Comm> comm;
-  int node = 0;  // as own_node() says
-};
-
 // The same ranks without owning them, for who takes a communicator for itself. `comm` must outlive
 // it.
 std::unique_ptr<Comm> borrow(Comm& comm);
 
 // Collective. As split_by_node(); where there is one node, all ranks without owning them.
-Result<NodeComm> of_this_node(Comm& comm);
+Result<std::unique_ptr<Comm>> of_this_node(Comm& comm);
 
 // Collective. The same class on every rank: the worst of all. The rank that failed keeps its own
 // error when it is the worst; others get one that says a peer failed. Never skipped, never early.

@@ -29,6 +29,7 @@ Result<int> int_count(const char* operation, size_t n) {
 struct NodeFacts {
   int nodes = 1;
   int cores_per_node = 1;
+  int own_node = 0;
 };
 
 // Facts are cached on the program's communicator: splitting costs milliseconds on busy nodes.
@@ -64,6 +65,7 @@ class MpiComm final : public Comm {
   int size() const noexcept override { return size_; }
   int nodes() const noexcept override { return facts_.nodes; }
   int cores_per_node() const noexcept override { return facts_.cores_per_node; }
+  int own_node() const noexcept override { return facts_.own_node; }
   // Collective: how the ranks are dealt to nodes, which `parent` remembers.
   Result<void> learn_facts(MPI_Comm parent);
 
@@ -89,29 +91,19 @@ class MpiComm final : public Comm {
 
   Result<std::shared_ptr<NodeLock>> node_lock() override {
     if (size_ == 1) return make_thread_lock();
-    const auto part = node_part();
-    if (!part) return tl::unexpected(part.error());
-    return make_mpi_node_lock(part->comm, *this);
+    const Result<MPI_Comm> node = node_ranks();
+    if (!node) return tl::unexpected(node.error());
+    return make_mpi_node_lock(*node, *this);
   }
 
   Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
     if (size_ == 1) return make_thread_segment(bytes);
-    const auto part = node_part();
-    if (!part) return tl::unexpected(part.error());
-    return make_mpi_segment(part->comm, *this, bytes, room);
+    const Result<MPI_Comm> node = node_ranks();
+    if (!node) return tl::unexpected(node.error());
+    return make_mpi_segment(*node, *this, bytes, room);
   }
 
-  Result<int> own_node() override {
-    return node_part().map([](const OwnNode::Part& part) { return part.node; });
-  }
-
-  Result<NodeComm> split_by_node() override {
-    const auto part = node_.get(comm_, *this);
-    if (!part) return tl::unexpected(part.error());
-    Result<std::unique_ptr<Comm>> comm = node_comm(part->comm);
-    if (!comm) return tl::unexpected(std::move(comm).error());
-    return NodeComm{*std::move(comm), part->node};
-  }
+  Result<std::unique_ptr<Comm>> split_by_node() override;
 
   Result<std::unique_ptr<Parcels>> parcels() override {
     auto made = make_mpi_parcels(comm_);
@@ -137,18 +129,19 @@ class MpiComm final : public Comm {
   }
 
   Result<NodeFacts> find_nodes();
-  Result<std::unique_ptr<Comm>> node_comm(MPI_Comm node) const;
 
-  // Where there is one node, all ranks.
-  Result<OwnNode::Part> node_part() {
-    if (facts_.nodes == 1) return OwnNode::Part{comm_, 0};
-    return node_.get(comm_, *this);
+  // Collective. Those of this node.
+  Result<MPI_Comm> node_ranks() {
+    if (facts_.nodes == 1) return comm_;
+    if (node_ranks_.comm() == MPI_COMM_NULL)
+      if (auto ok = agree(*this, node_ranks_.split(comm_)); !ok) return tl::unexpected(ok.error());
+    return node_ranks_.comm();
   }
 
   MPI_Comm comm_;
   int rank_, size_;
   NodeFacts facts_;
-  OwnNode node_;
+  NodeRanks node_ranks_;
 };
 
 Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, int root) {
@@ -180,10 +173,12 @@ Result<std::unique_ptr<MpiComm>> duplicate(MPI_Comm parent) {
   return std::make_unique<MpiComm>(dup, rank, size);
 }
 
-Result<std::unique_ptr<Comm>> MpiComm::node_comm(MPI_Comm node) const {
-  auto comm = duplicate(node);
+Result<std::unique_ptr<Comm>> MpiComm::split_by_node() {
+  const Result<MPI_Comm> ranks = node_ranks();
+  if (!ranks) return tl::unexpected(ranks.error());
+  auto comm = duplicate(*ranks);
   if (!comm) return tl::unexpected(std::move(comm).error());
-  (*comm)->facts_ = {1, facts_.cores_per_node};
+  (*comm)->facts_.cores_per_node = facts_.cores_per_node;
   return comm;
 }
 
@@ -191,21 +186,24 @@ int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 // Collective. Cores are those of the node, not of the launcher's binding to one core.
 Result<NodeFacts> MpiComm::find_nodes() {
-  if (auto split = node_.split(comm_); !split) return tl::unexpected(split.error());
-  int64_t first_ranks = node_.is_first() ? 1 : 0;
-  int64_t fewest = -cores_here();
-  if (auto r = all_sum({&first_ranks, 1}); !r) return tl::unexpected(r.error());
-  if (auto r = all_max({&fewest, 1}); !r) return tl::unexpected(r.error());
-  return NodeFacts{int(first_ranks), int(-fewest)};
+  const Result<void> split = node_ranks_.split(comm_);
+  const Result<int> number = node_ranks_.number(comm_);
+  int64_t most[] = {split && number ? 0 : 1, number ? *number : 0, -cores_here()};
+  if (auto r = all_max(most); !r) return tl::unexpected(r.error());
+  if (!split) return tl::unexpected(split.error());
+  if (!number) return tl::unexpected(number.error());
+  if (most[0] != 0)
+    return fail(ErrorClass::communication, "MPI_Comm_split_type", "it failed on another rank");
+  return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
 }
 
 Result<void> MpiComm::learn_facts(MPI_Comm parent) {
   const NodeFacts* known = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(parent, facts_key(), static_cast<void*>(&known), &found);
-  auto facts = size_ == 1    ? NodeFacts{1, cores_here()}
-               : found != 0  ? Result<NodeFacts>(*known)
-                             : find_nodes();
+  auto facts = size_ == 1   ? NodeFacts{1, cores_here()}
+               : found != 0 ? Result<NodeFacts>(*known)
+                            : find_nodes();
   if (!facts) return tl::unexpected(facts.error());
   facts_ = *facts;
   if (size_ > 1 && found == 0) remember_facts(parent, facts_);

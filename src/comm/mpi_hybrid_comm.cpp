@@ -37,7 +37,7 @@ struct Team {
   int workers() const noexcept { return ranks->size() * threads; }
   std::unique_ptr<Comm> ranks;  // for collective calls, by the first thread
   MPI_Comm messages;
-  OwnNode own_node;
+  NodeRanks node_ranks;
   int threads;
   Meeting meeting;
 
@@ -49,7 +49,6 @@ struct Team {
   std::shared_ptr<NodeLock> lock;
   std::shared_ptr<SharedSegment> segment;
   std::shared_ptr<Team> node_team;
-  int node = 0;
 };
 
 Result<std::shared_ptr<Team>> make_team(MPI_Comm parent, int threads);
@@ -89,6 +88,7 @@ class HybridComm final : public Comm {
   int size() const noexcept override { return team_->workers(); }
   int nodes() const noexcept override { return team_->ranks->nodes(); }
   int cores_per_node() const noexcept override { return team_->ranks->cores_per_node(); }
+  int own_node() const noexcept override { return team_->ranks->own_node(); }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     const auto gather_ranks = [&] {
@@ -155,26 +155,11 @@ class HybridComm final : public Comm {
     return segment;
   }
 
-  Result<int> own_node() override {
-    const auto ask = [this]() -> Result<void> {
-      auto node = team_->ranks->own_node();
-      if (!node) return tl::unexpected(std::move(node).error());
-      team_->node = *node;
-      return {};
-    };
-    int mine = 0;
-    const Result<void> done = together({}, ask, [&] { mine = team_->node; });
-    if (!done) return tl::unexpected(done.error());
-    return mine;
-  }
-
-  Result<NodeComm> split_by_node() override {
-    NodeComm mine;
+  Result<std::unique_ptr<Comm>> split_by_node() override {
+    std::unique_ptr<Comm> mine;
     const Result<void> done = together(
         {}, [this] { return split_ranks(); },
-        [&] {
-          mine = {std::make_unique<HybridComm>(team_->node_team, thread_), team_->node};
-        });
+        [&] { mine = std::make_unique<HybridComm>(team_->node_team, thread_); });
     if (!done) return tl::unexpected(done.error());
     return mine;
   }
@@ -228,14 +213,13 @@ class HybridComm final : public Comm {
                     [&] { std::ranges::copy(team_->values, values.begin()); });
   }
 
-  // The next team of each node's ranks, and its number.
+  // The next team of each node's ranks.
   Result<void> split_ranks() {
-    const auto part = team_->own_node.get(team_->messages, *team_->ranks);
-    if (!part) return tl::unexpected(part.error());
-    auto team = make_team(part->comm, team_->threads);
+    const auto split = team_->node_ranks.split(team_->messages);
+    if (auto ok = agree(*team_->ranks, split); !ok) return ok;
+    auto team = make_team(team_->node_ranks.comm(), team_->threads);
     if (!team) return tl::unexpected(std::move(team).error());
     team_->node_team = *std::move(team);
-    team_->node = part->node;
     return {};
   }
 

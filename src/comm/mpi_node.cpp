@@ -13,28 +13,10 @@
 namespace penstock::comm {
 namespace {
 
-Result<void> checked(const char* operation, int rc) {
-  if (rc != MPI_SUCCESS) return mpi_error(operation, rc);
-  return {};
-}
-
 int rank_in(MPI_Comm comm) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   return rank;
-}
-
-// A node's number is how many nodes have a lower lowest rank.
-Result<int> number_of_node(MPI_Comm mpi, MPI_Comm node) {
-  const int first = rank_in(node) == 0 ? 1 : 0;
-  int before = 0, number = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  int rc = PMPI_Iexscan(&first, &before, 1, MPI_INT, MPI_SUM, mpi, &request);
-  if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
-  if (first != 0 && rank_in(mpi) > 0) number = before;  // of rank 0 the result is not defined
-  rc = PMPI_Ibcast(&number, 1, MPI_INT, 0, node, &request);
-  if (auto r = wait("MPI_Ibcast", rc, request); !r) return tl::unexpected(r.error());
-  return number;
 }
 
 // The node's first rank makes something under a name and tells the others the name. It lives, and
@@ -101,29 +83,32 @@ Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm node, Comm& all, std::str
 
 }  // namespace
 
-OwnNode::~OwnNode() {
+NodeRanks::~NodeRanks() {
   int finalized = 0;
   PMPI_Finalized(&finalized);
   if (comm_ != MPI_COMM_NULL && finalized == 0) PMPI_Comm_free(&comm_);
 }
 
-Result<void> OwnNode::split(MPI_Comm mpi) {
+Result<void> NodeRanks::split(MPI_Comm mpi) {
   if (comm_ != MPI_COMM_NULL) return {};
-  return checked(
-      "MPI_Comm_split_type",
-      PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &comm_));
+  const int rc =
+      PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &comm_);
+  if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", rc);
+  return {};
 }
 
-bool OwnNode::is_first() const { return rank_in(comm_) == 0; }
-
-Result<OwnNode::Part> OwnNode::get(MPI_Comm mpi, Comm& comm) {
-  if (number_) return Part{comm_, *number_};
-  if (auto agreed = agree(comm, split(mpi)); !agreed) return tl::unexpected(agreed.error());
-  const Result<int> number = number_of_node(mpi, comm_);
-  const Result<void> mine = number ? Result<void>() : tl::unexpected(number.error());
-  if (auto agreed = agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
-  number_ = *number;
-  return Part{comm_, *number_};
+// How many nodes have a lower lowest rank.
+Result<int> NodeRanks::number(MPI_Comm mpi) const {
+  const int first = comm_ != MPI_COMM_NULL && rank_in(comm_) == 0 ? 1 : 0;
+  int before = 0, number = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int rc = PMPI_Iexscan(&first, &before, 1, MPI_INT, MPI_SUM, mpi, &request);
+  if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
+  if (comm_ == MPI_COMM_NULL) return 0;
+  if (first != 0 && rank_in(mpi) > 0) number = before;  // of rank 0 the result is not defined
+  rc = PMPI_Ibcast(&number, 1, MPI_INT, 0, comm_, &request);
+  if (auto r = wait("MPI_Ibcast", rc, request); !r) return tl::unexpected(r.error());
+  return number;
 }
 
 Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm node, Comm& all) {

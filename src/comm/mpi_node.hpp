@@ -4,34 +4,30 @@
 #include <mpi.h>
 
 #include <memory>
-#include <optional>
 
 #include "comm/comm.hpp"
 #include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
 
-// The ranks of a rank's node, split off once: between nodes that costs as much as opening a file.
-class OwnNode {
+// The ranks of this rank's node, split off at most once: between nodes that costs as much as
+// opening a file.
+class NodeRanks {
  public:
-  OwnNode() = default;
-  OwnNode(const OwnNode&) = delete;
-  ~OwnNode();
+  NodeRanks() = default;
+  NodeRanks(const NodeRanks&) = delete;
+  ~NodeRanks();
 
-  // Collective over `mpi`.
+  // Collective over `mpi`, the same each time.
   Result<void> split(MPI_Comm mpi);
-  bool is_first() const;  // of the node; split() has succeeded
-
-  struct Part {
-    MPI_Comm comm = MPI_COMM_NULL;  // not the caller's
-    int node = 0;
-  };
-  // Collective over `mpi`; `comm` are the same ranks, for agreement. All succeed or all fail.
-  Result<Part> get(MPI_Comm mpi, Comm& comm);
+  // MPI_COMM_NULL before.
+  MPI_Comm comm() const noexcept { return comm_; }
+  // Collective over `mpi`, also where split() failed. Nodes are numbered from 0 in the order of
+  // their lowest ranks.
+  Result<int> number(MPI_Comm mpi) const;
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::optional<int> number_;
 };
 
 // Collective over the ranks of `all`. `node`: those of them that are of this rank's node.

@@ -292,6 +292,8 @@ class ThreadComm final : public Comm {
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return int(team_.board.size()); }
   int nodes() const noexcept override { return nodes_; }
+  // Ranks lie on the pretended nodes in consecutive blocks.
+  int own_node() const noexcept override { return int(int64_t{rank_} * nodes_ / size()); }
   int cores_per_node() const noexcept override {
     return std::max(1, int(std::thread::hardware_concurrency()));
   }
@@ -336,12 +338,9 @@ class ThreadComm final : public Comm {
     return *made;
   }
 
-  Result<int> own_node() override { return node(); }
-
-  Result<NodeComm> split_by_node() override {
+  Result<std::unique_ptr<Comm>> split_by_node() override {
     auto team = from_first_of_node<Team>([](int ranks) { return std::make_shared<Team>(ranks); });
-    return NodeComm{std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1),
-                    node()};
+    return std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1);
   }
 
   Result<std::unique_ptr<Parcels>> parcels() override {
@@ -359,18 +358,16 @@ class ThreadComm final : public Comm {
   }
 
  private:
-  // Ranks lie on the pretended nodes in consecutive blocks.
-  int node() const noexcept { return int(int64_t{rank_} * nodes_ / size()); }
   int first_of_node(int node) const noexcept {
     return int((int64_t{node} * size() + nodes_ - 1) / nodes_);
   }
-  int first_of_node() const noexcept { return first_of_node(node()); }
+  int first_of_node() const noexcept { return first_of_node(own_node()); }
 
   // make(ranks of the node) on the node's first rank; all of the node get what it made.
   template <class T, class Make>
   std::shared_ptr<T> from_first_of_node(Make&& make) {
     const int first = first_of_node();
-    return from_rank<T>(first, [&] { return make(first_of_node(node() + 1) - first); });
+    return from_rank<T>(first, [&] { return make(first_of_node(own_node() + 1) - first); });
   }
 
   // make() on that rank; those who name it get what it made. Collective.

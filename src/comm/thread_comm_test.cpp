@@ -123,11 +123,9 @@ TEST(ThreadComm, ANodeLockLetsOneRankOfANodeInAtATime) {
   std::atomic<int> inside[2] = {0, 0};
   run_thread_team(5,
                   [&](Comm& comm) {
-                    const auto part = comm.split_by_node();
-                    ASSERT_TRUE(part);
                     const auto lock = comm.node_lock();
                     ASSERT_TRUE(lock);
-                    EXPECT_EQ(most_inside(**lock, inside[part->node], 200), 1);
+                    EXPECT_EQ(most_inside(**lock, inside[comm.own_node()], 200), 1);
                   },
                   {.nodes = 2});
 }
@@ -157,14 +155,14 @@ TEST(ThreadComm, SplitsIntoTheRanksOfEachNode) {
                     [nodes](Comm& comm) {
                       const auto part = comm.split_by_node();
                       ASSERT_TRUE(part);
-                      EXPECT_EQ(part->comm->nodes(), 1);
+                      EXPECT_EQ((*part)->nodes(), 1);
                       int64_t here[2] = {1, -comm.rank()};
-                      ASSERT_TRUE(part->comm->all_sum({here, 1}));
-                      EXPECT_EQ(here[0], part->comm->size());
-                      ASSERT_TRUE(part->comm->all_max({here + 1, 1}));
+                      ASSERT_TRUE((*part)->all_sum({here, 1}));
+                      EXPECT_EQ(here[0], (*part)->size());
+                      ASSERT_TRUE((*part)->all_max({here + 1, 1}));
                       EXPECT_EQ(comm.rank() + here[1],
-                                part->comm->rank());  // consecutive, in their order
-                      int64_t last[1] = {part->node};
+                                (*part)->rank());  // consecutive, in their order
+                      int64_t last[1] = {comm.own_node()};
                       ASSERT_TRUE(comm.all_max(last));
                       EXPECT_EQ(last[0], nodes - 1);
                     },

@@ -82,7 +82,7 @@ class CountingComm final : public comm::Borrowed {
     count(mine.size());
     return owner_.gather(mine, root);
   }
-  Result<comm::NodeComm> split_by_node() override {
+  Result<std::unique_ptr<comm::Comm>> split_by_node() override {
     count(0);
     return owner_.split_by_node();
   }

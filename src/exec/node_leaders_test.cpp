@@ -213,9 +213,9 @@ class Poor final : public comm::Borrowed {
     if (poor_) return os_error("posix_fallocate", "the test", ENOSPC);
     return owner_.shared_segment(bytes, room);
   }
-  Result<comm::NodeComm> split_by_node() override {
-    return owner_.split_by_node().map([this](comm::NodeComm&& n) {
-      return comm::NodeComm{std::make_unique<Poor>(std::move(n.comm), poor_), n.node};
+  Result<std::unique_ptr<comm::Comm>> split_by_node() override {
+    return owner_.split_by_node().map([this](auto&& node) -> std::unique_ptr<comm::Comm> {
+      return std::make_unique<Poor>(std::move(node), poor_);
     });
   }
 

@@ -39,9 +39,7 @@ int NodeMap::member(int node, int place) const noexcept {
 }
 
 Result<NodeMap> map_nodes(comm::Comm& comm) {
-  const Result<int> own = comm.own_node();
-  if (!own) return tl::unexpected(own.error());
-  const int32_t mine = *own;
+  const int32_t mine = comm.own_node();
   std::vector<int32_t> node_of_rank(size_t(comm.size()));
   if (auto r = comm.allgather(std::as_bytes(std::span(&mine, 1)),
                               std::as_writable_bytes(std::span(node_of_rank)));

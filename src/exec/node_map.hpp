@@ -13,7 +13,7 @@ namespace penstock::exec {
 class NodeMap {
  public:
   NodeMap() = default;
-  // Nodes are numbered from 0 in the order of their lowest ranks (comm::Comm::own_node).
+  // Nodes are numbered from 0 in the order of their lowest ranks (comm::Comm::own_node()).
   explicit NodeMap(std::span<const int32_t> node_of_rank);
 
   int nodes() const noexcept { return int(nodes_.size()); }

@@ -31,21 +31,19 @@ struct alignas(kLine) NodeOutbox::Board {
 // --- Making it ---
 
 Result<std::unique_ptr<NodeOutbox>> NodeOutbox::make(comm::Comm& comm) {
-  Result<comm::NodeComm> own = comm.split_by_node();
+  Result<std::unique_ptr<comm::Comm>> own = comm.split_by_node();
   if (!own) return tl::unexpected(std::move(own).error());
   auto map = map_nodes(comm);
   if (!map) return tl::unexpected(std::move(map).error());
   return std::unique_ptr<NodeOutbox>(new NodeOutbox(comm, *std::move(own), *std::move(map)));
 }
 
-NodeOutbox::NodeOutbox(comm::Comm& comm, comm::NodeComm own, NodeMap map)
+NodeOutbox::NodeOutbox(comm::Comm& comm, std::unique_ptr<comm::Comm> own, NodeMap map)
     : comm_(comm),
-      node_(std::move(own.comm)),
+      node_(std::move(own)),
       map_(std::move(map)),
-      node_number_(own.node),
       wait_(node_->size() <= comm.cores_per_node()) {
-  for (int place = 0; place < node_->size(); ++place)
-    ranks_.push_back(map_.member(node_number_, place));
+  for (int place = 0; place < node_->size(); ++place) ranks_.push_back(map_.member(node(), place));
 }
 
 // --- A call ---

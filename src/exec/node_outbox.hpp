@@ -42,7 +42,7 @@ class NodeOutbox {
 
   // --- Who ---
   const NodeMap& map() const noexcept { return map_; }
-  int node() const noexcept { return node_number_; }              // this rank's
+  int node() const noexcept { return comm_.own_node(); }          // this rank's
   std::span<const int> ranks() const noexcept { return ranks_; }  // of this node, ascending
   int place() const noexcept { return node_->rank(); }            // of this rank in its node
   int board_of(int writer) const noexcept { return writer % shape_.boards; }
@@ -88,7 +88,7 @@ class NodeOutbox {
     int64_t bytes() const noexcept { return load_bytes * boards; }
   };
 
-  NodeOutbox(comm::Comm& comm, comm::NodeComm own, NodeMap map);
+  NodeOutbox(comm::Comm& comm, std::unique_ptr<comm::Comm> own, NodeMap map);
   Shape shape_for(const plan::Plan& plan, int64_t outbox_bytes) const;
   Result<void> reserve(const Shape& wanted);
   int64_t board_step() const noexcept;
@@ -101,7 +101,6 @@ class NodeOutbox {
   comm::Comm& comm_;
   std::unique_ptr<comm::Comm> node_;
   const NodeMap map_;
-  const int node_number_;
   std::vector<int> ranks_;
   const NodeWait wait_;
   std::shared_ptr<comm::SharedSegment> segment_;

@@ -39,12 +39,12 @@ struct alignas(64) NodePages::Board {
 // --- Making it ---
 
 Result<std::unique_ptr<NodePages>> NodePages::make(comm::Comm& comm, io::MechanismFile& file) {
-  Result<comm::NodeComm> part = comm::of_this_node(comm);
+  Result<std::unique_ptr<comm::Comm>> part = comm::of_this_node(comm);
   if (!part) return tl::unexpected(std::move(part).error());
-  auto ranks = numbers_of(*part->comm, comm);
+  auto ranks = numbers_of(**part, comm);
   if (!ranks) return tl::unexpected(std::move(ranks).error());
   auto pages = std::unique_ptr<NodePages>(
-      new NodePages(std::move(part->comm), *std::move(ranks), file, comm.cores_per_node()));
+      new NodePages(*std::move(part), *std::move(ranks), file, comm.cores_per_node()));
   (void)pages->all_can();
   return pages;
 }

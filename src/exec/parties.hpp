@@ -1,5 +1,5 @@
-// Who takes part in a collective call, and with what; and whose bytes are in whose page. The same for
-// bytes on their way to the file and back.
+// Who takes part in a collective call, and with what; and whose bytes are in whose page. The same
+// for bytes on their way to the file and back.
 #pragma once
 
 #include <utility>

@@ -175,15 +175,14 @@ ReadOutcome ReadPipeline::State::read_together(const ReadRequest& request, const
   std::vector<Peer> takers = introduce(plan, crowd, view.filetype());
   pools.require(takers.empty());
   layout::Cursor cursor = view.cursor();
-  const ReadCall call{
-      {plan, crowd, view, own, crowd.summary(comm.rank()), comm.rank(), takers},
-      file_bytes,
-      view.position_at(file_bytes),
-      room,
-      *transfers,
-      pools,
-      cursor,
-      spent};
+  const ReadCall call{{plan, crowd, view, own, crowd.summary(comm.rank()), comm.rank(), takers},
+                      file_bytes,
+                      view.position_at(file_bytes),
+                      room,
+                      *transfers,
+                      pools,
+                      cursor,
+                      spent};
   run_cycles(call);
   return conclude(call);
 }

@@ -90,9 +90,9 @@ class Poor final : public comm::Borrowed {
   Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t, comm::Room) override {
     return os_error("posix_fallocate", "the test", ENOSPC);
   }
-  Result<comm::NodeComm> split_by_node() override {
-    return owner_.split_by_node().map([](comm::NodeComm&& n) {
-      return comm::NodeComm{std::make_unique<Poor>(std::move(n.comm)), n.node};
+  Result<std::unique_ptr<comm::Comm>> split_by_node() override {
+    return owner_.split_by_node().map([](auto&& node) -> std::unique_ptr<comm::Comm> {
+      return std::make_unique<Poor>(std::move(node));
     });
   }
 

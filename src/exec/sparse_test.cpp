@@ -95,10 +95,9 @@ void read_as(comm::Comm& comm, const Case& c, const Spread& spread, const std::s
   for (int call = 0; call < kCalls; ++call) {
     const int64_t before = pipeline.spent().cycles;
     std::vector<std::byte> memory(written.size());
-    const ReadOutcome outcome = pipeline.read_all({&view, {0, bytes}, memory.data(),
-                                                   layout::LoopTree::bytes(1), bytes,
-                                                   ErrorClass::none},
-                                                  policy_of(c));
+    const ReadOutcome outcome = pipeline.read_all(
+        {&view, {0, bytes}, memory.data(), layout::LoopTree::bytes(1), bytes, ErrorClass::none},
+        policy_of(c));
     EXPECT_EQ(outcome.agreed, ErrorClass::none);
     EXPECT_EQ(outcome.prefix_bytes, bytes);
     EXPECT_EQ(memory, written) << "rank " << comm.rank();
@@ -132,8 +131,7 @@ TEST_P(Sparse, CallsCostWhatTheyBringAndNotWhatTheySpan) {
                           {.nodes = c.nodes});
     expect_in_file(c, spread, path.path());
     if (c.exchange != find_exchange("messages")) continue;  // reads know no other
-    comm::run_thread_team(c.ranks,
-                          [&](comm::Comm& comm) { read_as(comm, c, spread, path.path()); },
+    comm::run_thread_team(c.ranks, [&](comm::Comm& comm) { read_as(comm, c, spread, path.path()); },
                           {.nodes = c.nodes});
   }
 }

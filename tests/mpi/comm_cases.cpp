@@ -162,14 +162,14 @@ void nodes(const Setup& setup, Report& report) {
     r.expect_equal(c.nodes(), setup.nodes, "nodes");
     auto part = c.split_by_node();
     if (!r.expect(part.has_value(), "a split")) return;
-    Comm& own = *part->comm;
+    Comm& own = **part;
     r.expect_equal(own.nodes(), 1, "nodes of a part");
     r.expect_equal(own.size(), c.size() / setup.nodes, "workers of a part");
-    int64_t highest[1] = {part->node};
+    int64_t highest[1] = {c.own_node()};
     r.expect(c.all_max(highest).has_value(), "all_max");
     r.expect_equal(highest[0], setup.nodes - 1, "the last node");
     // All of a part have one number, and keep their order.
-    int64_t same[2] = {part->node, -part->node};
+    int64_t same[2] = {c.own_node(), -c.own_node()};
     r.expect(own.all_max(same) && same[0] == -same[1], "one number for each part");
     std::vector<int> members(static_cast<size_t>(own.size()));
     const int mine = c.rank();
@@ -180,7 +180,7 @@ void nodes(const Setup& setup, Report& report) {
     r.expect(std::ranges::is_sorted(members), "a part keeps the order");
     r.expect_equal(members[size_t(own.rank())], mine, "my place in my part");
     check_messages(own, r);
-    check_segment(c, own, part->node, r);
+    check_segment(c, own, c.own_node(), r);
     auto lock = c.node_lock();
     if (!r.expect(lock.has_value(), "a lock")) return;
     // Workers of every node are inside at once: the first of each, while the others wait outside.

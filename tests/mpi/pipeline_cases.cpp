@@ -139,9 +139,7 @@ void count_calls(Comm& c, Report& report, const std::string& path, const plan::A
 // Of each worker.
 std::vector<int> nodes_of(Comm& c, Report& report) {
   std::vector<int> nodes(static_cast<size_t>(c.size()));
-  auto part = c.split_by_node();
-  if (!report.expect(part.has_value(), "a split")) return nodes;
-  const int mine = part->node;
+  const int mine = c.own_node();
   const auto done =
       c.allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(nodes)));
   report.expect(done.has_value(), "allgather");
