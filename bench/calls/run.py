@@ -19,7 +19,6 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,14 +30,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
 import small_program  # noqa: E402
 from mpis import MPIS  # noqa: E402
+from small_program import Sample, Side  # noqa: E402
 
 SKIPPED = 77
 WAYS = ["at", "view", "pointer"]
 SIZES = [64, 512, 4096]
 MOST_BYTES = 64 << 20  # of a rank, of a sample
 COUNTED_CALLS = (1000, 3000)  # a shorter job and a longer one; calls.c makes twice as many
-
-Sample = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -47,20 +45,6 @@ class Cell:
 
     way: str
     bytes: int
-
-
-@dataclass(frozen=True)
-class Side:
-    """The MPI library alone, or a build of Penstock."""
-
-    name: str
-    build: Path | None
-
-    def words(self, mpi: str) -> list[str]:
-        if self.build is None:
-            return []
-        words = small_program.under_penstock(self.build, "auto")
-        return [words[0], "--mpi", mpi, *words[1:]]
 
 
 def parse() -> argparse.Namespace:
@@ -119,25 +103,16 @@ def counted(args: argparse.Namespace, side: Side, cell: Cell, folder: Path) -> S
     return {"instructions": (of_many - of_few) / (2 * (many - few))}
 
 
-def sides(args: argparse.Namespace) -> list[Side]:
-    builds = {"alone": None, "old": args.old, "new": args.new}
-    return [Side(name, b) for name, b in builds.items() if name == "alone" or b is not None]
-
-
-def spread(samples: list[Sample], key: str) -> list[float]:
-    values = [s[key] for s in samples]
-    return [round(x, 1) for x in (statistics.median(values), min(values), max(values))]
-
-
 def measure(args: argparse.Namespace, cell: Cell, folder: Path) -> Iterator[str]:
     """Prints the cell's lines, and gives its rows of the table."""
     sample = counted if args.count else timed
-    taken: dict[Side, list[Sample]] = {side: [] for side in sides(args)}
-    for round_ in range(args.rounds):
-        for side in sorted(taken, key=lambda s: s.name, reverse=round_ % 2 == 1):
-            taken[side].append(sample(args, side, cell, folder))
+    taken = small_program.by_turns(
+        small_program.sides(args.old, args.new),
+        args.rounds,
+        lambda side: sample(args, side, cell, folder),
+    )
     for side, samples in taken.items():
-        figures = {key: spread(samples, key) for key in samples[0]}
+        figures = {key: small_program.spread(samples, key) for key in samples[0]}
         known = {"mpi": args.mpi, "ranks": args.ranks, "way": cell.way, "bytes": cell.bytes}
         print(json.dumps(known | {"side": side.name, "n": args.rounds} | figures), flush=True)
         spelt = " | ".join(f"{m:.0f} [{low:.0f}-{high:.0f}]" for m, low, high in figures.values())

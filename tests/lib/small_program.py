@@ -1,16 +1,58 @@
-"""For benchmarks that are one C program: compiles it, runs it under Penstock or alone, and reads
-the line of JSON that its rank 0 prints."""
+"""For benchmarks that are one C program: compiles it, runs it under Penstock or alone by turns, and
+reads the line of JSON that its rank 0 prints."""
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mpis import MPIS
+
+
+Sample = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The MPI library alone, or a build of Penstock."""
+
+    name: str
+    build: Path | None
+
+    def words(self, mpi: str) -> list[str]:
+        """Those before the program."""
+        if self.build is None:
+            return []
+        words = under_penstock(self.build, "auto")
+        return [words[0], "--mpi", mpi, *words[1:]]
+
+
+def sides(old: Path | None, new: Path) -> list[Side]:
+    builds = {"alone": None, "old": old, "new": new}
+    return [Side(name, b) for name, b in builds.items() if name == "alone" or b is not None]
+
+
+def by_turns(
+    of: Sequence[Side], rounds: int, sample: Callable[[Side], Sample]
+) -> dict[Side, list[Sample]]:
+    """Every other round begins with the last side."""
+    taken: dict[Side, list[Sample]] = {side: [] for side in of}
+    for round_ in range(rounds):
+        for side in sorted(taken, key=lambda s: s.name, reverse=round_ % 2 == 1):
+            taken[side].append(sample(side))
+    return taken
+
+
+def spread(samples: Sequence[Sample], key: str, digits: int = 1) -> list[float]:
+    """Median, smallest and largest."""
+    values = [s[key] for s in samples]
+    return [round(x, digits) for x in (statistics.median(values), min(values), max(values))]
 
 
 def compiled(mpi: str, source: Path, directory: Path) -> Path:
@@ -29,7 +71,7 @@ def under_penstock(build: Path, method: str) -> list[str]:
     return [*words, "--method", method, "--"]
 
 
-def told(mpi: str, command: Sequence[str], timeout_s: float = 300) -> dict[str, float]:
+def told(mpi: str, command: Sequence[str], timeout_s: float = 300) -> Sample:
     """Run a job and return what it printed; a failure ends the benchmark with its output."""
     environment = os.environ | MPIS[mpi].environment()
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -38,5 +80,5 @@ def told(mpi: str, command: Sequence[str], timeout_s: float = 300) -> dict[str, 
     )
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    line: dict[str, float] = json.loads(done.stdout)
+    line: Sample = json.loads(done.stdout)
     return line

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What does it cost to open and close a file? The MPI library, and Penstock of one build or two.
+
+    bench/opens/run.py --new build/release [--old ../before/build/release] [--mpi openmpi]
+    bench/opens/run.py --new build/release --ranks 64 --mode rdwr
+    tests/fs/nodes.sh start /tmp/n 4 && bench/opens/run.py --new build/release --mpi openmpi \\
+        --launcher '/tmp/n/nodes/mpirun -n {ranks}' --ranks 16
+
+Each sample is a job of its own: bench/opens/opens.c, alone and under penstock-exec, by turns.
+Prints a line of JSON for each cell and side, and at the end a table: milliseconds of the first open
+of a job, of a later one and of a close; medians over the jobs, with the smallest and the largest.
+Exit: 0, or 1 when a job failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "lib"))
+import small_program  # noqa: E402
+from mpis import MPIS  # noqa: E402
+from small_program import Sample, Side  # noqa: E402
+
+MODES = ["wronly", "rdwr"]
+COLUMNS = {"first_open_ms": "first open", "open_ms": "open", "close_ms": "close"}
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--new", type=Path, required=True, help="a build folder")
+    parser.add_argument("--old", type=Path, help="another, to compare with")
+    parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi"])
+    parser.add_argument("--launcher", help="starts {ranks} ranks; default: the library's own")
+    parser.add_argument("--ranks", action="append", type=int, help="may be repeated")
+    parser.add_argument("--mode", action="append", choices=MODES, help="may be repeated")
+    parser.add_argument("--files", type=int, default=21, help="of a job")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--dir", type=Path, help="where files are opened; default: --new")
+    args = parser.parse_args()
+    if args.files < 2:
+        parser.error(f"--files must be at least 2, for one is the first, got {args.files}")
+    return args
+
+
+def launcher(args: argparse.Namespace, ranks: int) -> list[str]:
+    if args.launcher is None:
+        return MPIS[args.mpi].mpiexec(ranks)
+    return [word.format(ranks=ranks) for word in args.launcher.split()]
+
+
+def sample(
+    args: argparse.Namespace, side: Side, ranks: int, mode: str, folder: Path
+) -> Sample:
+    command = [*launcher(args, ranks), *side.words(args.mpi)]
+    command += [str(folder / "opens"), str(folder / "data"), mode, str(args.files)]
+    return small_program.told(args.mpi, command)
+
+
+def measure(args: argparse.Namespace, ranks: int, mode: str, folder: Path) -> Iterator[str]:
+    """Prints the cell's lines, and gives its rows of the table."""
+    taken = small_program.by_turns(
+        small_program.sides(args.old, args.new),
+        args.rounds,
+        lambda side: sample(args, side, ranks, mode, folder),
+    )
+    for side, samples in taken.items():
+        figures = {key: small_program.spread(samples, key, digits=2) for key in COLUMNS}
+        known = {"mpi": args.mpi, "ranks": ranks, "mode": mode, "side": side.name}
+        print(json.dumps(known | {"n": args.rounds} | figures), flush=True)
+        spelt = " | ".join(f"{m:.2f} [{low:.2f}-{high:.2f}]" for m, low, high in figures.values())
+        yield f"| {ranks} | {mode} | {side.name} | {spelt} |"
+
+
+def main() -> int:
+    args = parse()
+    rows = [f"| ranks | mode | side | {' | '.join(COLUMNS.values())} |", "|---" * 6 + "|"]
+    with tempfile.TemporaryDirectory(dir=args.dir or args.new) as name:
+        folder = Path(name)
+        small_program.compiled(args.mpi, Path(__file__).resolve().parent / "opens.c", folder)
+        for ranks in args.ranks or [2, 4, 16]:
+            for mode in args.mode or MODES:
+                rows += measure(args, ranks, mode, folder)
+    print(f"\nMilliseconds, {args.mpi}, n={args.rounds}, median [min-max]:\n")
+    print("\n".join(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
