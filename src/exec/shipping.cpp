@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
 #include "exec/abandon.hpp"
-#include "exec/pause.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -128,7 +128,7 @@ int64_t Shipping::take(int64_t page, Stream& stream, StreamRange part, Pages& pa
 
 // nullptr: the owner's bytes go to this node's pages.
 Load* Shipping::load_for(int owner, Pages& pages, std::unique_lock<std::mutex>& lock) {
-  for (Pause pause;;) {
+  for (Backoff backoff;;) {
     if (ended_ || here_.contains(owner)) return nullptr;
     // What is on its way in a collective call must not be overtaken by this node's pages, and to
     // wait for that call might be to wait for oneself: only here the limit is exceeded.
@@ -137,7 +137,7 @@ Load* Shipping::load_for(int owner, Pages& pages, std::unique_lock<std::mutex>& 
     if (Load* const load = buffers_.filling(owner, exceed ? exceeded : kept)) return load;
     if (make_room(owner, pages)) continue;
     lock.unlock();  // the I/O thread may find what has come
-    pause.again();
+    backoff.pause();
     lock.lock();
   }
 }
@@ -316,10 +316,10 @@ void Shipping::flush(Pages& pages) {
   pages.flush();
   if (progress_ != Progress::thread) return;
   lock.lock();
-  for (Pause pause; !asked_.empty() && !ended_;) {
-    if (progress_locked(pages)) pause.reset();
+  for (Backoff backoff; !asked_.empty() && !ended_;) {
+    if (progress_locked(pages)) backoff.reset();
     lock.unlock();
-    pause.again();
+    backoff.pause();
     lock.lock();
   }
   const bool kept_after_all = ended_;
@@ -384,10 +384,10 @@ void Shipping::exchange(Pages& pages) {
   std::unique_lock lock(mutex_);
   bool sent = false, arrived = false;
   moved_s_ = now_s();
-  for (Pause pause;;) {
+  for (Backoff backoff;;) {
     if (progress_locked(pages)) {
       moved_s_ = now_s();
-      pause.reset();
+      backoff.reset();
     }
     if (!sent && (put_ == nullptr || put_->quiet())) {
       send_all();
@@ -401,7 +401,7 @@ void Shipping::exchange(Pages& pages) {
     if (ended_) abandon(failure_.value_or(Error{ErrorClass::communication, 0, "write behind", ""}));
     if (arrived && parcels_->all_have_arrived()) break;
     lock.unlock();
-    pause.again();
+    backoff.pause();
     lock.lock();
   }
   moved_s_ = -1;

@@ -2,7 +2,7 @@
 // (put_loads.hpp, docs/decisions/0035).
 #include <algorithm>
 
-#include "exec/pause.hpp"
+#include "base/backoff.hpp"
 #include "exec/shipping.hpp"
 
 namespace penstock::exec {
@@ -35,10 +35,10 @@ void Shipping::await(const std::vector<int>& owners, Pages& pages,
                      std::unique_lock<std::mutex>& lock) {
   for (const int owner : owners) put_->ask(owner);
   const auto has_any = [this](int owner) { return put_->has(owner); };
-  for (Pause pause; !ended_ && !in_settle_ && std::ranges::any_of(owners, has_any);) {
-    if (progress_locked(pages)) pause.reset();
+  for (Backoff backoff; !ended_ && !in_settle_ && std::ranges::any_of(owners, has_any);) {
+    if (progress_locked(pages)) backoff.reset();
     lock.unlock();
-    pause.again();
+    backoff.pause();
     lock.lock();
   }
 }
