@@ -235,24 +235,6 @@ class Incoming {
   std::vector<Landing>& landings_;
 };
 
-// The messages of a cycle.
-void pass_messages(const CollectiveCall& call, Incoming& incoming, Outgoing& outgoing) {
-  for (;;) {
-    incoming.start_more();
-    outgoing.start_more();
-    std::optional<comm::Event> event;
-    {
-      const Stopwatch watch(call.times.exchange_s);
-      event = call.transfers.next();
-    }
-    if (!event) break;
-    if (event->kind == comm::Event::Kind::received)
-      incoming.received(event->number);
-    else
-      outgoing.sent(event->number);
-  }
-}
-
 // This rank's part of one shared page.
 void fill_shared(const CollectiveCall& call, int cycle, int writer_rank, StreamRange src) {
   NodePages::Place place;
@@ -310,7 +292,7 @@ void run_cycle(const CollectiveCall& call, int cycle, SliceQueue& slices, Page* 
   if (call.leaders != nullptr) call.leaders->begin(call, cycle, page);
   Incoming incoming(call, page);
   Outgoing outgoing(call, cycle, slices, page);
-  pass_messages(call, incoming, outgoing);
+  pass_messages(call.transfers, call.times.exchange_s, incoming, outgoing);
   if (call.leaders != nullptr) call.leaders->run(call, page);
   if (page == nullptr || call.node == nullptr) return;
   const Stopwatch watch(call.times.exchange_s);

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "exec/chunks.hpp"
 #include "exec/node_leaders.hpp"
 #include "exec/node_pages.hpp"
@@ -47,6 +48,26 @@ class Pieces {
  private:
   StreamRange rest_;
 };
+
+// The messages of a cycle: each side starts as many as it may, and goes on with what has ended.
+template <class Incoming, class Outgoing>
+void pass_messages(comm::Transfers& transfers, double& exchange_s, Incoming& incoming,
+                   Outgoing& outgoing) {
+  for (;;) {
+    incoming.start_more();
+    outgoing.start_more();
+    std::optional<comm::Event> event;
+    {
+      const Stopwatch watch(exchange_s);
+      event = transfers.next();
+    }
+    if (!event) break;
+    if (event->kind == comm::Event::Kind::received)
+      incoming.received(event->number);
+    else
+      outgoing.sent(event->number);
+  }
+}
 
 // Lists of a cycle's messages, kept so that cycles allocate nothing.
 struct CycleLists {

@@ -6,9 +6,11 @@
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
+#include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
 #include "io/faulty.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec {
@@ -22,34 +24,6 @@ const Exchange* node_leaders() { return find_exchange("node_leaders"); }
 // So small that a bundle is several loads, and writers share boards.
 constexpr Exchange kTiny{
     .name = "tiny", .summary = "for tests", .shares_pages = true, .outbox_bytes = 8192};
-
-std::byte value_of(int rank) { return std::byte(rank % 250 + 1); }
-
-// Blocks dealt to the ranks in turn.
-struct Interleaved {
-  explicit Interleaved(comm::Comm& comm)
-      : view(*layout::FileView::make(
-            kBlock * comm.rank(), 1,
-            *layout::LoopTree::resized(layout::LoopTree::bytes(kBlock), 0, kBlock * comm.size()))),
-        data(size_t(kBlock * kBlocks), value_of(comm.rank())) {}
-  WriteRequest request() const {
-    return {&view,
-            {0, int64_t(data.size())},
-            data.data(),
-            layout::LoopTree::bytes(1),
-            int64_t(data.size()),
-            ErrorClass::none};
-  }
-
-  layout::FileView view;
-  std::vector<std::byte> data;
-};
-
-void expect_interleaved(const std::vector<std::byte>& file, int ranks) {
-  ASSERT_EQ(file.size(), size_t(kBlock * kBlocks * ranks));
-  for (size_t i = 0; i < file.size(); ++i)
-    ASSERT_EQ(file[i], value_of(int(int64_t(i) / kBlock % ranks))) << "byte " << i;
-}
 
 std::unique_ptr<io::MechanismFile> open_plain(const std::string& path) {
   return io::find_mechanism("pwrite")->open({path}).value();
@@ -74,13 +48,13 @@ std::vector<Seen> write_once(int ranks, int nodes, const Pipeline::Policy& polic
       [&](comm::Comm& comm) {
         const auto file = open_plain(path.path());
         Pipeline pipeline(comm, *file, {});
-        const Interleaved mine(comm);
+        const Blocks mine = dealt(comm, kBlock, kBlocks);
         EXPECT_EQ(pipeline.write_all(mine.request(), policy).agreed, ErrorClass::none);
         seen[size_t(comm.rank())] = {pipeline.spent_together().traffic, pipeline.degraded()};
         EXPECT_TRUE(file->close());
       },
       {.nodes = nodes});
-  expect_interleaved(path.contents(), ranks);
+  expect_dealt(path.contents(), ranks, kBlock, kBlocks);
   for (const Seen& s : seen) EXPECT_EQ(s.degraded, "");
   return seen;
 }
@@ -188,7 +162,7 @@ TEST(NodeLeaders, MayComeAndGoAndGrowFromCallToCall) {
       [&](comm::Comm& comm) {
         const auto file = open_plain(path.path());
         Pipeline pipeline(comm, *file, {});
-        const Interleaved mine(comm);
+        const Blocks mine = dealt(comm, kBlock, kBlocks);
         for (const Pipeline::Policy& p :
              {two_phase(2, 4096), two_phase(3, 8192), two_phase(2, 8192, find_exchange("messages")),
               two_phase(1, 65536), two_phase(6, 4096, &kTiny), two_phase(2, 4096)})
@@ -196,7 +170,7 @@ TEST(NodeLeaders, MayComeAndGoAndGrowFromCallToCall) {
         EXPECT_TRUE(file->close());
       },
       {.nodes = 2});
-  expect_interleaved(path.contents(), 6);
+  expect_dealt(path.contents(), 6, kBlock, kBlocks);
 }
 
 // --- What goes wrong ---
@@ -234,7 +208,7 @@ TEST(NodeLeaders, WithoutMemoryOnOneNodeNobodyHasLeadersAndAllSayWhy) {
         Poor poor(comm, comm.rank() >= 3);
         const auto file = open_plain(path.path());
         Pipeline pipeline(poor, *file, {});
-        const Interleaved mine(comm);
+        const Blocks mine = dealt(comm, kBlock, kBlocks);
         for (int again = 0; again < 2; ++again) {
           const WriteOutcome out = pipeline.write_all(mine.request(), two_phase(2, 16384));
           EXPECT_EQ(out.agreed, ErrorClass::none);
@@ -244,7 +218,7 @@ TEST(NodeLeaders, WithoutMemoryOnOneNodeNobodyHasLeadersAndAllSayWhy) {
       },
       {.nodes = 2});
   EXPECT_EQ(told, 12) << "six ranks, twice";
-  expect_interleaved(path.contents(), 6);
+  expect_dealt(path.contents(), 6, kBlock, kBlocks);
 }
 
 // The leader of the other node's writer brings nothing, and leads all the same.
@@ -255,7 +229,7 @@ TEST(NodeLeaders, ALeaderWithBadArgumentsStillSendsWhatOthersBring) {
                           [&](comm::Comm& comm) {
                             const auto file = open_plain(path.path());
                             Pipeline pipeline(comm, *file, {});
-                            const Interleaved mine(comm);
+                            const Blocks mine = dealt(comm, kBlock, kBlocks);
                             WriteRequest request = mine.request();
                             if (comm.rank() == bad) request.argument_error = ErrorClass::argument;
                             const WriteOutcome out =
@@ -274,31 +248,16 @@ TEST(NodeLeaders, ALeaderWithBadArgumentsStillSendsWhatOthersBring) {
 }
 
 // A writer that gets no memory for a page.
-class NoLease final : public io::MechanismFile {
+class NoLease final : public io::ForwardingFile {
  public:
   NoLease(std::unique_ptr<io::MechanismFile> inner, int nth)
-      : inner_(std::move(inner)), nth_(nth) {}
+      : ForwardingFile(std::move(inner)), nth_(nth) {}
   Result<io::Lease> lease(Extent where) override {
     if (++leases_ == nth_) return os_error("lease", "the test", ENOMEM);
-    return inner_->lease(where);
+    return inner().lease(where);
   }
-  void submit(io::Lease lease, std::span<const Extent> dirty) override {
-    inner_->submit(lease, dirty);
-  }
-  std::optional<io::Fault> reap() override { return inner_->reap(); }
-  int slots() const noexcept override { return inner_->slots(); }
-  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->use_memory(buffers);
-  }
-  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
-    return inner_->write(bytes, offset);
-  }
-  Result<void> sync(io::SyncKind kind) override { return inner_->sync(kind); }
-  Result<void> close() override { return inner_->close(); }
-  int fd() const noexcept override { return inner_->fd(); }
 
  private:
-  std::unique_ptr<io::MechanismFile> inner_;
   int nth_, leases_ = 0;
 };
 
@@ -310,7 +269,7 @@ TEST(NodeLeaders, APageWithoutMemoryIsDroppedAndTheRestArrives) {
                           [&](comm::Comm& comm) {
                             NoLease file(open_plain(path.path()), comm.rank() == 3 ? 2 : 0);
                             Pipeline pipeline(comm, file, {});
-                            const Interleaved mine(comm);
+                            const Blocks mine = dealt(comm, kBlock, kBlocks);
                             const WriteOutcome out =
                                 pipeline.write_all(mine.request(), two_phase(2, 16384, exchange));
                             EXPECT_EQ(out.agreed, ErrorClass::no_memory);

@@ -201,20 +201,7 @@ void run_read_cycle(const ReadCall& call, int cycle, SliceQueue& slices, Outgoin
                     ReadScratch& scratch) {
   Arrivals arrivals(call, cycle, slices, out, scratch);
   Deliveries deliveries(call, out, scratch);
-  for (;;) {
-    arrivals.start_more();
-    deliveries.start_more();
-    std::optional<comm::Event> event;
-    {
-      const Stopwatch watch(call.spent.exchange_s);
-      event = call.transfers.next();
-    }
-    if (!event) break;
-    if (event->kind == comm::Event::Kind::received)
-      arrivals.received(event->number);
-    else
-      deliveries.sent(event->number);
-  }
+  pass_messages(call.transfers, call.spent.exchange_s, arrivals, deliveries);
 }
 
 }  // namespace penstock::exec

@@ -9,6 +9,7 @@
 #include "comm/thread_comm.hpp"
 #include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec {
@@ -17,35 +18,29 @@ namespace {
 constexpr int64_t kBlock = 4096;
 
 // A file that notes how much memory its pages have, and has none for a page on demand.
-class Frugal final : public io::MechanismFile {
+class Frugal final : public io::ForwardingFile {
  public:
   explicit Frugal(const std::string& path, int refused = -1)
-      : inner_(io::find_mechanism("pwrite")->open({path}).value()), refused_(refused) {}
+      : ForwardingFile(io::find_mechanism("pwrite")->open({path}).value()), refused_(refused) {}
 
   Result<io::Lease> lease(Extent where) override {
     if (leases_++ == refused_) return fail(ErrorClass::no_memory, "lease", "refused by the test");
-    auto lease = inner_->lease(where);
+    auto lease = inner().lease(where);
     if (lease) most_bytes = std::max(most_bytes, int64_t(lease->memory.size()));
     return lease;
   }
   void submit(io::Lease lease, std::span<const Extent> dirty) override {
     packed = packed || lease.packed;
-    inner_->submit(lease, dirty);
+    inner().submit(lease, dirty);
   }
-  std::optional<io::Fault> reap() override { return inner_->reap(); }
-  int slots() const noexcept override { return inner_->slots(); }
-  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
-    return inner_->write(bytes, offset);
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    return MechanismFile::use_memory(buffers);  // which refuses it
   }
-  Result<void> sync(io::SyncKind kind) override { return inner_->sync(kind); }
-  Result<void> close() override { return inner_->close(); }
-  int fd() const noexcept override { return inner_->fd(); }
 
   int64_t most_bytes = 0;
   bool packed = false;
 
  private:
-  std::unique_ptr<io::MechanismFile> inner_;
   int refused_;
   int leases_ = 0;
 };

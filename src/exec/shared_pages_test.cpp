@@ -7,6 +7,7 @@
 #include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "io/faulty.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec {
@@ -117,24 +118,12 @@ TEST(SharedPages, WithoutMemoryToShareMessagesDoItAndThatIsSaid) {
 }
 
 // A file whose pages lie where the mechanism wants them.
-class OwnMemory final : public io::MechanismFile {
+class OwnMemory final : public io::ForwardingFile {
  public:
-  explicit OwnMemory(std::unique_ptr<io::MechanismFile> inner) : inner_(std::move(inner)) {}
-  Result<io::Lease> lease(Extent where) override { return inner_->lease(where); }
-  void submit(io::Lease lease, std::span<const Extent> dirty) override {
-    inner_->submit(lease, dirty);
+  using ForwardingFile::ForwardingFile;
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    return MechanismFile::use_memory(buffers);  // which refuses it
   }
-  std::optional<io::Fault> reap() override { return inner_->reap(); }
-  int slots() const noexcept override { return inner_->slots(); }
-  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
-    return inner_->write(bytes, offset);
-  }
-  Result<void> sync(io::SyncKind kind) override { return inner_->sync(kind); }
-  Result<void> close() override { return inner_->close(); }
-  int fd() const noexcept override { return inner_->fd(); }
-
- private:
-  std::unique_ptr<io::MechanismFile> inner_;
 };
 
 TEST(SharedPages, AMechanismWithItsOwnMemoryOnOneRankSpoilsItForTheNode) {

@@ -19,7 +19,7 @@ Fault FaultyFile::fault_at(Off offset) const {
 }
 
 void FaultyFile::submit(Lease lease, std::span<const Extent> dirty) {
-  if (dirty.empty()) return inner_->submit(lease, dirty);
+  if (dirty.empty()) return inner().submit(lease, dirty);
   std::vector<Extent> pass;
   std::optional<Fault> fault;
   for (const Extent e : dirty) {
@@ -29,7 +29,7 @@ void FaultyFile::submit(Lease lease, std::span<const Extent> dirty) {
     fault = fault_at(end);
     break;
   }
-  inner_->submit(lease, pass);
+  inner().submit(lease, pass);
   submitted_.push_back({!pass.empty(), std::move(fault)});
 }
 
@@ -38,7 +38,7 @@ std::optional<Fault> FaultyFile::reap() {
   Submission oldest = std::move(submitted_.front());
   submitted_.pop_front();
   if (oldest.passed_on)
-    if (auto earlier = inner_->reap()) return earlier;
+    if (auto earlier = inner().reap()) return earlier;
   return std::move(oldest.fault);
 }
 
@@ -46,7 +46,7 @@ std::optional<Fault> FaultyFile::write(std::span<const std::byte> bytes, Off off
   if (bytes.empty()) return std::nullopt;
   const Extent e{offset, offset + Off(bytes.size())};
   const Off end = first_refused(e);
-  if (auto earlier = inner_->write(bytes.first(size_t(end - offset)), offset)) return earlier;
+  if (auto earlier = inner().write(bytes.first(size_t(end - offset)), offset)) return earlier;
   if (end == e.end) return std::nullopt;
   return fault_at(end);
 }
@@ -55,15 +55,15 @@ Result<void> FaultyFile::sync(SyncKind kind) {
   const int number = ++syncs_;
   if (plan_.sync_errno != 0 && (plan_.nth_sync == 0 || plan_.nth_sync == number))
     return os_error("fsync", "made to fail", plan_.sync_errno);
-  return inner_->sync(kind);
+  return inner().sync(kind);
 }
 
 Result<void> FaultyFile::close() {
   if (closed_) return {};
   closed_ = true;
-  Result<void> inner = inner_->close();
+  Result<void> closed = inner().close();
   if (plan_.close_errno != 0) return os_error("close", "made to fail", plan_.close_errno);
-  return inner;
+  return closed;
 }
 
 }  // namespace penstock::io

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "io/mechanism.hpp"
+#include "io/forwarding_file.hpp"
 
 namespace penstock::io {
 
@@ -25,23 +25,16 @@ struct FaultPlan {
   int close_errno = 0;  // 0: close does not fail; the file is closed in any case
 };
 
-class FaultyFile final : public MechanismFile {
+class FaultyFile final : public ForwardingFile {
  public:
   FaultyFile(std::unique_ptr<MechanismFile> inner, const FaultPlan& plan)
-      : inner_(std::move(inner)), plan_(plan) {}
+      : ForwardingFile(std::move(inner)), plan_(plan) {}
 
-  Result<Lease> lease(Extent where) override { return inner_->lease(where); }
   void submit(Lease lease, std::span<const Extent> dirty) override;
   std::optional<Fault> reap() override;
-  int slots() const noexcept override { return inner_->slots(); }
-  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->use_memory(buffers);
-  }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override;
   Result<void> sync(SyncKind kind) override;
   Result<void> close() override;
-  int fd() const noexcept override { return inner_->fd(); }
-  std::string degraded() const override { return inner_->degraded(); }
 
  private:
   struct Submission {
@@ -53,7 +46,6 @@ class FaultyFile final : public MechanismFile {
   Off first_refused(Extent e);
   Fault fault_at(Off offset) const;
 
-  std::unique_ptr<MechanismFile> inner_;
   FaultPlan plan_;
   std::atomic<int> writes_ = 0, syncs_ = 0;
   bool closed_ = false;

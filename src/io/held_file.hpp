@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "io/mechanism.hpp"
+#include "io/forwarding_file.hpp"
 
 namespace penstock::io {
 
@@ -49,29 +49,18 @@ class Hold {
 };
 
 // Holds write() alone: what the I/O thread calls. Leases go on.
-class HeldFile final : public MechanismFile {
+class HeldFile final : public ForwardingFile {
  public:
   // `hold` must outlive it.
   HeldFile(std::unique_ptr<MechanismFile> inner, Hold& hold)
-      : inner_(std::move(inner)), hold_(hold) {}
+      : ForwardingFile(std::move(inner)), hold_(hold) {}
 
-  Result<Lease> lease(Extent where) override { return inner_->lease(where); }
-  void submit(Lease lease, std::span<const Extent> dirty) override { inner_->submit(lease, dirty); }
-  std::optional<Fault> reap() override { return inner_->reap(); }
-  int slots() const noexcept override { return inner_->slots(); }
-  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->use_memory(buffers);
-  }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     hold_.pass();
-    return inner_->write(bytes, offset);
+    return inner().write(bytes, offset);
   }
-  Result<void> sync(SyncKind kind) override { return inner_->sync(kind); }
-  Result<void> close() override { return inner_->close(); }
-  int fd() const noexcept override { return inner_->fd(); }
 
  private:
-  std::unique_ptr<MechanismFile> inner_;
   Hold& hold_;
 };
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <memory>
 
-#include "io/mechanism.hpp"
+#include "io/forwarding_file.hpp"
 
 namespace penstock::io {
 
@@ -19,29 +19,19 @@ struct SyncRecord {
   std::atomic<bool> late = false;     // one was not over when its file was closed
 };
 
-class RecordingFile : public MechanismFile {
+class RecordingFile : public ForwardingFile {
  public:
   // `record` must outlive it.
   RecordingFile(std::unique_ptr<MechanismFile> inner, SyncRecord& record)
-      : inner_(std::move(inner)), record_(record) {}
+      : ForwardingFile(std::move(inner)), record_(record) {}
 
-  Result<Lease> lease(Extent where) override { return inner_->lease(where); }
-  void submit(Lease lease, std::span<const Extent> dirty) override { inner_->submit(lease, dirty); }
-  std::optional<Fault> reap() override { return inner_->reap(); }
-  int slots() const noexcept override { return inner_->slots(); }
-  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->use_memory(buffers);
-  }
-  std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
-    return inner_->write(bytes, offset);
-  }
   Result<void> sync(SyncKind kind) override {
     ++here_;
     if (closed_) record_.late = true;
     ++(kind == SyncKind::data ? record_.data : record_.full);
     if (++record_.inside > 1) record_.crowded = true;
     for (int i = 0; i < 20; ++i) ::sched_yield();  // long enough to be seen by another
-    Result<void> synced = inner_->sync(kind);
+    Result<void> synced = inner().sync(kind);
     --record_.inside;
     --here_;
     return synced;
@@ -49,12 +39,10 @@ class RecordingFile : public MechanismFile {
   Result<void> close() override {
     closed_ = true;
     if (here_ > 0) record_.late = true;
-    return inner_->close();
+    return inner().close();
   }
-  int fd() const noexcept override { return inner_->fd(); }
 
  private:
-  std::unique_ptr<MechanismFile> inner_;
   SyncRecord& record_;
   std::atomic<int> here_ = 0;  // syncs of this file under way
   std::atomic<bool> closed_ = false;
