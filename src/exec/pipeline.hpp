@@ -100,6 +100,7 @@ struct StagedNotes {
   bool lost_told_in_part = false;  // more than kMostLostTold places
   Spent spent;                     // by the I/O thread
   int64_t taken_over = 0;          // pages that another rank should have written
+  std::string why_not_shipped;     // though it was to be, when nodes first met; empty: it was
 };
 
 // Told of all bytes that this rank writes, by two threads at once perhaps: for --verify.

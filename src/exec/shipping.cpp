@@ -31,6 +31,7 @@ struct Means {
   std::unique_ptr<PutLoads> put;
   int64_t put_bytes = 0;  // of this rank, for others
   std::string why_calls;
+  std::unique_ptr<comm::Parcels> parcels;  // where they are needed at once
 };
 
 // A quarter of what loads may take is where others put theirs: a slot for each of them at most.
@@ -43,18 +44,26 @@ comm::SlotsShape slots_for(const comm::Comm& comm, const Shipping::Shape& shape)
 Means means_to_put(comm::Comm& comm, const Shipping::Shape& shape) {
   const comm::SlotsShape slots = slots_for(comm, shape);
   auto made = comm.slots(slots);
-  if (!made) return {nullptr, 0, made.error().message()};
-  return {std::make_unique<PutLoads>(*std::move(made)), slots.slots * slots.parcel_bytes, ""};
+  if (!made) return {nullptr, 0, made.error().message(), nullptr};
+  return {std::make_unique<PutLoads>(*std::move(made)), slots.slots * slots.parcel_bytes, "",
+          nullptr};
 }
 
 // Collective.
-Result<Means> means_for(comm::Comm& comm, const Shipping::Shape& shape, comm::Parcels& parcels) {
-  if (shape.progress == Progress::calls) return Means{};
-  if (shape.progress == Progress::rma) return means_to_put(comm, shape);
-  int64_t single[] = {parcels.by_any_thread() ? 0 : 1};
+Result<Means> means_to_send(comm::Comm& comm) {
+  auto parcels = comm.parcels();
+  if (!parcels) return tl::unexpected(std::move(parcels).error());
+  int64_t single[] = {(*parcels)->by_any_thread() ? 0 : 1};
   if (auto r = comm.all_max(single); !r) return tl::unexpected(std::move(r).error());
-  if (single[0] == 0) return Means{};
-  return Means{nullptr, 0, "the program was not granted MPI_THREAD_MULTIPLE"};
+  std::string why = single[0] == 0 ? "" : "the program was not granted MPI_THREAD_MULTIPLE";
+  return Means{nullptr, 0, std::move(why), *std::move(parcels)};
+}
+
+// Collective.
+Result<Means> means_for(comm::Comm& comm, const Shipping::Shape& shape) {
+  if (shape.progress == Progress::rma) return means_to_put(comm, shape);
+  if (shape.progress == Progress::thread) return means_to_send(comm);
+  return Means{};
 }
 
 }  // namespace
@@ -62,14 +71,12 @@ Result<Means> means_for(comm::Comm& comm, const Shipping::Shape& shape, comm::Pa
 Result<std::unique_ptr<Shipping>> Shipping::make(comm::Comm& comm, const Shape& asked) {
   auto map = map_nodes(comm);
   if (!map) return tl::unexpected(std::move(map).error());
-  auto parcels = comm.parcels();
-  if (!parcels) return tl::unexpected(std::move(parcels).error());
-  auto means = means_for(comm, asked, **parcels);
+  auto means = means_for(comm, asked);
   if (!means) return tl::unexpected(std::move(means).error());
   Shape shape = asked;
   shape.limit_bytes -= means->put_bytes;
   std::unique_ptr<Shipping> made(
-      new Shipping(comm, shape, *std::move(map), *std::move(parcels), std::move(means->put)));
+      new Shipping(comm, shape, *std::move(map), std::move(means->parcels), std::move(means->put)));
   if (!means->why_calls.empty()) made->move_by_calls(std::move(means->why_calls));
   return made;
 }
@@ -225,12 +232,22 @@ void Shipping::note_failure(const Error& error) {
 
 Result<void> Shipping::status() const {
   if (put_ != nullptr && !put_->status()) return put_->status();
-  return parcels_->status();
+  return parcels_ != nullptr ? parcels_->status() : Result<void>();
 }
 
 // Whether anything has moved.
 bool Shipping::progress_locked(Pages& pages) {
   bool moved = put_ != nullptr && progress_put(pages);
+  if (parcels_ != nullptr) moved = progress_parcels(pages) || moved;
+  if (const Result<void> now = status(); !now && !ended_) {
+    note_failure(now.error());
+    give_up(pages);
+  }
+  return moved;
+}
+
+bool Shipping::progress_parcels(Pages& pages) {
+  bool moved = false;
   while (auto parcel = parcels_->delivered()) {
     moved = true;
     if (kind_of(*parcel) == ParcelKind::load) buffers_.give_back(std::move(parcel->bytes));
@@ -238,10 +255,6 @@ bool Shipping::progress_locked(Pages& pages) {
   while (auto parcel = parcels_->receive()) {
     moved = true;
     take_in(*std::move(parcel), pages);
-  }
-  if (const Result<void> now = status(); !now && !ended_) {
-    note_failure(now.error());
-    give_up(pages);
   }
   return moved;
 }
@@ -266,7 +279,8 @@ void Shipping::take_in(comm::Parcel parcel, Pages& pages) {
 // than never.
 void Shipping::give_up(Pages& pages) {
   ended_ = true;
-  std::vector<comm::Parcel> back = parcels_->take_back();
+  std::vector<comm::Parcel> back;
+  if (parcels_ != nullptr) back = parcels_->take_back();
   if (put_ != nullptr) std::ranges::move(put_->take_back(), std::back_inserter(back));
   for (const comm::Parcel& parcel : back)
     if (kind_of(parcel) == ParcelKind::load) put(parcel.bytes, pages);
@@ -361,7 +375,10 @@ bool Shipping::move_all(Pages& pages) {
     if (!any) here_.clear();  // what these had is flushed below, before another load is sent
     in_settle_ = any;
   }
-  if (any) exchange(pages);
+  if (any && have_parcels())
+    exchange(pages);
+  else if (any)
+    keep_for_good(pages);
   pages.flush();
   if (!any) return false;
   const Result<void> met = comm_.barrier();  // all owners have flushed
@@ -371,6 +388,23 @@ bool Shipping::move_all(Pages& pages) {
   if (put_ != nullptr) put_->forget();
   in_settle_ = false;
   return true;
+}
+
+// Collective. Files that are written by collective calls alone never need them, and a communicator
+// of its own costs as much as opening a file.
+bool Shipping::have_parcels() {
+  if (parcels_ != nullptr) return true;
+  auto made = comm_.parcels();
+  const std::lock_guard lock(mutex_);
+  if (!made) why_none_ = made.error().message();
+  if (made) parcels_ = *std::move(made);
+  return parcels_ != nullptr;
+}
+
+// All ranks do alike.
+void Shipping::keep_for_good(Pages& pages) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) give_up(pages);
 }
 
 void Shipping::send_all() {

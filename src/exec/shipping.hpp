@@ -125,6 +125,7 @@ class Shipping {
   void keep_all_here(Pages& pages);
   void put(std::span<const std::byte> parcel, Pages& pages);
   bool progress_locked(Pages& pages);
+  bool progress_parcels(Pages& pages);
   void write_older_put(double then_s, Pages& pages);
   bool progress_put(Pages& pages);
   bool take_out(Pages& pages);
@@ -132,6 +133,8 @@ class Shipping {
   void give_up(Pages& pages);
   bool anybody_has_any();
   bool move_all(Pages& pages);
+  bool have_parcels();
+  void keep_for_good(Pages& pages);
   void send_all();
   void exchange(Pages& pages);
   void share(const StagedNotes& mine);
@@ -147,9 +150,10 @@ class Shipping {
   Progress progress_;
   std::string why_calls_;
 
-  mutable std::mutex mutex_;  // of all that follows; held while loads are put in
-  const std::unique_ptr<comm::Parcels> parcels_;
-  std::unique_ptr<PutLoads> put_;  // nullptr: not by rma
+  mutable std::mutex mutex_;                // of all that follows; held while loads are put in
+  std::unique_ptr<comm::Parcels> parcels_;  // nullptr: none were needed yet
+  std::string why_none_;                    // could be had
+  std::unique_ptr<PutLoads> put_;           // nullptr: not by rma
   SubBuffers buffers_;
   std::unordered_set<int> here_;        // owners whose bytes go to this node's pages
   std::unordered_set<int> touched_;     // that were sent loads since the last flush

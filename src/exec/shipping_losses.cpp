@@ -67,6 +67,7 @@ void Shipping::add_losses(StagedNotes& to) const {
   to.lost.insert(to.lost.end(), told_.lost.begin(), told_.lost.end());
   to.lost_told_in_part = to.lost_told_in_part || told_.lost_told_in_part;
   to.failure = worst_of(worst_of(to.failure, told_.failure), failure_);
+  to.why_not_shipped = why_none_;
 }
 
 int64_t Shipping::failures() const {

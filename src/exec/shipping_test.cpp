@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/shipping_for_tests.hpp"
 #include "io/temporary_file.hpp"
@@ -174,6 +175,38 @@ TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
 
 INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(kProgresses),
                          [](const auto& info) { return to_string(info.param); });
+
+// MPI has no communicator left, when the first loads are to leave.
+class NoParcels final : public comm::Borrowed {
+ public:
+  using Borrowed::Borrowed;
+  Result<std::unique_ptr<comm::Parcels>> parcels() override {
+    return fail(ErrorClass::communication, "MPI_Comm_dup", "none is left");
+  }
+};
+
+TEST(Shipping, WithoutParcelsEachNodeWritesItsOwnAndSaysSo) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(4,
+                        [&](comm::Comm& comm) {
+                          NoParcels poor(comm);
+                          Rank rank(poor, path.path(), moving(kCalls));
+                          EXPECT_EQ(rank.behind->why_not_shipped(), "");
+                          for (int64_t i = comm.rank(); i < 400; i += 4) {
+                            EXPECT_FALSE(rank.write(bytes_at(i * 100, 100), i * 100).mine);
+                            if (i / 4 == 50) rank.behind->flush_together(rank.target);
+                          }
+                          rank.behind->flush_together(rank.target);
+                          const StagedNotes notes = rank.behind->notes();
+                          EXPECT_FALSE(notes.failure);
+                          EXPECT_EQ(notes.written_bytes, 10'000);
+                          EXPECT_NE(notes.why_not_shipped.find("none is left"), std::string::npos);
+                          EXPECT_EQ(notes.spent.traffic.messages, 0);
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+  EXPECT_TRUE(path.contents() == bytes_at(0, 40'000));
+}
 
 // --- Who writes, and how much is said ---
 
