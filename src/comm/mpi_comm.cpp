@@ -194,6 +194,7 @@ Result<NodeFacts> MpiComm::find_nodes() {
   if (!number) return tl::unexpected(number.error());
   if (most[0] != 0)
     return fail(ErrorClass::communication, "MPI_Comm_split_type", "it failed on another rank");
+  if (most[1] == 0) node_ranks_.free();  // all are of one node, and there is one for all
   return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
 }
 

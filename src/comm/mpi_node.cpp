@@ -83,10 +83,11 @@ Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm node, Comm& all, std::str
 
 }  // namespace
 
-NodeRanks::~NodeRanks() {
+void NodeRanks::free() {
   int finalized = 0;
   PMPI_Finalized(&finalized);
   if (comm_ != MPI_COMM_NULL && finalized == 0) PMPI_Comm_free(&comm_);
+  comm_ = MPI_COMM_NULL;
 }
 
 Result<void> NodeRanks::split(MPI_Comm mpi) {

@@ -16,7 +16,7 @@ class NodeRanks {
  public:
   NodeRanks() = default;
   NodeRanks(const NodeRanks&) = delete;
-  ~NodeRanks();
+  ~NodeRanks() { free(); }
 
   // Collective over `mpi`, the same each time.
   Result<void> split(MPI_Comm mpi);
@@ -25,6 +25,8 @@ class NodeRanks {
   // Collective over `mpi`, also where split() failed. Nodes are numbered from 0 in the order of
   // their lowest ranks.
   Result<int> number(MPI_Comm mpi) const;
+  // Collective over the node.
+  void free();
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
