@@ -154,6 +154,7 @@ WriteResult File::write(const Write& write) {
   const std::optional<Error> earlier = s.untold();
   const std::lock_guard lock(s.mutex);
   s.spent_alone = s.pipeline->spent_alone();
+  s.keep_walk(write);
   WriteResult result = s.account(write, r.range.size(), outcome, begin_s);
   if (earlier) result.agreed = worse(result.agreed, earlier->error_class);
   return result;

@@ -62,6 +62,7 @@ struct Piece {
   CallKind kind = CallKind::write;
   int64_t position_bytes = 0;
   std::span<const std::byte> bytes;
+  bool staged = false;  // of a stage(): nobody waits until it is in the file
 };
 
 struct WriteResult {
@@ -131,9 +132,9 @@ class File {
   // Local; REQUIRES served(). Where writes are deferred (docs/decisions/0028) the bytes are
   // accepted when this returns, as of stage().
   WriteResult write(const Write& write);
-  // Local. true: all of it is accepted, as by a write() or stage() with nothing to tell. false:
-  // nothing was done, and one of these has to. REQUIRES serves_independent().
-  bool accept_piece(const Piece& piece);
+  // Local. What write() or stage() comes to, by a shorter way. nullopt: nothing was done, and one
+  // of these has to. REQUIRES serves_independent().
+  std::optional<WriteResult> write_piece(const Piece& piece);
 
   // The same, but returning when the bytes are copied (docs/decisions/0025). REQUIRES served().
   // What could not be written later is told once by a later call of this rank, and by every sync

@@ -192,14 +192,14 @@ TEST_F(FileBehind, APieceIsAcceptedOnceAWriteWas) {
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     auto f = File::open(comm::borrow(comm), write_only(path_.path()));
     const auto piece = piece_of(7, 'p');
-    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 0, piece}));
+    EXPECT_FALSE(f->write_piece({CallKind::write_at, 0, piece}));
     EXPECT_EQ(f->write(write_of({'a', 'b'}, 0, CallKind::write_at)).bytes, 2);
-    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 2, piece}));
+    EXPECT_TRUE(f->write_piece({CallKind::write_at, 2, piece}));
     EXPECT_EQ(path_.contents().size(), 0u);
     EXPECT_EQ(f->sync(), ErrorClass::none);
     EXPECT_EQ(path_.contents().size(), 9u);
     EXPECT_EQ(path_.contents().back(), std::byte{'p'});
-    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 2, piece})) << "the page has left";
+    EXPECT_FALSE(f->write_piece({CallKind::write_at, 2, piece})) << "the page has left";
   });
 }
 
@@ -209,10 +209,10 @@ TEST_F(FileBehind, APieceGoesThroughTheViewOfNow) {
     EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
     const auto pairs = *layout::LoopTree::resized(layout::LoopTree::bytes(2), 0, 10);
     f->set_view(*layout::FileView::make(100, 1, pairs), "");
-    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 2, piece_of(4, 'p')})) << "of before";
+    EXPECT_FALSE(f->write_piece({CallKind::write_at, 2, piece_of(4, 'p')})) << "of before";
     EXPECT_EQ(f->write(write_of({'b', 'b'}, 0, CallKind::write_at)).bytes, 2);
-    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 2, piece_of(4, 'p')}));
-    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 7, piece_of(4, 'p')})) << "no one run";
+    EXPECT_TRUE(f->write_piece({CallKind::write_at, 2, piece_of(4, 'p')}));
+    EXPECT_FALSE(f->write_piece({CallKind::write_at, 7, piece_of(4, 'p')})) << "no one run";
     EXPECT_EQ(f->sync(), ErrorClass::none);
     const auto file = path_.contents();
     ASSERT_EQ(file.size(), 122u);
@@ -222,7 +222,7 @@ TEST_F(FileBehind, APieceGoesThroughTheViewOfNow) {
   });
 }
 
-TEST_F(FileBehind, NoPieceIsAcceptedWhereNothingIsDeferredAnyMore) {
+TEST_F(FileBehind, APieceIsInTheFileWhereNothingIsDeferredAnyMore) {
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     auto f = File::open(comm::borrow(comm), write_only(path_.path()));
     EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
@@ -230,46 +230,80 @@ TEST_F(FileBehind, NoPieceIsAcceptedWhereNothingIsDeferredAnyMore) {
     unshared.beside = {f.get()};
     unshared.config.write_behind = WriteBehind::off;
     auto g = File::open(comm::borrow(comm), unshared);
-    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 1, piece_of(7, 'p')}));
+    const auto piece = piece_of(7, 'p');
+    EXPECT_FALSE(f->write_piece({CallKind::write_at, 1, piece, true})) << "who waits for a file?";
+    EXPECT_TRUE(f->write_piece({CallKind::write_at, 1, piece}));
+    EXPECT_EQ(path_.contents().size(), 8u);
     FileReport report;
     EXPECT_EQ(g->close(report), ErrorClass::none);
     EXPECT_EQ(f->close(report), ErrorClass::none);
   });
 }
 
-// By either way the same is counted.
-TEST_F(FileBehind, PiecesAreCountedAsWritesAre) {
+// What fifty writes count, as pieces but for the first, or all by write().
+Counters count_writes(const OpenInfo& info, bool shortly) {
   constexpr int64_t kCalls = 50;
-  const auto write_all = [&](bool shortly) {
-    Counters sum;
-    comm::run_thread_team(1, [&](comm::Comm& comm) {
-      auto f = File::open(comm::borrow(comm), write_only(path_.path()));
-      const std::vector<char> data(30, 'w');
-      const auto piece = piece_of(30, 'w');
-      for (int64_t at = 0; at < kCalls * 30; at += 30) {
-        const bool taken = shortly && f->accept_piece({CallKind::write_at, at, piece});
-        EXPECT_EQ(taken, shortly && at > 0);
-        if (!taken) EXPECT_EQ(f->write(write_of(data, at, CallKind::write_at)).bytes, 30);
-      }
-      const FileReport open = f->snapshot();
-      EXPECT_GT(open.sum.call_ns, 0);
-      EXPECT_EQ(open.algorithms.at("individual"), kCalls);
-      EXPECT_EQ(f->sync(), ErrorClass::none);
-      FileReport report;
-      EXPECT_EQ(f->close(report), ErrorClass::none);
-      EXPECT_GT(report.actual_rate, 0) << "from the first write to the sync";
-      sum = report.sum;
-    });
-    return sum;
-  };
-  const Counters shortly = write_all(true), otherwise = write_all(false);
-  EXPECT_EQ(shortly.calls, otherwise.calls);
-  EXPECT_EQ(shortly.sizes, otherwise.sizes);
-  EXPECT_EQ(shortly.contiguous_calls, otherwise.contiguous_calls);
-  EXPECT_EQ(shortly.staged_bytes, otherwise.staged_bytes);
-  EXPECT_EQ(shortly.engine_bytes, otherwise.engine_bytes);
-  EXPECT_EQ(shortly.shared_bytes, otherwise.shared_bytes);
-  EXPECT_EQ(shortly.file_writes, otherwise.file_writes);
+  Counters sum;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> data(30, 'w');
+    const auto piece = piece_of(30, 'w');
+    for (int64_t at = 0; at < kCalls * 30; at += 30) {
+      const bool taken = shortly && f->write_piece({CallKind::write_at, at, piece});
+      EXPECT_EQ(taken, shortly && at > 0);
+      if (!taken) EXPECT_EQ(f->write(write_of(data, at, CallKind::write_at)).bytes, 30);
+    }
+    const FileReport open = f->snapshot();
+    EXPECT_GT(open.sum.call_ns, 0);
+    EXPECT_EQ(open.algorithms.at("individual"), kCalls);
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_GT(report.actual_rate, 0) << "from the first write to the sync";
+    sum = report.sum;
+  });
+  return sum;
+}
+
+// By either way the same is counted, deferred or not.
+TEST_F(FileBehind, PiecesAreCountedAsWritesAre) {
+  for (const bool readable : {false, true}) {
+    SCOPED_TRACE(readable ? "not deferred" : "deferred");
+    OpenInfo info = write_only(path_.path());
+    info.readable = readable;
+    const Counters shortly = count_writes(info, true), otherwise = count_writes(info, false);
+    EXPECT_EQ(shortly.calls, otherwise.calls);
+    EXPECT_EQ(shortly.sizes, otherwise.sizes);
+    EXPECT_EQ(shortly.contiguous_calls, otherwise.contiguous_calls);
+    EXPECT_EQ(shortly.staged_bytes, otherwise.staged_bytes);
+    EXPECT_EQ(shortly.engine_bytes, otherwise.engine_bytes);
+    EXPECT_EQ(shortly.shared_bytes, otherwise.shared_bytes);
+    EXPECT_EQ(shortly.file_writes, otherwise.file_writes);
+  }
+}
+
+// Where nothing is deferred the call itself says what is not in the file: of two blocks the first.
+TEST_F(FileBehind, APieceThatFailsSaysWhatIsInTheFile) {
+  faults.nth_write = 3;
+  faults.write_errno = ENOSPC;
+  OpenInfo info = write_only(path_.path());
+  info.readable = true;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info);
+    const auto pairs = *layout::LoopTree::resized(layout::LoopTree::bytes(2), 0, 10);
+    f->set_view(*layout::FileView::make(0, 1, pairs), "");
+    EXPECT_EQ(f->write(write_of({'a', 'a'}, 0, CallKind::write_at)).bytes, 2);
+    const auto result = f->write_piece({CallKind::write_at, 2, piece_of(4, 'p')});
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->agreed, ErrorClass::no_space);
+    EXPECT_EQ(result->bytes, 2);
+    ASSERT_TRUE(result->mine);
+    const FileReport open = f->snapshot();
+    EXPECT_EQ(open.sum.engine_bytes, 4);
+    EXPECT_EQ(open.sum.errors, 1);
+    EXPECT_EQ(open.sum.file_writes, 3);
+  });
+  EXPECT_EQ(path_.contents().size(), 12u);
 }
 
 // A page that pieces fill leaves, and is lost; the next call that has words for it tells that.
@@ -281,12 +315,12 @@ TEST_F(FileBehind, NoPieceIsAcceptedBeforeALossIsTold) {
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     auto f = File::open(comm::borrow(comm), info);
     EXPECT_EQ(f->write(write_of({'a'}, 0, CallKind::write_at)).bytes, 1);
-    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 1, piece_of(4095, 'p')}));
+    EXPECT_TRUE(f->write_piece({CallKind::write_at, 1, piece_of(4095, 'p')}));
     const auto lost = [&] { return f->snapshot().degraded.size() > 0; };
     ASSERT_TRUE(io::eventually(lost));
-    EXPECT_FALSE(f->accept_piece({CallKind::write_at, 0, piece_of(7, 'p')}));
+    EXPECT_FALSE(f->write_piece({CallKind::write_at, 0, piece_of(7, 'p')}));
     EXPECT_EQ(f->write(write_of({'b'}, 5000, CallKind::write_at)).agreed, ErrorClass::no_space);
-    EXPECT_TRUE(f->accept_piece({CallKind::write_at, 5001, piece_of(7, 'p')})) << "told";
+    EXPECT_TRUE(f->write_piece({CallKind::write_at, 5001, piece_of(7, 'p')})) << "told";
     EXPECT_EQ(f->sync(), ErrorClass::no_space);
   });
 }

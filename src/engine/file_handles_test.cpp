@@ -113,11 +113,11 @@ TEST_F(TwoHandles, NoPieceOvertakesWhatTheOtherHandleStaged) {
   const std::vector<std::byte> piece(7, std::byte{'p'});
   on(1, [&](Process& p, comm::Comm&) {
     put(*p.own, 0, 10, 'a');
-    EXPECT_TRUE(p.own->accept_piece({CallKind::write_at, 0, piece}));
+    EXPECT_TRUE(p.own->write_piece({CallKind::write_at, 0, piece}));
     stage(*p.world, 10, kBytes, 'b');
-    EXPECT_FALSE(p.own->accept_piece({CallKind::write_at, 10, piece}));
+    EXPECT_FALSE(p.own->write_piece({CallKind::write_at, 10, piece}));
     put(*p.own, 10, 7, 'p');
-    EXPECT_TRUE(p.own->accept_piece({CallKind::write_at, 17, piece}));
+    EXPECT_TRUE(p.own->write_piece({CallKind::write_at, 17, piece}));
   });
   EXPECT_TRUE(text() == "pppppppaaa" + std::string(14, 'p') + std::string(kBytes - 14, 'b'));
 }

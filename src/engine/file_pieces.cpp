@@ -1,24 +1,63 @@
 // The short way of a small independent write (docs/decisions/0043): its bytes lie in one piece in
-// memory and are one run of the file, in the page that this rank filled last. What is not so, or
-// has something to be told, goes the way of write().
+// memory and are one run of the file. Where writes are deferred they go into the page that this
+// rank filled last, elsewhere into the file. What is not so, or has something else to be told, goes
+// the way of write().
 
 #include "base/clock.hpp"
 #include "engine/file_state.hpp"
 
 namespace penstock::engine {
 
-bool File::accept_piece(const Piece& piece) {
+// In the file, or accepted.
+
+std::optional<WriteResult> File::write_piece(const Piece& piece) {
   State& s = *state_;
   const std::lock_guard one_at_a_time(s.by_itself);
-  if (!s.walk || !s.defers || s.has_untold()) return false;
+  if (!s.walk || s.owners_write || s.has_untold()) return {};
   const double begin_s = now_s();
-  const auto bytes = int64_t(piece.bytes.size());
-  const layout::Run run = s.run_at(piece.position_bytes, bytes);
-  if (run.bytes() != bytes) return false;
-  const auto end_s = s.pipeline->stage_run(run, piece.bytes.data(), begin_s);
-  if (!end_s) return false;
-  s.pieces.add({piece.kind, bytes, s.pattern_of(run), begin_s, *end_s});
-  return true;
+  const layout::Run run = s.run_at(piece.position_bytes, int64_t(piece.bytes.size()));
+  if (run.bytes() != int64_t(piece.bytes.size())) return {};
+  if (s.defers) return s.accept_piece(piece, run, begin_s);
+  return piece.staged ? std::nullopt : s.put_piece(piece, run, begin_s);
+}
+
+std::optional<WriteResult> File::State::accept_piece(const Piece& piece, const layout::Run& run,
+                                                     double begin_s) {
+  const auto end_s = pipeline->stage_run(run, piece.bytes.data(), begin_s);
+  if (!end_s) return {};
+  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin_s, *end_s});
+  return WriteResult{ErrorClass::none, run.bytes(), {}};
+}
+
+std::optional<WriteResult> File::State::put_piece(const Piece& piece, const layout::Run& run,
+                                                  double begin_s) {
+  drain();
+  auto outcome = pipeline->write_run(run, piece.bytes.data());
+  if (!outcome) return {};
+  if (outcome->mine) return account_failed(piece, *std::move(outcome), begin_s);
+  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin_s, now_s()});
+  const std::lock_guard lock(mutex);
+  spent_alone = pipeline->spent_alone();
+  notes.counters.engine_bytes += run.bytes();
+  return WriteResult{ErrorClass::none, run.bytes(), {}};
+}
+
+WriteResult File::State::account_failed(const Piece& piece, exec::WriteOutcome outcome,
+                                        double begin_s) {
+  Write write;
+  write.kind = piece.kind;
+  write.position_bytes = piece.position_bytes;
+  write.memory = piece.bytes.data();
+  write.memory_type = layout::LoopTree::bytes(1);
+  write.memory_count = int64_t(piece.bytes.size());
+  outcome.algorithm = plan::find_algorithm("individual");
+  const std::lock_guard lock(mutex);
+  spent_alone = pipeline->spent_alone();
+  return account(write, write.memory_count, outcome, begin_s);
+}
+
+void File::State::keep_walk(const Write& write) {
+  if (!walk && write.view == nullptr && view.is_monotone()) walk.emplace(view.cursor());
 }
 
 // REQUIRES by_itself and a walk. Pieces that follow each other find the walk where they begin.

@@ -61,7 +61,7 @@ WriteResult File::State::accept(const Write& write) {
     ++notes.counters.errors;
     note_error(*outcome.mine);
   }
-  if (!walk && write.view == nullptr && view.is_monotone()) walk.emplace(view.cursor());
+  keep_walk(write);
   const ErrorClass told = earlier ? earlier->error_class : ErrorClass::none;
   const int64_t accepted = outcome.prefix_bytes;
   return {worse(outcome.agreed, told), accepted - accepted % view_of(write).etype_bytes(),

@@ -52,7 +52,7 @@ struct File::State {
   std::optional<Verifier> verifier;
   layout::FileView view;
   bool view_regular = true;
-  // Over the view, for accept_piece(): behind the last piece. Made when a first write was accepted.
+  // Over the view, for write_piece(): behind the last piece. Made by the first write().
   std::optional<layout::Cursor> walk;
 
   // A collective write waits for other ranks, and these may wait for an independent write of this
@@ -135,7 +135,12 @@ struct File::State {
   void take_staged_notes(FileNotes& into) const;
 
   // file_pieces.cpp
+  void keep_walk(const Write& write);
   layout::Run run_at(int64_t position_bytes, int64_t most_bytes);
+  std::optional<WriteResult> accept_piece(const Piece& piece, const layout::Run& run,
+                                          double begin_s);
+  std::optional<WriteResult> put_piece(const Piece& piece, const layout::Run& run, double begin_s);
+  WriteResult account_failed(const Piece& piece, exec::WriteOutcome outcome, double begin_s);
   PieceCalls::Pattern pattern_of(const layout::Run& run) const noexcept;
 
   // file_reads.cpp

@@ -242,4 +242,21 @@ WriteOutcome write_alone(const AloneContext& context, const layout::FileView& vi
   return outcome;
 }
 
+WriteOutcome write_run(const AloneContext& context, const layout::Run& run,
+                       const std::byte* bytes) {
+  WriteOutcome outcome;
+  const Stopwatch watch(context.times.write_s);
+  for (int64_t i = 0; i < run.count && !outcome.mine; ++i) {
+    const Off at = run.offset + i * run.stride;
+    ++context.traffic.writes;
+    auto fault = context.file.write({bytes + i * run.block, size_t(run.block)}, at);
+    outcome.prefix_bytes +=
+        fault ? std::clamp<int64_t>(fault->first_missing - at, 0, run.block) : run.block;
+    if (fault) outcome.mine = std::move(fault->error);
+  }
+  if (outcome.mine) outcome.agreed = outcome.mine->error_class;
+  outcome.written_bytes = outcome.prefix_bytes;
+  return outcome;
+}
+
 }  // namespace penstock::exec

@@ -9,6 +9,10 @@
 namespace penstock::exec {
 namespace {
 
+// By the short way. What is larger has its own ways to be written (alone.cpp), and takes so long
+// that no way is.
+constexpr int64_t kMostPieceBytes = int64_t{1} << 20;
+
 StagedNotes joined(StagedNotes a, StagedNotes b) {
   a.accepted_bytes += b.accepted_bytes;
   a.written_bytes += b.written_bytes;
@@ -144,6 +148,13 @@ WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
   State& s = *state_;
   return s.alone(request, {s.file, s.staging_alone, s.observer, s.sync, s.by_itself.times,
                            s.by_itself.traffic});
+}
+std::optional<WriteOutcome> Pipeline::write_run(const layout::Run& run, const std::byte* bytes) {
+  State& s = *state_;
+  if (s.observer != nullptr || s.sync != nullptr || run.bytes() > kMostPieceBytes) return {};
+  return exec::write_run(
+      {s.file, s.staging_alone, nullptr, nullptr, s.by_itself.times, s.by_itself.traffic}, run,
+      bytes);
 }
 WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
   return state_->stage_alone(request);

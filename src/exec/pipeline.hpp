@@ -140,6 +140,9 @@ class Pipeline {
   WriteOutcome write_all(const WriteRequest& request, const Policy& policy);
   // Local: this rank's bytes, by this rank alone.
   WriteOutcome write_alone(const WriteRequest& request);
+  // The short way of a small one: a run of the file, from memory that lies in one piece. nullopt:
+  // it goes another way, and nothing was done.
+  std::optional<WriteOutcome> write_run(const layout::Run& run, const std::byte* bytes);
 
   // --- Staged: the bytes are copied when these return, and the I/O thread writes them. In the same
   // order as calls are made: who writes otherwise, drains first. REQUIRES set_stager().

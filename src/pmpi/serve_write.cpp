@@ -111,7 +111,7 @@ engine::WriteResult hand_over(engine::File& file, const engine::Write& write, To
 
 // The bytes of a write of plain memory, where the engine's short way may take them.
 std::optional<engine::Piece> piece_of(const WriteArguments& a, const OpenFile& file,
-                                      engine::CallKind kind) {
+                                      engine::CallKind kind, Return when) {
   const int64_t size = file.plain.bytes, etype_bytes = file.file->view().etype_bytes();
   int64_t bytes = 0, position = 0;
   if (a.type != file.plain.type || a.count <= 0 || a.offset < 0 || file.view_is_empty) return {};
@@ -119,7 +119,10 @@ std::optional<engine::Piece> piece_of(const WriteArguments& a, const OpenFile& f
       __builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
       position > INT64_MAX - bytes || bytes == 0 || bytes % etype_bytes != 0)
     return {};
-  return engine::Piece{kind, position, {static_cast<const std::byte*>(a.buffer), size_t(bytes)}};
+  return engine::Piece{kind,
+                       position,
+                       {static_cast<const std::byte*>(a.buffer), size_t(bytes)},
+                       when == Return::staged};
 }
 
 // Of a valid type: the next call with it may go the short way.
@@ -152,8 +155,9 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
     if (a.offset >= 0) advance(a, file);
   }
   const bool alone = together == Together::no;
-  if (const auto piece = alone ? piece_of(a, file, kind) : std::nullopt)
-    if (file.file->accept_piece(*piece)) return {MPI_SUCCESS, int64_t(piece->bytes.size())};
+  if (const auto piece = alone ? piece_of(a, file, kind, when) : std::nullopt)
+    if (const auto result = file.file->write_piece(*piece))
+      return {mpi_class(result->agreed), result->bytes};
   engine::Write write;
   Packed packed;
   write.kind = kind;
