@@ -25,14 +25,6 @@ void copy_into(const CollectiveCall& call, std::byte* memory, Extent where, Stre
 
 Turn turn_of(const Page& page) { return {page.writer, page.cycle, page.where}; }
 
-// Notes that the page holds that part of a stream.
-void cover(Page& page, const layout::FileView& view, layout::Cursor& cursor, StreamRange part) {
-  const Extent extent = view.extent_of(part);
-  if (extent.size() == part.size()) return page.coverage.add(extent);
-  cursor.seek(part.begin);
-  page.coverage.add(cursor, part.size());
-}
-
 // This rank's slices of the cycle, on their way out. Its own page is filled without a message.
 class Outgoing {
  public:
@@ -75,7 +67,7 @@ class Outgoing {
     const Stopwatch watch(call_.times.pack_s);
     if (page_->list != nullptr) return fill_own_list(src);
     copy_into(call_, page_->memory.data(), page_->where, src);
-    cover(*page_, call_.view, call_.cursor, src);
+    cover(page_->coverage, call_.view, call_.cursor, src);
   }
 
   void fill_own_list(StreamRange src) {
@@ -174,7 +166,7 @@ class Incoming {
     if (part.empty()) return;
     const Source source{peer, part, peer->part.view.extent_of(part)};
     if (page_->usable() && page_->list == nullptr)
-      cover(*page_, peer->part.view, peer->cursor, part);
+      cover(page_->coverage, peer->part.view, peer->cursor, part);
     if (shared(call_, rank)) return;  // comes by itself
     if (call_.leaders != nullptr && call_.leaders->expect(*peer, part)) return;
     sources_.push_back(source);

@@ -44,4 +44,12 @@ int next_with_bytes(const Parties& all, int writer, int from) {
   return first;
 }
 
+void cover(layout::Coverage& coverage, const layout::FileView& view, layout::Cursor& cursor,
+           StreamRange part) {
+  const Extent extent = view.extent_of(part);
+  if (extent.size() == part.size()) return coverage.add(extent);
+  cursor.seek(part.begin);
+  coverage.add(cursor, part.size());
+}
+
 }  // namespace penstock::exec

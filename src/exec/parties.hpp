@@ -2,12 +2,12 @@
 // for bytes on their way to the file and back.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "exec/peers.hpp"
-#include "plan/crowd.hpp"
+#include "layout/coverage.hpp"
 #include "plan/plan.hpp"
+#include "plan/summary.hpp"
 
 namespace penstock::exec {
 
@@ -50,5 +50,9 @@ StreamRange brought_by_own(const Parties& all, const Turn& turn);
 // The first cycle at or behind `from` in which anybody has bytes in the page of `writer`, which is
 // this rank; the writer's number of cycles when there is none.
 int next_with_bytes(const Parties& all, int writer, int from);
+
+// Notes the places of a part of a stream. `cursor` is over its view.
+void cover(layout::Coverage& coverage, const layout::FileView& view, layout::Cursor& cursor,
+           StreamRange part);
 
 }  // namespace penstock::exec

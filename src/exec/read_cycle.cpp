@@ -168,11 +168,7 @@ Turn turn_of(const OutgoingPage& out) { return {out.writer, out.cycle, out.page.
 
 void note_wanted(OutgoingPage& out, const layout::FileView& view, layout::Cursor& cursor,
                  StreamRange part) {
-  if (!out.page.usable() || part.empty()) return;
-  const Extent extent = view.extent_of(part);
-  if (extent.size() == part.size()) return out.page.wanted().add(extent);
-  cursor.seek(part.begin);
-  out.page.wanted().add(cursor, part.size());
+  if (out.page.usable() && !part.empty()) cover(out.page.wanted(), view, cursor, part);
 }
 
 // Notes what a rank wants, up to where a block ends, though the file may end within it: the wanted
