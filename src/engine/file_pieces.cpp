@@ -8,8 +8,6 @@
 
 namespace penstock::engine {
 
-// In the file, or accepted.
-
 std::optional<WriteResult> File::write_piece(const Piece& piece) {
   State& s = *state_;
   const std::lock_guard one_at_a_time(s.by_itself);

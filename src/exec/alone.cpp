@@ -17,24 +17,22 @@ constexpr int64_t kStagingBytes = int64_t{1} << 20;
 // lose both ways: elements of 8 bytes went at 0.78 GB/s by writev and at 5.7 packed.
 constexpr int64_t kLeastPieceBytes = kStagingBytes / int64_t(io::kGatheredPieces);
 
-class Alone {
+// One write after the other, and what they mean together.
+class Written {
  public:
-  Alone(const AloneContext& context, const layout::FileView& view, StreamRange own, UserData& data)
-      : context_(context),
-        own_(own),
-        data_(data),
-        gathers_(!data.contiguous() && context.file.gathers()),
-        in_place_bytes_(in_place_bytes(context.sync)),
-        cursor_(view.cursor()) {
-    cursor_.seek(own.begin);
+  explicit Written(const AloneContext& context) : context_(context) {}
+
+  bool failed() const noexcept { return failed_.has_value(); }
+  void fail_with(Error error) { failed_ = std::move(error); }
+
+  // write() puts these bytes into the file at `offset`.
+  template <class Write>
+  void write(Write&& write, int64_t bytes, Off offset) {
+    settle(timed(std::forward<Write>(write)), bytes, offset);
   }
 
-  WriteOutcome run() {
+  WriteOutcome outcome() && {
     WriteOutcome outcome;
-    if (context_.cycle_bytes == 0)
-      write_until(own_.end);
-    else
-      write_in_cycles();
     outcome.prefix_bytes = done_;
     outcome.written_bytes = done_;
     if (failed_) outcome.agreed = failed_->error_class;
@@ -43,141 +41,6 @@ class Alone {
   }
 
  private:
-  void write_in_cycles() {
-    Turns* const turns = context_.turns;
-    const int64_t cycles =
-        turns != nullptr ? turns->rounds() : divide_up(own_.size(), context_.cycle_bytes);
-    for (int64_t cycle = 0; cycle < cycles; ++cycle) {
-      if (turns != nullptr) await(*turns, cycle);
-      ++context_.traffic.cycles;
-      write_until(at_ + std::min(own_.end - at_, context_.cycle_bytes));
-      if (turns != nullptr) turns->pass(cycle);
-    }
-  }
-
-  void await(Turns& turns, int64_t cycle) {
-    const Stopwatch watch(context_.times.exchange_s);
-    turns.await(cycle);
-  }
-
-  // Of the stream, from where the last one ended.
-  void write_until(int64_t end) {
-    end_ = end;
-    while (at_ < end && !failed_) at_ += gathers_ ? write_gathering(at_) : write_staging(at_);
-  }
-
-  // --- Contiguous bytes: the user's own, or packed. Each writes a part of the stream from `at` on,
-  // and returns its length.
-
-  int64_t write_staging(int64_t at) {
-    const int64_t n = std::min(end_ - at, data_.contiguous() ? in_place_bytes_ : kStagingBytes);
-    std::span<const std::byte> bytes = stage(at, n);
-    while (!bytes.empty() && !failed_) {
-      const layout::Run run = cursor_.next(int64_t(bytes.size()));
-      write_blocks(bytes.first(size_t(run.bytes())), run);
-      bytes = bytes.subspan(size_t(run.bytes()));
-    }
-    return n;
-  }
-
-  // Empty when there is no memory for it: then this rank has failed.
-  std::span<const std::byte> stage(int64_t at, int64_t n) {
-    if (data_.contiguous()) return data_.in_place(at, n);
-    if (Result<void> r = context_.staging.reserve(kStagingBytes); !r) {
-      failed_ = std::move(r).error();
-      return {};
-    }
-    const Stopwatch watch(context_.times.pack_s);
-    data_.pack(context_.staging.data(), at, n);
-    return {context_.staging.data(), size_t(n)};
-  }
-
-  void write_blocks(std::span<const std::byte> bytes, const layout::Run& run) {
-    for (int64_t i = 0; i < run.count && !failed_; ++i) {
-      write_extent(bytes.first(size_t(run.block)), run.offset + i * run.stride);
-      bytes = bytes.subspan(size_t(run.block));
-    }
-  }
-
-  void write_extent(std::span<const std::byte> bytes, Off offset) {
-    if (context_.observer != nullptr) context_.observer->writing(offset, bytes);
-    settle(timed([&] { return context_.file.write(bytes, offset); }), int64_t(bytes.size()),
-           offset);
-  }
-
-  // --- Pieces of memory, block by block of the file.
-
-  int64_t write_gathering(int64_t at) {
-    const layout::Run run = cursor_.next(std::min(end_ - at, kMostInPlaceBytes));
-    if (run.block < kLeastPieceBytes) {
-      write_crumbs(at, run);
-      return run.bytes();
-    }
-    for (int64_t i = 0; i < run.count && !failed_; ++i)
-      gather_block(at + i * run.block, run.block, run.offset + i * run.stride);
-    return run.bytes();
-  }
-
-  // Blocks of the file that are too small to be gathered: as many as the staging buffer holds are
-  // packed at a time.
-  void write_crumbs(int64_t at, const layout::Run& run) {
-    const int64_t at_once = kStagingBytes / run.block;
-    for (int64_t i = 0; i < run.count && !failed_; i += at_once) {
-      layout::Run part = run;
-      part.offset += i * run.stride;
-      part.count = std::min(at_once, run.count - i);
-      const std::span<const std::byte> bytes = stage(at + i * run.block, part.bytes());
-      if (!failed_) write_blocks(bytes, part);
-    }
-  }
-
-  void gather_block(int64_t at, int64_t bytes, Off offset) {
-    while (bytes > 0 && !failed_) {
-      int64_t n = collect(at, bytes);
-      if (n > 0) {
-        write_pieces(n, offset);
-      } else {
-        n = std::min(bytes, kStagingBytes);
-        const std::span<const std::byte> packed = stage(at, n);
-        if (!failed_) write_extent(packed, offset);
-      }
-      at += n;
-      offset += n;
-      bytes -= n;
-    }
-  }
-
-  // Makes pieces_ hold the stream from `at` on, as far as one call carries it and gathering pays;
-  // how many bytes that is, at most `most`. One crumb among them is forgiven, since the end of a
-  // block cuts a piece in two. 0: the next pieces are to be packed.
-  int64_t collect(int64_t at, int64_t most) {
-    pieces_.clear();
-    int64_t bytes = 0;
-    while (bytes < most && pieces_.size() < io::kGatheredPieces) {
-      const layout::Run run = data_.run_at(at + bytes, most - bytes);
-      const auto had = int64_t(pieces_.size());
-      const int64_t count = std::min(run.count, int64_t(io::kGatheredPieces) - had);
-      if (bytes + count * run.block < (had + count - 1) * kLeastPieceBytes) break;
-      for (int64_t i = 0; i < count; ++i) pieces_.push_back(data_.piece(run, i));
-      bytes += count * run.block;
-    }
-    return bytes < int64_t(pieces_.size()) * kLeastPieceBytes ? 0 : bytes;
-  }
-
-  void write_pieces(int64_t bytes, Off offset) {
-    if (context_.observer != nullptr) observe_pieces(offset);
-    settle(timed([&] { return context_.file.write_pieces(pieces_, offset); }), bytes, offset);
-  }
-
-  void observe_pieces(Off offset) {
-    for (const std::span<const std::byte> piece : pieces_) {
-      context_.observer->writing(offset, piece);
-      offset += Off(piece.size());
-    }
-  }
-
-  // --- Of both: one write, and what it means.
-
   template <class Write>
   std::optional<io::Fault> timed(Write&& write) {
     const Stopwatch watch(context_.times.write_s);
@@ -215,6 +78,169 @@ class Alone {
   }
 
   const AloneContext& context_;
+  int64_t done_ = 0;
+  int64_t synced_ = 0;      // the part of done_ before the last sync of the policy
+  Off unsynced_begin_ = 0;  // where the rest of done_ begins in the file
+  std::optional<Error> failed_;
+};
+
+void write_extent(const AloneContext& context, Written& written, std::span<const std::byte> bytes,
+                  Off offset) {
+  if (context.observer != nullptr) context.observer->writing(offset, bytes);
+  written.write([&] { return context.file.write(bytes, offset); }, int64_t(bytes.size()), offset);
+}
+
+class Alone {
+ public:
+  Alone(const AloneContext& context, const layout::FileView& view, StreamRange own, UserData& data)
+      : context_(context),
+        own_(own),
+        data_(data),
+        gathers_(!data.contiguous() && context.file.gathers()),
+        in_place_bytes_(in_place_bytes(context.sync)),
+        cursor_(view.cursor()),
+        written_(context) {
+    cursor_.seek(own.begin);
+  }
+
+  WriteOutcome run() {
+    if (context_.cycle_bytes == 0)
+      write_until(own_.end);
+    else
+      write_in_cycles();
+    return std::move(written_).outcome();
+  }
+
+ private:
+  void write_in_cycles() {
+    Turns* const turns = context_.turns;
+    const int64_t cycles =
+        turns != nullptr ? turns->rounds() : divide_up(own_.size(), context_.cycle_bytes);
+    for (int64_t cycle = 0; cycle < cycles; ++cycle) {
+      if (turns != nullptr) await(*turns, cycle);
+      ++context_.traffic.cycles;
+      write_until(at_ + std::min(own_.end - at_, context_.cycle_bytes));
+      if (turns != nullptr) turns->pass(cycle);
+    }
+  }
+
+  void await(Turns& turns, int64_t cycle) {
+    const Stopwatch watch(context_.times.exchange_s);
+    turns.await(cycle);
+  }
+
+  // Of the stream, from where the last one ended.
+  void write_until(int64_t end) {
+    end_ = end;
+    while (at_ < end && !written_.failed())
+      at_ += gathers_ ? write_gathering(at_) : write_staging(at_);
+  }
+
+  // --- Contiguous bytes: the user's own, or packed. Each writes a part of the stream from `at` on,
+  // and returns its length.
+
+  int64_t write_staging(int64_t at) {
+    const int64_t n = std::min(end_ - at, data_.contiguous() ? in_place_bytes_ : kStagingBytes);
+    std::span<const std::byte> bytes = stage(at, n);
+    while (!bytes.empty() && !written_.failed()) {
+      const layout::Run run = cursor_.next(int64_t(bytes.size()));
+      write_blocks(bytes.first(size_t(run.bytes())), run);
+      bytes = bytes.subspan(size_t(run.bytes()));
+    }
+    return n;
+  }
+
+  // Empty when there is no memory for it: then this rank has failed.
+  std::span<const std::byte> stage(int64_t at, int64_t n) {
+    if (data_.contiguous()) return data_.in_place(at, n);
+    if (Result<void> r = context_.staging.reserve(kStagingBytes); !r) {
+      written_.fail_with(std::move(r).error());
+      return {};
+    }
+    const Stopwatch watch(context_.times.pack_s);
+    data_.pack(context_.staging.data(), at, n);
+    return {context_.staging.data(), size_t(n)};
+  }
+
+  void write_blocks(std::span<const std::byte> bytes, const layout::Run& run) {
+    for (int64_t i = 0; i < run.count && !written_.failed(); ++i) {
+      write_extent(context_, written_, bytes.first(size_t(run.block)), run.offset + i * run.stride);
+      bytes = bytes.subspan(size_t(run.block));
+    }
+  }
+
+  // --- Pieces of memory, block by block of the file.
+
+  int64_t write_gathering(int64_t at) {
+    const layout::Run run = cursor_.next(std::min(end_ - at, kMostInPlaceBytes));
+    if (run.block < kLeastPieceBytes) {
+      write_crumbs(at, run);
+      return run.bytes();
+    }
+    for (int64_t i = 0; i < run.count && !written_.failed(); ++i)
+      gather_block(at + i * run.block, run.block, run.offset + i * run.stride);
+    return run.bytes();
+  }
+
+  // Blocks of the file that are too small to be gathered: as many as the staging buffer holds are
+  // packed at a time.
+  void write_crumbs(int64_t at, const layout::Run& run) {
+    const int64_t at_once = kStagingBytes / run.block;
+    for (int64_t i = 0; i < run.count && !written_.failed(); i += at_once) {
+      layout::Run part = run;
+      part.offset += i * run.stride;
+      part.count = std::min(at_once, run.count - i);
+      const std::span<const std::byte> bytes = stage(at + i * run.block, part.bytes());
+      if (!written_.failed()) write_blocks(bytes, part);
+    }
+  }
+
+  void gather_block(int64_t at, int64_t bytes, Off offset) {
+    while (bytes > 0 && !written_.failed()) {
+      int64_t n = collect(at, bytes);
+      if (n > 0) {
+        write_pieces(n, offset);
+      } else {
+        n = std::min(bytes, kStagingBytes);
+        const std::span<const std::byte> packed = stage(at, n);
+        if (!written_.failed()) write_extent(context_, written_, packed, offset);
+      }
+      at += n;
+      offset += n;
+      bytes -= n;
+    }
+  }
+
+  // Makes pieces_ hold the stream from `at` on, as far as one call carries it and gathering pays;
+  // how many bytes that is, at most `most`. One crumb among them is forgiven, since the end of a
+  // block cuts a piece in two. 0: the next pieces are to be packed.
+  int64_t collect(int64_t at, int64_t most) {
+    pieces_.clear();
+    int64_t bytes = 0;
+    while (bytes < most && pieces_.size() < io::kGatheredPieces) {
+      const layout::Run run = data_.run_at(at + bytes, most - bytes);
+      const auto had = int64_t(pieces_.size());
+      const int64_t count = std::min(run.count, int64_t(io::kGatheredPieces) - had);
+      if (bytes + count * run.block < (had + count - 1) * kLeastPieceBytes) break;
+      for (int64_t i = 0; i < count; ++i) pieces_.push_back(data_.piece(run, i));
+      bytes += count * run.block;
+    }
+    return bytes < int64_t(pieces_.size()) * kLeastPieceBytes ? 0 : bytes;
+  }
+
+  void write_pieces(int64_t bytes, Off offset) {
+    if (context_.observer != nullptr) observe_pieces(offset);
+    written_.write([&] { return context_.file.write_pieces(pieces_, offset); }, bytes, offset);
+  }
+
+  void observe_pieces(Off offset) {
+    for (const std::span<const std::byte> piece : pieces_) {
+      context_.observer->writing(offset, piece);
+      offset += Off(piece.size());
+    }
+  }
+
+  const AloneContext& context_;
   StreamRange own_;
   int64_t at_ = own_.begin, end_ = own_.begin;  // of the stream: what is written next, and how far
   UserData& data_;
@@ -222,10 +248,7 @@ class Alone {
   const int64_t in_place_bytes_;
   layout::Cursor cursor_;
   std::vector<std::span<const std::byte>> pieces_;  // allocated when something is gathered
-  int64_t done_ = 0;
-  int64_t synced_ = 0;      // the part of done_ before the last sync of the policy
-  Off unsynced_begin_ = 0;  // where the rest of done_ begins in the file
-  std::optional<Error> failed_;
+  Written written_;
 };
 
 }  // namespace
@@ -244,19 +267,11 @@ WriteOutcome write_alone(const AloneContext& context, const layout::FileView& vi
 
 WriteOutcome write_run(const AloneContext& context, const layout::Run& run,
                        const std::byte* bytes) {
-  WriteOutcome outcome;
-  const Stopwatch watch(context.times.write_s);
-  for (int64_t i = 0; i < run.count && !outcome.mine; ++i) {
-    const Off at = run.offset + i * run.stride;
-    ++context.traffic.writes;
-    auto fault = context.file.write({bytes + i * run.block, size_t(run.block)}, at);
-    outcome.prefix_bytes +=
-        fault ? std::clamp<int64_t>(fault->first_missing - at, 0, run.block) : run.block;
-    if (fault) outcome.mine = std::move(fault->error);
-  }
-  if (outcome.mine) outcome.agreed = outcome.mine->error_class;
-  outcome.written_bytes = outcome.prefix_bytes;
-  return outcome;
+  Written written(context);
+  for (int64_t i = 0; i < run.count && !written.failed(); ++i)
+    write_extent(context, written, {bytes + i * run.block, size_t(run.block)},
+                 run.offset + i * run.stride);
+  return std::move(written).outcome();
 }
 
 }  // namespace penstock::exec

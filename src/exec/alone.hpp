@@ -31,8 +31,8 @@ int64_t in_place_bytes(const io::FileSync* sync) noexcept;
 WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
                          UserData& data);
 
-// The same of a run of the file, from memory that lies in one piece. REQUIRES a context without an
-// observer and a sync policy. Allocates nothing, but for what it says of a failure.
+// The same of a run of the file, from memory that lies in one piece. Allocates nothing, but for
+// what it says of a failure.
 WriteOutcome write_run(const AloneContext& context, const layout::Run& run, const std::byte* bytes);
 
 }  // namespace penstock::exec

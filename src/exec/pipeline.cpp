@@ -151,9 +151,9 @@ WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
 }
 std::optional<WriteOutcome> Pipeline::write_run(const layout::Run& run, const std::byte* bytes) {
   State& s = *state_;
-  if (s.observer != nullptr || s.sync != nullptr || run.bytes() > kMostPieceBytes) return {};
+  if (run.bytes() > kMostPieceBytes) return {};
   return exec::write_run(
-      {s.file, s.staging_alone, nullptr, nullptr, s.by_itself.times, s.by_itself.traffic}, run,
+      {s.file, s.staging_alone, s.observer, s.sync, s.by_itself.times, s.by_itself.traffic}, run,
       bytes);
 }
 WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
