@@ -1,6 +1,6 @@
 /* What opening and closing a file costs: all ranks open new files one after the other, and close
  * each at once.
- *   opens FILE wronly|rdwr FILES
+ *   opens FILE writeonly|rdwr FILES
  * The first is told apart: what a library learns of a communicator once is in it. Rank 0 prints
  * milliseconds, of the slowest rank of each call: those of the first open, and the medians over the
  * other files of an open and of a close. The files, FILE.0 and so on, are removed. */

@@ -27,7 +27,7 @@ import small_program  # noqa: E402
 from mpis import MPIS  # noqa: E402
 from small_program import Sample, Side  # noqa: E402
 
-MODES = ["wronly", "rdwr"]
+MODES = ["writeonly", "rdwr"]
 COLUMNS = {"first_open_ms": "first open", "open_ms": "open", "close_ms": "close"}
 
 
@@ -56,9 +56,7 @@ def launcher(args: argparse.Namespace, ranks: int) -> list[str]:
     return [word.format(ranks=ranks) for word in args.launcher.split()]
 
 
-def sample(
-    args: argparse.Namespace, side: Side, ranks: int, mode: str, folder: Path
-) -> Sample:
+def sample(args: argparse.Namespace, side: Side, ranks: int, mode: str, folder: Path) -> Sample:
     command = [*launcher(args, ranks), *side.words(args.mpi)]
     command += [str(folder / "opens"), str(folder / "data"), mode, str(args.files)]
     return small_program.told(args.mpi, command)

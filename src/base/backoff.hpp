@@ -11,9 +11,9 @@
 namespace penstock {
 
 // First the core to somebody else, then sleep, longer each time. Who waits for ranks of the same
-// collective call waits for little as a rule, and a rank that sleeps is slow to wake, the more so on
-// a virtual machine: with 4 to 16 ranks on 2 cores, sleeping after 0.2 ms cost a fifth to a half of
-// the rate (docs/decisions/0039).
+// collective call waits for little as a rule, and a rank that sleeps is slow to wake, the more so
+// on a virtual machine: with 4 to 16 ranks on 2 cores, sleeping after 0.2 ms cost a fifth to a half
+// of the rate (docs/decisions/0039).
 class Backoff {
  public:
   void pause() {

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from mpis import MPIS
 
-
 Sample = dict[str, float]
 
 
