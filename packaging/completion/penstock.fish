@@ -112,7 +112,7 @@ complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l size -r -f -a
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l dir -r -d 'Where to write; what is measured'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l out -r -d Results
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l table -r -d 'Measure nothing: print an earlier run again'
-complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l pages -r -d 'Where NAME.md, NAME-report.html and raw/NAME.jsonl go'
+complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l pages -r -d 'Where NAME.md, NAME-report.html and raw/NAME.jsonl.xz go'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l rounds -r -d 'Take N samples of each instead'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l budget -r -d 'Begin no sample after so much time, such as 10min'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l seed -r -d 'Draws the order'

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import lzma
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,10 +95,7 @@ def load(path: Path) -> Results:
 
 def read_into(results: Results, path: Path) -> int:
     """Read one file; how many of its bytes are whole lines."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    text = _content(path)
     whole, _, torn = text.rpartition(b"\n")
     if torn:
         results.notices.append(
@@ -115,6 +113,22 @@ def read_into(results: Results, path: Path) -> int:
             )
         results.add(record)
     return len(whole) + 1
+
+
+def _content(path: Path) -> bytes:
+    """Of the file; unpacked, where it is compressed."""
+    try:
+        content = path.read_bytes()
+        return lzma.decompress(content) if is_packed(content) else content
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    except lzma.LZMAError as error:
+        raise ArgumentError(f"{path} cannot be unpacked: {error}; copy it anew") from error
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins so is one of xz."""
+    return head.startswith(b"\xfd7zXZ\0")
 
 
 def _parse(line: bytes, path: Path, number: int) -> AnyRecord:

@@ -63,7 +63,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where NAME.md, NAME-report.html and raw/NAME.jsonl go. "
+            help="Where NAME.md, NAME-report.html and raw/NAME.jsonl.xz go. "
             "Default: pages in the results; with --table they are written only if asked for.",
         ),
     ] = None,
@@ -100,7 +100,7 @@ def reproduce(
 
         penstock reproduce --table slow --json
 
-        penstock reproduce --table raw/liao2007.jsonl --pages docs/reproductions
+        penstock reproduce --table raw/liao2007.jsonl.xz --pages docs/reproductions
     """
     if table is not None:
         _print_again(name, table, as_json, pages)

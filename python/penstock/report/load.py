@@ -56,7 +56,8 @@ def load(path: Path) -> Source:
     if _is_darshan(head):
         return DarshanLog(path)
     first_line = head.split(b"\n", 1)[0]
-    if b'"record"' in first_line and first_line.lstrip().startswith(b"{"):
+    is_results = b'"record"' in first_line and first_line.lstrip().startswith(b"{")
+    if is_results or store.is_packed(head):
         return BenchResults(path, store.load(path))
     if head.lstrip().startswith(b"{"):
         return Job(path, joblog.load(path))

@@ -1,4 +1,4 @@
-"""A run as pages to be committed: NAME.md, NAME-report.html (penstock.report), raw/NAME.jsonl.
+"""A run as pages to be committed: NAME.md, NAME-report.html (penstock.report), raw/NAME.jsonl.xz.
 
 All of it is made from the samples, so that the raw samples make the pages again, measuring nothing.
 """
@@ -6,6 +6,7 @@ All of it is made from the samples, so that the raw samples make the pages again
 from __future__ import annotations
 
 import json
+import lzma
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,19 +47,21 @@ def write(results: Results, directory: Path) -> list[Path]:
     """
     said = report(results)
     page, picture = directory / f"{said.paper}.md", directory / f"{said.paper}-report.html"
-    raw = directory / "raw" / f"{said.paper}.jsonl"
+    raw = directory / "raw" / f"{said.paper}.jsonl.xz"
     is_raw = [path.resolve() for path in results.paths] == [raw.resolve()]
     if not is_raw:
-        _write(raw, raw_samples(results))
-    _write(page, markdown(said, results))
-    _write(picture, html(load(raw)))  # of these samples, since the others name this machine
+        _write(raw, lzma.compress(raw_samples(results).encode()))
+    _write(page, markdown(said, results).encode())
+    _write(
+        picture, html(load(raw)).encode()
+    )  # of these samples, since the others name this machine
     return [page, picture] if is_raw else [page, picture, raw]
 
 
-def _write(path: Path, content: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         why = f"{path} cannot be written: {error.strerror}; give another directory"
         raise WriteError(error.errno, why) from error
@@ -149,11 +152,11 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
         "",
         "```sh",
         _command(said),
-        f"penstock reproduce --table docs/reproductions/raw/{said.paper}.jsonl "
+        f"penstock reproduce --table docs/reproductions/raw/{said.paper}.jsonl.xz "
         "--pages docs/reproductions    # this page again, measuring nothing",
         "```",
         "",
-        f"[The raw samples](raw/{said.paper}.jsonl); "
+        f"[The raw samples](raw/{said.paper}.jsonl.xz); "
         f"every cell [as a report]({said.paper}-report.html), to be opened in a browser.",
         "",
     )

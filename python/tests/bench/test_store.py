@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -36,6 +37,15 @@ def results(tmp_path: Path) -> Path:
 def test_what_was_appended_is_read(results: Path) -> None:
     assert [e.text for e in load(results).events] == ["one", "two"]
     assert load(results / "samples.jsonl").headers[0].name == "t"
+
+
+def test_a_packed_file_is_read_by_its_content(results: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "kept"
+    packed.write_bytes(lzma.compress((results / "samples.jsonl").read_bytes()))
+    assert [e.text for e in load(packed).events] == ["one", "two"]
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(ArgumentError, match=r"kept cannot be unpacked: .*; copy it anew"):
+        load(packed)
 
 
 def test_a_torn_last_line_is_dropped_and_said(results: Path) -> None:

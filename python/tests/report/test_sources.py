@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 from pathlib import Path
 
@@ -21,7 +22,10 @@ def test_sources_are_known_by_content_not_by_name(tmp_path: Path) -> None:
     shutil.copy(made_reports.JOB_LOG, job)
     darshan = tmp_path / "c.json"
     darshan.write_bytes(b"3.41\0\0\0\0" + MAGIC + bytes(100))
+    packed = tmp_path / "d"
+    packed.write_bytes(lzma.compress(results.read_bytes()))
     assert isinstance(load(results), BenchResults)
+    assert isinstance(load(packed), BenchResults)
     assert isinstance(load(job), Job)
     assert isinstance(load(darshan), DarshanLog)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
@@ -31,12 +32,12 @@ def run(faster: float = 2.0) -> Results:
 def test_a_page_has_tables_verdicts_machine_and_the_command(tmp_path: Path) -> None:
     written = pages.write(run(), tmp_path)
     names = {path.relative_to(tmp_path).as_posix() for path in written}
-    assert names == {"benson2003.md", "benson2003-report.html", "raw/benson2003.jsonl"}
+    assert names == {"benson2003.md", "benson2003-report.html", "raw/benson2003.jsonl.xz"}
     text = (tmp_path / "benson2003.md").read_text(encoding="utf-8")
     assert "| 0 | paper | 4.97 64Mf |" in text
     assert "0.0671 (4%, 6)" in text
     assert "penstock reproduce benson2003 --size quick --dir DIR\n" in text
-    assert "--table docs/reproductions/raw/benson2003.jsonl" in text
+    assert "--table docs/reproductions/raw/benson2003.jsonl.xz" in text
     assert "- file system: type ext4" in text
     assert "Not measured." in text
     assert (
@@ -72,8 +73,8 @@ def test_a_false_conclusion_is_red_on_the_page(faster: float, verdict: str) -> N
 
 def test_raw_samples_name_no_path_and_make_the_same_page_again(tmp_path: Path) -> None:
     pages.write(run(), tmp_path / "one")
-    raw = tmp_path / "one" / "raw" / "benson2003.jsonl"
-    text = raw.read_text(encoding="utf-8")
+    raw = tmp_path / "one" / "raw" / "benson2003.jsonl.xz"
+    text = lzma.decompress(raw.read_bytes()).decode()
     shown = (tmp_path / "one" / "benson2003-report.html").read_text(encoding="utf-8")
     assert "/opt/here" not in text + shown
     assert "/home/me" not in text + shown
