@@ -1,8 +1,8 @@
 /* What a call costs: a rank writes many small pieces, each by an independent call of its own.
- *   calls FILE at|view|pointer BYTES CALLS
+ *   calls FILE at|view|pointer BYTES CALLS [rdwr]
  * Piece i of a rank is block i * RANKS + RANK of the file. `at` names its offset to
  * MPI_File_write_at; `view` its place in a view of the rank's blocks; `pointer` leaves it to
- * MPI_File_write in that view.
+ * MPI_File_write in that view. `rdwr` opens the file to be read, too, as HDF5 does.
  *
  * As many again come first and are not counted: they open what is opened once. Rank 0 prints the
  * medians over the ranks: nanoseconds of a call, and those until all bytes are synced, per call. */
@@ -86,7 +86,7 @@ static struct Job job_of(int argc, char** argv) {
   struct Job j = {.rank = 0};
   MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &j.ranks);
-  if (argc != 5 || atoi(argv[3]) < 1 || atoi(argv[4]) < 1) MPI_Abort(MPI_COMM_WORLD, 2);
+  if (argc < 5 || argc > 6 || atoi(argv[3]) < 1 || atoi(argv[4]) < 1) MPI_Abort(MPI_COMM_WORLD, 2);
   j.pointer = strcmp(argv[2], "pointer") == 0;
   j.through_view = j.pointer || strcmp(argv[2], "view") == 0;
   j.bytes = atoi(argv[3]), j.calls = atoi(argv[4]);
@@ -99,7 +99,8 @@ static struct Job job_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   struct Job j = job_of(argc, argv);
-  const int mode = MPI_MODE_CREATE | MPI_MODE_WRONLY;
+  const bool readable = argc == 6 && strcmp(argv[5], "rdwr") == 0;
+  const int mode = MPI_MODE_CREATE | (readable ? MPI_MODE_RDWR : MPI_MODE_WRONLY);
   check(MPI_File_open(MPI_COMM_WORLD, argv[1], mode, MPI_INFO_NULL, &j.file));
   if (j.through_view) set_view(&j);
   const struct Cost mine = measure(&j);

@@ -45,6 +45,7 @@ class Cell:
 
     way: str
     bytes: int
+    readable: bool
 
 
 def parse() -> argparse.Namespace:
@@ -59,6 +60,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--bytes", action="append", type=int, help="of a call; may be repeated")
     parser.add_argument("--calls", type=int, default=100_000, help="fewer where they are large")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rdwr", action="store_true", help="files that may be read, too")
     parser.add_argument("--count", action="store_true", help="instructions, by callgrind")
     parser.add_argument("--dir", type=Path, help="where the file is written; default: --new")
     args = parser.parse_args()
@@ -71,7 +73,8 @@ def job(cell: Cell, calls: int, folder: Path) -> list[str]:
     """The program and its words, on a file that is not there."""
     target = folder / "data"
     target.unlink(missing_ok=True)
-    return [str(folder / "calls"), str(target), cell.way, str(cell.bytes), str(calls)]
+    words = [str(folder / "calls"), str(target), cell.way, str(cell.bytes), str(calls)]
+    return [*words, "rdwr"] if cell.readable else words
 
 
 def timed(args: argparse.Namespace, side: Side, cell: Cell, folder: Path) -> Sample:
@@ -131,7 +134,7 @@ def main() -> int:
         small_program.compiled(args.mpi, Path(__file__).resolve().parent / "calls.c", folder)
         for way in args.way or WAYS:
             for size in args.bytes or SIZES:
-                rows += measure(args, Cell(way, size), folder)
+                rows += measure(args, Cell(way, size, args.rdwr), folder)
     print(f"\nOf a call, {args.mpi}, ranks: {args.ranks}, n={args.rounds}, median [min-max]:\n")
     print("\n".join(rows))
     return 0
