@@ -30,6 +30,7 @@ std::optional<WriteResult> File::State::accept_piece(const Piece& piece, const l
 std::optional<WriteResult> File::State::put_piece(const Piece& piece, const layout::Run& run,
                                                   double begin_s) {
   drain();
+  if (has_untold()) return {};  // what was staged before is lost: write() tells
   auto outcome = pipeline->write_run(run, piece.bytes.data());
   if (!outcome) return {};
   if (outcome->mine) return account_failed(piece, *std::move(outcome), begin_s);

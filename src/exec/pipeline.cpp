@@ -1,6 +1,7 @@
 // Writes by one rank alone, what is staged, and the face that callers see.
 #include "exec/pipeline.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "exec/abandon.hpp"
@@ -151,7 +152,7 @@ WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
 }
 std::optional<WriteOutcome> Pipeline::write_run(const layout::Run& run, const std::byte* bytes) {
   State& s = *state_;
-  if (run.bytes() > kMostPieceBytes) return {};
+  if (run.bytes() > std::min(kMostPieceBytes, in_place_bytes(s.sync))) return {};
   return exec::write_run(
       {s.file, s.staging_alone, s.observer, s.sync, s.by_itself.times, s.by_itself.traffic}, run,
       bytes);
