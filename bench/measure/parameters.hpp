@@ -58,6 +58,7 @@ struct Parameters {
   End end = End::sync;
   bool sync_each = false;
   Regime regime = Regime::warm;
+  int64_t warm_memory_bytes = 0;  // of a node
   int64_t warm_disk_bytes = 0;
   Verify verify = Verify::all;
   std::vector<std::pair<std::string, std::string>> hints;

@@ -29,9 +29,9 @@ int64_t available_bytes() {
 
 }  // namespace
 
-int64_t warm_memory(int workers_of_node) {
-  constexpr int64_t kNode = 3 * kGiB, kHuge = 2 * kMiB;
-  const int64_t node = std::min(kNode, available_bytes() / 2);
+int64_t warm_memory(int64_t node_bytes, int workers_of_node) {
+  constexpr int64_t kHuge = 2 * kMiB;
+  const int64_t node = std::min(node_bytes, available_bytes() / 2);
   const int64_t bytes = std::max(kHuge, node / workers_of_node / kHuge * kHuge);
   void* memory =
       ::mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -8,9 +8,9 @@
 namespace penstock::measure {
 
 // Memory that was just used is handed out faster than memory that has gone cold. Touches and
-// releases this worker's share of about 3 GB (huge pages asked for), or of half of what is
+// releases this worker's share of `node_bytes` (huge pages asked for), or of half of what is
 // available where that is less; gives the bytes touched.
-int64_t warm_memory(int workers_of_node);
+int64_t warm_memory(int64_t node_bytes, int workers_of_node);
 // Leaves memory alone until the machine has taken freed pages back.
 void cool_memory();
 

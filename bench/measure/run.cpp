@@ -188,9 +188,8 @@ class Run {
   void set_regime() {
     if (p_.regime == Regime::cold) cool_memory();
     if (p_.regime != Regime::warm) return;
-    const int64_t touched = warm_memory(node_->size());
-    constexpr int64_t kWanted = int64_t{3} << 30;
-    if (touched * node_->size() < kWanted * 9 / 10)
+    const int64_t touched = warm_memory(p_.warm_memory_bytes, node_->size());
+    if (touched * node_->size() < p_.warm_memory_bytes * 9 / 10)
       record_.notes.push_back("regime warm: only " + std::to_string(touched * node_->size()) +
                               " bytes of memory were touched on a node");
   }
