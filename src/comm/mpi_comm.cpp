@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/mpi_kept.hpp"
 #include "comm/mpi_node.hpp"
 #include "comm/mpi_parcels.hpp"
 #include "comm/mpi_slots.hpp"
@@ -26,39 +27,17 @@ Result<int> int_count(const char* operation, size_t n) {
               "counts of MPI-3 end at 2147483647, got " + std::to_string(n));
 }
 
-struct NodeFacts {
-  int nodes = 1;
-  int cores_per_node = 1;
-  int own_node = 0;
-};
-
-// Facts are cached on the program's communicator: splitting costs milliseconds on busy nodes.
-int delete_facts(MPI_Comm, int, void* value, void*) {
-  delete static_cast<NodeFacts*>(value);
-  return MPI_SUCCESS;
-}
-
-int facts_key() {
-  static const int key = [] {
-    int k = MPI_KEYVAL_INVALID;
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &delete_facts, &k, nullptr);
-    return k;
-  }();
-  return key;
-}
-
-void remember_facts(MPI_Comm comm, NodeFacts facts) {
-  PMPI_Comm_set_attr(comm, facts_key(), new NodeFacts(facts));
-}
-
 class MpiComm final : public Comm {
  public:
-  MpiComm(MPI_Comm comm, int rank, int size) : comm_(comm), rank_(rank), size_(size) {}
+  explicit MpiComm(Start start)
+      : own_(std::move(start.own)), kept_(std::move(start.kept)), comm_(own_->comm()) {
+    PMPI_Comm_rank(comm_, &rank_);
+    PMPI_Comm_size(comm_, &size_);
+    if (kept_) facts_ = kept_->facts();
+  }
 
   ~MpiComm() override {
-    int finalized = 0;
-    PMPI_Finalized(&finalized);
-    if (finalized == 0) PMPI_Comm_free(&comm_);
+    if (kept_) kept_->leave(std::move(own_));
   }
 
   int rank() const noexcept override { return rank_; }
@@ -68,6 +47,7 @@ class MpiComm final : public Comm {
   int own_node() const noexcept override { return facts_.own_node; }
   // Collective: how the ranks are dealt to nodes, which `parent` remembers.
   Result<void> learn_facts(MPI_Comm parent);
+  void set_cores_per_node(int cores) noexcept { facts_.cores_per_node = cores; }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     const auto n = int_count("MPI_Iallgather", mine.size());
@@ -106,7 +86,7 @@ class MpiComm final : public Comm {
   Result<std::unique_ptr<Comm>> split_by_node() override;
 
   Result<std::unique_ptr<Parcels>> parcels() override {
-    auto made = make_mpi_parcels(comm_);
+    auto made = make_mpi_parcels(*own_);
     const Result<void> mine = made ? Result<void>() : Result<void>(tl::unexpected(made.error()));
     if (auto agreed = agree(*this, mine); !agreed) return tl::unexpected(agreed.error());
     return made;
@@ -133,15 +113,17 @@ class MpiComm final : public Comm {
   // Collective. Those of this node.
   Result<MPI_Comm> node_ranks() {
     if (facts_.nodes == 1) return comm_;
-    if (node_ranks_.comm() == MPI_COMM_NULL)
-      if (auto ok = agree(*this, node_ranks_.split(comm_)); !ok) return tl::unexpected(ok.error());
-    return node_ranks_.comm();
+    NodeRanks& ranks = own_->node_ranks();
+    if (ranks.comm() == MPI_COMM_NULL)
+      if (auto ok = agree(*this, ranks.split(comm_)); !ok) return tl::unexpected(ok.error());
+    return ranks.comm();
   }
 
+  std::unique_ptr<Duplicate> own_;
+  std::shared_ptr<Kept> kept_;  // where own_ goes in the end; null for one of no program's
   MPI_Comm comm_;
-  int rank_, size_;
+  int rank_ = 0, size_ = 1;
   NodeFacts facts_;
-  NodeRanks node_ranks_;
 };
 
 Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, int root) {
@@ -162,23 +144,13 @@ Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, 
   return all;
 }
 
-Result<std::unique_ptr<MpiComm>> duplicate(MPI_Comm parent) {
-  MPI_Comm dup = MPI_COMM_NULL;
-  if (const int rc = PMPI_Comm_dup(parent, &dup); rc != MPI_SUCCESS)
-    return mpi_error("MPI_Comm_dup", rc);
-  PMPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
-  int rank = 0, size = 1;
-  PMPI_Comm_rank(dup, &rank);
-  PMPI_Comm_size(dup, &size);
-  return std::make_unique<MpiComm>(dup, rank, size);
-}
-
 Result<std::unique_ptr<Comm>> MpiComm::split_by_node() {
   const Result<MPI_Comm> ranks = node_ranks();
   if (!ranks) return tl::unexpected(ranks.error());
-  auto comm = duplicate(*ranks);
-  if (!comm) return tl::unexpected(std::move(comm).error());
-  (*comm)->facts_.cores_per_node = facts_.cores_per_node;
+  auto part = Duplicate::make(*ranks, 0);
+  if (!part) return tl::unexpected(std::move(part).error());
+  auto comm = std::make_unique<MpiComm>(Start{*std::move(part), nullptr});
+  comm->set_cores_per_node(facts_.cores_per_node);
   return comm;
 }
 
@@ -186,37 +158,50 @@ int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 // Collective. Cores are those of the node, not of the launcher's binding to one core.
 Result<NodeFacts> MpiComm::find_nodes() {
-  const Result<void> split = node_ranks_.split(comm_);
-  const Result<int> number = node_ranks_.number(comm_);
+  NodeRanks& ranks = own_->node_ranks();
+  const Result<void> split = ranks.split(comm_);
+  const Result<int> number = ranks.number(comm_);
   int64_t most[] = {split && number ? 0 : 1, number ? *number : 0, -cores_here()};
   if (auto r = all_max(most); !r) return tl::unexpected(r.error());
   if (!split) return tl::unexpected(split.error());
   if (!number) return tl::unexpected(number.error());
   if (most[0] != 0)
     return fail(ErrorClass::communication, "MPI_Comm_split_type", "it failed on another rank");
-  if (most[1] == 0) node_ranks_.free();  // all are of one node, and there is one for all
+  if (most[1] == 0) ranks.free();  // all are of one node, and there is one for all
   return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
 }
 
 Result<void> MpiComm::learn_facts(MPI_Comm parent) {
-  const NodeFacts* known = nullptr;
-  int found = 0;
-  PMPI_Comm_get_attr(parent, facts_key(), static_cast<void*>(&known), &found);
-  auto facts = size_ == 1   ? NodeFacts{1, cores_here()}
-               : found != 0 ? Result<NodeFacts>(*known)
-                            : find_nodes();
-  if (!facts) return tl::unexpected(facts.error());
-  facts_ = *facts;
-  if (size_ > 1 && found == 0) remember_facts(parent, facts_);
+  auto found = find_nodes();
+  if (!found) return tl::unexpected(std::move(found).error());
+  facts_ = *found;
+  kept_ = std::make_shared<Kept>(facts_);
+  keep(parent, kept_);
   return {};
+}
+
+// One rank alone has nothing to agree on.
+Result<std::unique_ptr<Comm>> make_lone_comm(MPI_Comm parent) {
+  auto own = Duplicate::make(parent, 0);
+  if (!own) return tl::unexpected(std::move(own).error());
+  auto comm = std::make_unique<MpiComm>(Start{*std::move(own), nullptr});
+  comm->set_cores_per_node(cores_here());
+  return comm;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
-  auto comm = duplicate(parent);
-  if (!comm) return tl::unexpected(std::move(comm).error());
-  if (auto learnt = (*comm)->learn_facts(parent); !learnt) return tl::unexpected(learnt.error());
+  int size = 1;
+  PMPI_Comm_size(parent, &size);
+  if (size == 1) return make_lone_comm(parent);
+  auto start = start_on(parent);
+  if (!start) return tl::unexpected(std::move(start).error());
+  const bool known = start->kept != nullptr;
+  auto comm = std::make_unique<MpiComm>(*std::move(start));
+  if (known) return comm;
+  if (auto learnt = comm->learn_facts(parent); !learnt)
+    return tl::unexpected(std::move(learnt).error());
   return comm;
 }
 

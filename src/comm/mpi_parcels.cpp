@@ -13,14 +13,17 @@ constexpr int kTag = 0;
 
 class MpiParcels final : public Parcels {
  public:
-  MpiParcels(MPI_Comm comm, bool multiple) : comm_(comm), multiple_(multiple) {}
+  MpiParcels(Duplicate& ranks, MPI_Comm comm, bool multiple)
+      : ranks_(ranks), comm_(comm), multiple_(multiple) {}
   MpiParcels(const MpiParcels&) = delete;
   ~MpiParcels() override {
-    int finalized = 0;
-    PMPI_Finalized(&finalized);
+    if (requests_.empty()) {
+      ranks_.give_back(comm_);
+      return;
+    }
     // MPI may still read what is under way.
-    if (!requests_.empty()) (void)new std::vector<std::vector<std::byte>>(std::move(buffers_));
-    if (finalized == 0 && requests_.empty()) PMPI_Comm_free(&comm_);
+    (void)new std::vector<std::vector<std::byte>>(std::move(buffers_));
+    mpi_failures() = true;
   }
 
   bool by_any_thread() const noexcept override { return multiple_; }
@@ -92,6 +95,7 @@ class MpiParcels final : public Parcels {
     return rc == MPI_SUCCESS;
   }
 
+  Duplicate& ranks_;
   MPI_Comm comm_;
   const bool multiple_;
   // Under way, same index.
@@ -105,14 +109,12 @@ class MpiParcels final : public Parcels {
 
 }  // namespace
 
-Result<std::unique_ptr<Parcels>> make_mpi_parcels(MPI_Comm comm) {
-  MPI_Comm dup = MPI_COMM_NULL;
-  if (const int rc = PMPI_Comm_dup(comm, &dup); rc != MPI_SUCCESS)
-    return mpi_error("MPI_Comm_dup", rc);
-  PMPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+Result<std::unique_ptr<Parcels>> make_mpi_parcels(Duplicate& ranks) {
+  const Result<MPI_Comm> comm = ranks.take_for_parcels();
+  if (!comm) return tl::unexpected(comm.error());
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
-  return std::make_unique<MpiParcels>(dup, level == MPI_THREAD_MULTIPLE);
+  return std::make_unique<MpiParcels>(ranks, *comm, level == MPI_THREAD_MULTIPLE);
 }
 
 }  // namespace penstock::comm

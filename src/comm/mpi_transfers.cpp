@@ -143,6 +143,7 @@ class MpiTransfers final : public Transfers {
   }
 
   void note(Result<void> r) {
+    if (!r) mpi_failures() = true;
     if (!r && worst_) worst_ = std::move(r);
   }
 

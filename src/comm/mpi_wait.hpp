@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <string>
 
 #include "base/backoff.hpp"
@@ -10,7 +11,15 @@
 
 namespace penstock::comm {
 
+// Whether an MPI call of this process's has failed so far, or a message was not as expected.
+inline std::atomic<bool>& mpi_failures() {
+  static std::atomic<bool> any{false};
+  return any;
+}
+inline bool mpi_has_failed() { return mpi_failures().load(); }
+
 inline tl::unexpected<Error> mpi_error(const char* operation, int rc) {
+  mpi_failures() = true;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   PMPI_Error_string(rc, text, &length);

@@ -131,6 +131,77 @@ void check_segment(Comm& c, Comm& own, int node, Report& report) {
     report.expect(memory[size_t(1 + i)] == std::byte(10 * node + i + 1), "what others wrote");
 }
 
+// Counts the duplicates that are made of a communicator.
+class Duplicates {
+ public:
+  explicit Duplicates(MPI_Comm comm) {
+    MPI_Comm_create_keyval(&count, MPI_COMM_NULL_DELETE_FN, &key_, this);
+    MPI_Comm_set_attr(comm, key_, this);
+  }
+  Duplicates(const Duplicates&) = delete;
+  ~Duplicates() { MPI_Comm_free_keyval(&key_); }
+
+  int made() const noexcept { return made_; }
+
+ private:
+  static int count(MPI_Comm, int, void* mine, void*, void*, int* copied) {
+    ++static_cast<Duplicates*>(mine)->made_;
+    *copied = 0;
+    return MPI_SUCCESS;
+  }
+
+  int key_ = MPI_KEYVAL_INVALID;
+  int made_ = 0;
+};
+
+// As for a file that is opened on `program`; used as one would.
+std::unique_ptr<Comm> open_on(MPI_Comm program, const Setup& setup, Report& report) {
+  auto made = comm::make_mpi_comm(program);
+  if (!report.expect(made.has_value(), "a communicator")) return nullptr;
+  Comm& c = **made;
+  report.expect_equal(c.nodes(), setup.nodes, "nodes");
+  check_messages(c, report);
+  auto part = c.split_by_node();
+  if (report.expect(part.has_value(), "a split")) check_segment(c, **part, c.own_node(), report);
+  return *std::move(made);
+}
+
+// Of one file after another, and of several at once.
+void check_reuse(MPI_Comm program, const Setup& setup, Report& report) {
+  const Duplicates duplicates(program);
+  for (int again = 0; again < 3; ++again) open_on(program, setup, report);
+  report.expect_equal(duplicates.made(), 1, "one duplicate for three files in turn");
+  for (int again = 0; again < 2; ++again) {
+    const auto first = open_on(program, setup, report), second = open_on(program, setup, report);
+    report.expect_equal(duplicates.made(), 2, "one more for two files at once");
+  }
+  MPI_Comm library = MPI_COMM_NULL;
+  MPI_Comm_dup(program, &library);
+  const Duplicates of_library(library);
+  open_on(library, setup, report);
+  report.expect_equal(of_library.made(), 0, "what is kept of a communicator is of its duplicates");
+  MPI_Comm_free(&library);
+  for (int again = 0; again < 2; ++again) {
+    std::vector<std::unique_ptr<Comm>> many;
+    while (many.size() < 6) many.push_back(open_on(program, setup, report));
+    report.expect_equal(duplicates.made(), 7 + 2 * again, "four are kept");
+  }
+}
+
+// Ranks that close two files in different orders have not left the same duplicate.
+void check_disorder(MPI_Comm program, const Setup& setup, Report& report) {
+  auto first = open_on(program, setup, report), second = open_on(program, setup, report);
+  const Duplicates duplicates(program);
+  (report.rank() == 0 ? first : second).reset();
+  auto third = open_on(program, setup, report);
+  report.expect_equal(duplicates.made(), 1, "a new one where ranks left different ones");
+  first.reset();
+  second.reset();
+  third.reset();
+  open_on(program, setup, report);
+  report.expect_equal(duplicates.made(), 1, "the same again when all have left all");
+}
+
 void expect_refused(const Result<std::vector<std::unique_ptr<Comm>>>& team, const char* why,
                     Report& report) {
   if (!report.expect(!team.has_value(), std::string("refused: ") + why)) return;
@@ -190,6 +261,28 @@ void nodes(const Setup& setup, Report& report) {
     r.expect((*lock)->enter().has_value(), "inside, all of them in turn");
     (*lock)->leave();
   });
+}
+
+void kept(const Setup& setup, Report& report) {
+  MPI_Comm program = MPI_COMM_NULL, library = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -report.rank(), &program);  // not in the world's order
+  check_reuse(program, setup, report);
+  check_disorder(program, setup, report);
+  const auto outlives = open_on(program, setup, report);
+  MPI_Comm_free(&program);
+  check_messages(*outlives, report);
+
+  MPI_Comm_dup(MPI_COMM_WORLD, &library);
+  MPI_Comm_dup(MPI_COMM_WORLD, &program);
+  open_on(program, setup, report);
+  const Duplicates duplicates(library);
+  open_on(library, setup, report);
+  report.expect_equal(duplicates.made(), 0, "what is kept of all ranks is kept of MPI_COMM_WORLD");
+  check_wrong_size(*open_on(library, setup, report), report);
+  open_on(library, setup, report);
+  report.expect_equal(duplicates.made(), 1, "nothing is used again after a failure");
+  MPI_Comm_free(&library);
+  MPI_Comm_free(&program);
 }
 
 void refusals(const Setup& setup, Report& report) {

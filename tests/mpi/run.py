@@ -28,6 +28,7 @@ RUNS = [
     ("turns", 2, 2),
     ("refusals", 2, 2),
     ("single", 2, 2),
+    ("kept", 2, 1),
     ("slots", 2, 1),
     ("slots", 4, 1),
 ]
@@ -35,7 +36,7 @@ RUNS = [
 ON_NODES = [("nodes", 2, 2, 1)]
 PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
-PRETENDED_NODES += [("slots", 4, 1, 2)]
+PRETENDED_NODES += [("slots", 4, 1, 2), ("kept", 4, 1, 2)]
 PRETENDED_NODES += [("conformance", 2, 2, 2), ("conformance", 3, 2, 3), ("conformance", 3, 1, 2)]
 # (case, ranks) by what Open MPI has for one-sided communication between nodes without RMA, which it
 # can be told to use on one; and by what cannot do without.

@@ -27,7 +27,7 @@ constexpr struct {
 } kCases[] = {
     {"contract", contract},       {"nodes", nodes},   {"refusals", refusals}, {"single", single},
     {"conformance", conformance}, {"counts", counts}, {"turns", turns},       {"slots", slots},
-    {"no_slots", no_slots}};
+    {"no_slots", no_slots},       {"kept", kept}};
 
 int run(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";

@@ -28,6 +28,7 @@ void on_team(const Setup& setup, Report& report, const Body& body);
 // What Comm promises (comm_cases.cpp).
 void contract(const Setup& setup, Report& report);
 void nodes(const Setup& setup, Report& report);
+void kept(const Setup& setup, Report& report);
 void refusals(const Setup& setup, Report& report);
 void single(const Setup& setup, Report& report);
 void slots(const Setup& setup, Report& report);

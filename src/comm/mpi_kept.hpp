@@ -1,0 +1,78 @@
+// What is kept of a program's communicator between the files that are opened on it: how its ranks
+// are dealt to nodes, and the duplicates that closed files have left. To make either takes several
+// rounds of messages, which between nodes is most of what opening a file costs.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "comm/mpi_node.hpp"
+
+namespace penstock::comm {
+
+struct NodeFacts {
+  int nodes = 1;
+  int cores_per_node = 1;
+  int own_node = 0;
+};
+
+// A communicator of Penstock's own, on which errors are returned; and what was split off it.
+class Duplicate {
+ public:
+  // Collective over `parent`. `number`: the same on all ranks, and no other duplicate's there.
+  static Result<std::unique_ptr<Duplicate>> make(MPI_Comm parent, int64_t number);
+  Duplicate(MPI_Comm comm, int64_t number) : comm_(comm), number_(number) {}
+  Duplicate(const Duplicate&) = delete;
+  ~Duplicate();
+
+  MPI_Comm comm() const noexcept { return comm_; }
+  int64_t number() const noexcept { return number_; }
+  NodeRanks& node_ranks() noexcept { return node_ranks_; }
+  // Collective. A communicator for messages that come unasked, to be given back when nothing is on
+  // its way in it.
+  Result<MPI_Comm> take_for_parcels();
+  void give_back(MPI_Comm for_parcels) noexcept;
+
+ private:
+  MPI_Comm comm_;
+  int64_t number_;
+  NodeRanks node_ranks_;
+  MPI_Comm for_parcels_ = MPI_COMM_NULL;  // while nobody has it
+};
+
+// Of all communicators that have the same ranks in the same order because one was duplicated from
+// the other. Safe to use from several threads.
+class Kept {
+ public:
+  explicit Kept(NodeFacts facts) : facts_(facts) {}
+  Kept(const Kept&) = delete;
+  ~Kept();
+
+  const NodeFacts& facts() const noexcept { return facts_; }
+  // The duplicate with the lowest number that a file has left here; null when there is none.
+  std::unique_ptr<Duplicate> take();
+  // For the next file. REQUIRES that nothing is on its way in it.
+  void leave(std::unique_ptr<Duplicate> duplicate);
+
+ private:
+  const NodeFacts facts_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Duplicate>> left_;
+};
+
+// A duplicate of a program's communicator, and what is kept of that; null before keep().
+struct Start {
+  std::unique_ptr<Duplicate> own;
+  std::shared_ptr<Kept> kept;
+};
+// Collective over `parent`. The same on all ranks: each may have left and kept other things, where
+// threads open and close files in no common order, so ranks agree on what they take.
+Result<Start> start_on(MPI_Comm parent);
+// Collective over `parent`, which remembers `kept`, as its duplicates will.
+void keep(MPI_Comm parent, const std::shared_ptr<Kept>& kept);
+
+}  // namespace penstock::comm
