@@ -98,6 +98,8 @@ class MpiComm final : public Comm {
 
   std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_); }
 
+  MPI_Comm handle() const noexcept { return comm_; }
+
  private:
   Result<void> reduce(std::span<int64_t> values, MPI_Op op) {
     const auto n = int_count("MPI_Iallreduce", values.size());
@@ -204,5 +206,7 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
     return tl::unexpected(std::move(learnt).error());
   return comm;
 }
+
+MPI_Comm handle_of(const Comm& ranks) { return static_cast<const MpiComm&>(ranks).handle(); }
 
 }  // namespace penstock::comm

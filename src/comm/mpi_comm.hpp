@@ -12,5 +12,7 @@ namespace penstock::comm {
 
 // Collective over `parent`, which is duplicated; errors are returned, never fatal.
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent);
+// What `ranks` sends its messages by. REQUIRES one of make_mpi_comm(), or split off one.
+MPI_Comm handle_of(const Comm& ranks);
 
 }  // namespace penstock::comm

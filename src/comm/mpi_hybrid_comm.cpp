@@ -10,9 +10,7 @@
 
 #include "comm/meeting.hpp"
 #include "comm/mpi_comm.hpp"
-#include "comm/mpi_node.hpp"
 #include "comm/mpi_transfers.hpp"
-#include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
 namespace {
@@ -21,23 +19,12 @@ constexpr int kTags = 256;  // of Transfers
 
 // What the workers of one rank share.
 struct Team {
-  Team(std::unique_ptr<Comm> of_ranks, MPI_Comm of_messages, int n)
-      : ranks(std::move(of_ranks)),
-        messages(of_messages),
-        threads(n),
-        meeting(n),
-        board(size_t(n)) {}
-  Team(const Team&) = delete;
-  ~Team() {
-    int finalized = 0;
-    PMPI_Finalized(&finalized);
-    if (finalized == 0) PMPI_Comm_free(&messages);
-  }
+  Team(std::unique_ptr<Comm> of_ranks, int n)
+      : ranks(std::move(of_ranks)), threads(n), meeting(n), board(size_t(n)) {}
 
   int workers() const noexcept { return ranks->size() * threads; }
-  std::unique_ptr<Comm> ranks;  // for collective calls, by the first thread
-  MPI_Comm messages;
-  NodeRanks node_ranks;
+  // Collective calls are the first thread's; messages go by all of them.
+  std::unique_ptr<Comm> ranks;
   int threads;
   Meeting meeting;
 
@@ -51,12 +38,10 @@ struct Team {
   std::shared_ptr<Team> node_team;
 };
 
-Result<std::shared_ptr<Team>> make_team(MPI_Comm parent, int threads);
-
 class HybridTransfers final : public Transfers {
  public:
   HybridTransfers(const Team& team, int thread)
-      : inner_(make_mpi_transfers(team.messages)), threads_(team.threads), thread_(thread) {}
+      : inner_(make_mpi_transfers(handle_of(*team.ranks))), threads_(team.threads), thread_(thread) {}
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
     return inner_->send(to / threads_, mpi_tag(thread_, to % threads_, tag), bytes);
@@ -215,11 +200,9 @@ class HybridComm final : public Comm {
 
   // The next team of each node's ranks.
   Result<void> split_ranks() {
-    const auto split = team_->node_ranks.split(team_->messages);
-    if (auto ok = agree(*team_->ranks, split); !ok) return ok;
-    auto team = make_team(team_->node_ranks.comm(), team_->threads);
-    if (!team) return tl::unexpected(std::move(team).error());
-    team_->node_team = *std::move(team);
+    auto node = team_->ranks->split_by_node();
+    if (!node) return tl::unexpected(std::move(node).error());
+    team_->node_team = std::make_shared<Team>(*std::move(node), team_->threads);
     return {};
   }
 
@@ -271,16 +254,7 @@ Result<std::shared_ptr<Team>> make_team(MPI_Comm parent, int threads) {
   if (!ranks) return tl::unexpected(std::move(ranks).error());
   if (auto ok = agree_on_threads(parent, **ranks, threads); !ok)
     return tl::unexpected(std::move(ok).error());
-  MPI_Comm messages = MPI_COMM_NULL;
-  const int rc = PMPI_Comm_dup(parent, &messages);
-  const Result<void> mine =
-      rc == MPI_SUCCESS ? Result<void>() : Result<void>(mpi_error("MPI_Comm_dup", rc));
-  if (auto ok = agree(**ranks, mine); !ok) {
-    if (messages != MPI_COMM_NULL) PMPI_Comm_free(&messages);
-    return tl::unexpected(std::move(ok).error());
-  }
-  PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
-  return std::make_shared<Team>(*std::move(ranks), messages, threads);
+  return std::make_shared<Team>(*std::move(ranks), threads);
 }
 
 }  // namespace
