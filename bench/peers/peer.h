@@ -53,7 +53,7 @@ struct Peer {
 
   /* Options that every program has. */
   const char *file, *end, *regime, *verify;
-  int64_t iters, bufsize, seed, warm_disk, spoil;
+  int64_t iters, bufsize, seed, warm_memory, warm_disk, spoil;
   int hints;
   const char *hint_keys[PEER_MAX_HINTS], *hint_values[PEER_MAX_HINTS];
 

@@ -70,10 +70,10 @@ static size_t available_bytes(void) {
 }
 
 /* Memory that was just used is handed out faster than memory that went cold. As the measuring
- * program does it: 3 GiB of the node, at most half of what is available. */
+ * program does it: at most half of what is available. */
 static void warm_memory(const struct Peer* peer) {
   const size_t huge = (size_t)2 << 20, half = available_bytes() / 2;
-  const size_t node = half < (size_t)3 << 30 ? half : (size_t)3 << 30;
+  const size_t asked = (size_t)peer->warm_memory, node = half < asked ? half : asked;
   const size_t bytes = node / (size_t)peer->node_ranks / huge * huge + huge;
   char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return;

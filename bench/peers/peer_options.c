@@ -20,6 +20,8 @@ static struct PeerOption* common_options(struct Peer* peer, int* count) {
       {"end", PEER_CHOICE, &peer->end, "sync|close",
        "the clock stops after sync and close, or close"},
       {"regime", PEER_CHOICE, &peer->regime, "warm|cold|asis", "the memory before the clock"},
+      {"warm-memory", PEER_BYTES, &peer->warm_memory, NULL,
+       "regime warm: memory of a node that is touched before the clock"},
       {"warm-disk", PEER_BYTES, &peer->warm_disk, NULL, "scratch bytes written before the clock"},
       {"verify", PEER_CHOICE, &peer->verify, "all|none", "read back and compare, after the clock"},
       {"seed", PEER_COUNT, &peer->seed, NULL, "of the contents and of random patterns"},
@@ -40,6 +42,7 @@ static void set_defaults(struct Peer* peer) {
   peer->regime = "warm";
   peer->verify = "all";
   peer->seed = 1;
+  peer->warm_memory = INT64_C(3) << 30;
   peer->warm_disk = INT64_C(1) << 20;
   peer->spoil = -1;
 }
