@@ -30,6 +30,7 @@ int64_t available_bytes() {
 }  // namespace
 
 int64_t warm_memory(int64_t node_bytes, int workers_of_node) {
+  if (node_bytes == 0) return 0;
   constexpr int64_t kHuge = 2 * kMiB;
   const int64_t node = std::min(node_bytes, available_bytes() / 2);
   const int64_t bytes = std::max(kHuge, node / workers_of_node / kHuge * kHuge);

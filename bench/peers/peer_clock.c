@@ -74,6 +74,7 @@ static size_t available_bytes(void) {
 static void warm_memory(const struct Peer* peer) {
   const size_t huge = (size_t)2 << 20, half = available_bytes() / 2;
   const size_t asked = (size_t)peer->warm_memory, node = half < asked ? half : asked;
+  if (node == 0) return;
   const size_t bytes = node / (size_t)peer->node_ranks / huge * huge + huge;
   char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return;
