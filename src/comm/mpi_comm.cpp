@@ -4,8 +4,6 @@
 // programs), the pauses let ranks that outnumber cores run at all.
 #include "comm/mpi_comm.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <climits>
 #include <string>
@@ -30,10 +28,12 @@ Result<int> int_count(const char* operation, size_t n) {
 class MpiComm final : public Comm {
  public:
   explicit MpiComm(Start start)
-      : own_(std::move(start.own)), kept_(std::move(start.kept)), comm_(own_->comm()) {
+      : own_(std::move(start.own)),
+        kept_(std::move(start.kept)),
+        comm_(own_->comm()),
+        facts_(start.facts) {
     PMPI_Comm_rank(comm_, &rank_);
     PMPI_Comm_size(comm_, &size_);
-    if (kept_) facts_ = kept_->facts();
   }
 
   ~MpiComm() override {
@@ -45,9 +45,6 @@ class MpiComm final : public Comm {
   int nodes() const noexcept override { return facts_.nodes; }
   int cores_per_node() const noexcept override { return facts_.cores_per_node; }
   int own_node() const noexcept override { return facts_.own_node; }
-  // Collective: how the ranks are dealt to nodes, which `parent` remembers.
-  Result<void> learn_facts(MPI_Comm parent);
-  void set_cores_per_node(int cores) noexcept { facts_.cores_per_node = cores; }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     const auto n = int_count("MPI_Iallgather", mine.size());
@@ -110,8 +107,6 @@ class MpiComm final : public Comm {
     return wait("MPI_Iallreduce", rc, request);
   }
 
-  Result<NodeFacts> find_nodes();
-
   // Collective. Those of this node.
   Result<MPI_Comm> node_ranks() {
     if (facts_.nodes == 1) return comm_;
@@ -122,10 +117,10 @@ class MpiComm final : public Comm {
   }
 
   std::unique_ptr<Duplicate> own_;
-  std::shared_ptr<Kept> kept_;  // where own_ goes in the end; null for one of no program's
+  std::shared_ptr<Kept> kept_;  // who has own_ in the end
   MPI_Comm comm_;
-  int rank_ = 0, size_ = 1;
   NodeFacts facts_;
+  int rank_ = 0, size_ = 1;
 };
 
 Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, int root) {
@@ -151,60 +146,16 @@ Result<std::unique_ptr<Comm>> MpiComm::split_by_node() {
   if (!ranks) return tl::unexpected(ranks.error());
   auto part = Duplicate::make(*ranks, 0);
   if (!part) return tl::unexpected(std::move(part).error());
-  auto comm = std::make_unique<MpiComm>(Start{*std::move(part), nullptr});
-  comm->set_cores_per_node(facts_.cores_per_node);
-  return comm;
-}
-
-int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
-
-// Collective. Cores are those of the node, not of the launcher's binding to one core.
-Result<NodeFacts> MpiComm::find_nodes() {
-  NodeRanks& ranks = own_->node_ranks();
-  const Result<void> split = ranks.split(comm_);
-  const Result<int> number = ranks.number(comm_);
-  int64_t most[] = {split && number ? 0 : 1, number ? *number : 0, -cores_here()};
-  if (auto r = all_max(most); !r) return tl::unexpected(r.error());
-  if (!split) return tl::unexpected(split.error());
-  if (!number) return tl::unexpected(number.error());
-  if (most[0] != 0)
-    return fail(ErrorClass::communication, "MPI_Comm_split_type", "it failed on another rank");
-  if (most[1] == 0) ranks.free();  // all are of one node, and there is one for all
-  return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
-}
-
-Result<void> MpiComm::learn_facts(MPI_Comm parent) {
-  auto found = find_nodes();
-  if (!found) return tl::unexpected(std::move(found).error());
-  facts_ = *found;
-  kept_ = std::make_shared<Kept>(facts_);
-  keep(parent, kept_);
-  return {};
-}
-
-// One rank alone has nothing to agree on.
-Result<std::unique_ptr<Comm>> make_lone_comm(MPI_Comm parent) {
-  auto own = Duplicate::make(parent, 0);
-  if (!own) return tl::unexpected(std::move(own).error());
-  auto comm = std::make_unique<MpiComm>(Start{*std::move(own), nullptr});
-  comm->set_cores_per_node(cores_here());
-  return comm;
+  return std::make_unique<MpiComm>(
+      Start{*std::move(part), {1, facts_.cores_per_node, 0}, nullptr});
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
-  int size = 1;
-  PMPI_Comm_size(parent, &size);
-  if (size == 1) return make_lone_comm(parent);
   auto start = start_on(parent);
   if (!start) return tl::unexpected(std::move(start).error());
-  const bool known = start->kept != nullptr;
-  auto comm = std::make_unique<MpiComm>(*std::move(start));
-  if (known) return comm;
-  if (auto learnt = comm->learn_facts(parent); !learnt)
-    return tl::unexpected(std::move(learnt).error());
-  return comm;
+  return std::make_unique<MpiComm>(*std::move(start));
 }
 
 MPI_Comm handle_of(const Comm& ranks) { return static_cast<const MpiComm&>(ranks).handle(); }

@@ -2,9 +2,11 @@
 // as HDF5 and PnetCDF open each file on a duplicate of their own.
 #include "comm/mpi_kept.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
-#include <iterator>
+#include <span>
 #include <utility>
 
 #include "comm/mpi_wait.hpp"
@@ -87,6 +89,12 @@ int rank_in(MPI_Comm comm) {
   return rank;
 }
 
+int size_in(MPI_Comm comm) {
+  int size = 1;
+  PMPI_Comm_size(comm, &size);
+  return size;
+}
+
 // Of this process alone: where it is a communicator's first rank, it numbers the duplicates.
 int64_t unused_number() {
   static std::atomic<int64_t> next{0};
@@ -155,34 +163,79 @@ void Kept::leave(std::unique_ptr<Duplicate> duplicate) {
   if (left_.size() < kMostLeft) left_.push_back(std::move(duplicate));
 }
 
-Result<Start> start_on(MPI_Comm parent) {
-  orphans().free();
-  const KeptPtr kept = known_of(parent);
-  std::unique_ptr<Duplicate> left = kept && !mpi_has_failed() ? kept->take() : nullptr;
-  const int64_t number = left ? left->number() : -1;
-  int64_t facts[] = {kept ? 0 : 1, number, -number, rank_in(parent) == 0 ? unused_number() : 0};
+namespace {
+
+int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
+
+Result<void> all_max(MPI_Comm comm, std::span<int64_t> values) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const int rc = PMPI_Iallreduce(MPI_IN_PLACE, facts, int(std::size(facts)), MPI_INT64_T, MPI_MAX,
-                                 parent, &request);
-  if (auto r = wait("MPI_Iallreduce", rc, request); !r) return tl::unexpected(std::move(r).error());
-  const bool all_have_kept = facts[0] == 0, all_left_it = facts[1] == -facts[2];
-  Start start;
-  if (all_have_kept) start.kept = kept;
-  if (left && all_left_it) {
-    start.own = std::move(left);
-    return start;
-  }
-  if (left) kept->leave(std::move(left));
-  auto made = Duplicate::make(parent, facts[3]);
-  if (!made) return tl::unexpected(std::move(made).error());
-  start.own = *std::move(made);
-  return start;
+  const int rc = PMPI_Iallreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_INT64_T,
+                                 MPI_MAX, comm, &request);
+  return wait("MPI_Iallreduce", rc, request);
 }
 
 void keep(MPI_Comm parent, const KeptPtr& kept) {
   PMPI_Comm_set_attr(parent, kept_key(), new KeptPtr(kept));
   if (is_world(parent) && kept_of(MPI_COMM_WORLD) == nullptr)
     PMPI_Comm_set_attr(MPI_COMM_WORLD, kept_key(), new KeptPtr(kept));
+}
+
+// One rank alone has nothing to agree on, and its duplicate costs little.
+Result<Start> start_alone(MPI_Comm parent) {
+  auto own = Duplicate::make(parent, 0);
+  if (!own) return tl::unexpected(std::move(own).error());
+  return Start{*std::move(own), {1, cores_here(), 0}, nullptr};
+}
+
+// Collective over `own`, which is split by node. Cores are those of the node, not of the launcher's
+// binding to one core.
+Result<NodeFacts> count_nodes(Duplicate& own) {
+  const Result<int> number = own.node_ranks().number(own.comm());
+  if (!number) return tl::unexpected(number.error());
+  int64_t most[] = {*number, -cores_here()};
+  if (auto r = all_max(own.comm(), most); !r) return tl::unexpected(std::move(r).error());
+  return NodeFacts{int(most[0]) + 1, int(-most[1]), *number};
+}
+
+// Collective over `parent`, of which nothing is kept. Where all ranks are of one node, those of
+// the node are the duplicate.
+Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
+  NodeRanks node;
+  if (auto split = node.split(parent); !split) return tl::unexpected(std::move(split).error());
+  Start start;
+  if (size_in(node.comm()) == size_in(parent)) {
+    start.own = std::make_unique<Duplicate>(node.release(), number);
+    start.facts = {1, cores_here(), 0};
+  } else {
+    const Result<MPI_Comm> dup = duplicate(parent);
+    if (!dup) return tl::unexpected(dup.error());
+    start.own = std::make_unique<Duplicate>(*dup, number, std::move(node));
+    const Result<NodeFacts> facts = count_nodes(*start.own);
+    if (!facts) return tl::unexpected(facts.error());
+    start.facts = *facts;
+  }
+  start.kept = std::make_shared<Kept>(start.facts);
+  keep(parent, start.kept);
+  return start;
+}
+
+}  // namespace
+
+Result<Start> start_on(MPI_Comm parent) {
+  if (size_in(parent) == 1) return start_alone(parent);
+  orphans().free();
+  const KeptPtr kept = known_of(parent);
+  std::unique_ptr<Duplicate> left = kept && !mpi_has_failed() ? kept->take() : nullptr;
+  const int64_t number = left ? left->number() : -1;
+  int64_t most[] = {kept ? 0 : 1, number, -number, rank_in(parent) == 0 ? unused_number() : 0};
+  if (auto r = all_max(parent, most); !r) return tl::unexpected(std::move(r).error());
+  const bool all_keep = most[0] == 0, all_left_it = most[1] == -most[2];
+  if (left && all_left_it) return Start{std::move(left), kept->facts(), kept};
+  if (left) kept->leave(std::move(left));
+  if (!all_keep) return start_keeping(parent, most[3]);
+  auto own = Duplicate::make(parent, most[3]);
+  if (!own) return tl::unexpected(std::move(own).error());
+  return Start{*std::move(own), kept->facts(), kept};
 }
 
 }  // namespace penstock::comm

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "comm/mpi_node.hpp"
 
 namespace penstock::comm {
 
+// How a communicator's ranks are dealt to nodes.
 struct NodeFacts {
   int nodes = 1;
   int cores_per_node = 1;
@@ -25,7 +27,8 @@ class Duplicate {
  public:
   // Collective over `parent`. `number`: the same on all ranks, and no other duplicate's there.
   static Result<std::unique_ptr<Duplicate>> make(MPI_Comm parent, int64_t number);
-  Duplicate(MPI_Comm comm, int64_t number) : comm_(comm), number_(number) {}
+  Duplicate(MPI_Comm comm, int64_t number, NodeRanks node_ranks = {})
+      : comm_(comm), number_(number), node_ranks_(std::move(node_ranks)) {}
   Duplicate(const Duplicate&) = delete;
   ~Duplicate();
 
@@ -64,15 +67,14 @@ class Kept {
   std::vector<std::unique_ptr<Duplicate>> left_;
 };
 
-// A duplicate of a program's communicator, and what is kept of that; null before keep().
+// What a file's communicator begins with, and who has it in the end; null: nobody.
 struct Start {
   std::unique_ptr<Duplicate> own;
+  NodeFacts facts;
   std::shared_ptr<Kept> kept;
 };
 // Collective over `parent`. The same on all ranks: each may have left and kept other things, where
 // threads open and close files in no common order, so ranks agree on what they take.
 Result<Start> start_on(MPI_Comm parent);
-// Collective over `parent`, which remembers `kept`, as its duplicates will.
-void keep(MPI_Comm parent, const std::shared_ptr<Kept>& kept);
 
 }  // namespace penstock::comm

@@ -95,17 +95,17 @@ Result<void> NodeRanks::split(MPI_Comm mpi) {
   const int rc =
       PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &comm_);
   if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", rc);
+  PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   return {};
 }
 
 // How many nodes have a lower lowest rank.
 Result<int> NodeRanks::number(MPI_Comm mpi) const {
-  const int first = comm_ != MPI_COMM_NULL && rank_in(comm_) == 0 ? 1 : 0;
+  const int first = rank_in(comm_) == 0 ? 1 : 0;
   int before = 0, number = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = PMPI_Iexscan(&first, &before, 1, MPI_INT, MPI_SUM, mpi, &request);
   if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
-  if (comm_ == MPI_COMM_NULL) return 0;
   if (first != 0 && rank_in(mpi) > 0) number = before;  // of rank 0 the result is not defined
   rc = PMPI_Ibcast(&number, 1, MPI_INT, 0, comm_, &request);
   if (auto r = wait("MPI_Ibcast", rc, request); !r) return tl::unexpected(r.error());

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <utility>
 
 #include "comm/comm.hpp"
 #include "comm/mpi_wait.hpp"
@@ -15,15 +16,16 @@ namespace penstock::comm {
 class NodeRanks {
  public:
   NodeRanks() = default;
-  NodeRanks(const NodeRanks&) = delete;
+  NodeRanks(NodeRanks&& other) noexcept : comm_(other.release()) {}
   ~NodeRanks() { free(); }
 
-  // Collective over `mpi`, the same each time.
+  // Collective over `mpi`, the same each time. Errors in what it makes are returned.
   Result<void> split(MPI_Comm mpi);
   // MPI_COMM_NULL before.
   MPI_Comm comm() const noexcept { return comm_; }
-  // Collective over `mpi`, also where split() failed. Nodes are numbered from 0 in the order of
-  // their lowest ranks.
+  MPI_Comm release() noexcept { return std::exchange(comm_, MPI_COMM_NULL); }
+  // Collective over `mpi`. Nodes are numbered from 0 in the order of their lowest ranks. REQUIRES
+  // split().
   Result<int> number(MPI_Comm mpi) const;
   // Collective over the node.
   void free();
