@@ -1,5 +1,7 @@
 """A run as pages to be committed: NAME.md, NAME-report.html (penstock.report), raw/NAME.jsonl.xz.
 
+NAME is the paper's; of a run across nodes, PAPER-nodes.
+
 All of it is made from the samples, so that the raw samples make the pages again, measuring nothing.
 """
 
@@ -46,8 +48,9 @@ def write(results: Results, directory: Path) -> list[Path]:
         If a page cannot be written.
     """
     said = report(results)
-    page, picture = directory / f"{said.paper}.md", directory / f"{said.paper}-report.html"
-    raw = directory / "raw" / f"{said.paper}.jsonl.xz"
+    name = _name(said)
+    page, picture = directory / f"{name}.md", directory / f"{name}-report.html"
+    raw = directory / "raw" / f"{name}.jsonl.xz"
     is_raw = [path.resolve() for path in results.paths] == [raw.resolve()]
     if not is_raw:
         _write(raw, lzma.compress(raw_samples(results).encode()))
@@ -56,6 +59,10 @@ def write(results: Results, directory: Path) -> list[Path]:
         picture, html(load(raw)).encode()
     )  # of these samples, since the others name this machine
     return [page, picture] if is_raw else [page, picture, raw]
+
+
+def _name(said: Report) -> str:
+    return f"{said.paper}-nodes" if said.nodes > 1 else said.paper
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -152,12 +159,12 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
         "",
         "```sh",
         _command(said),
-        f"penstock reproduce --table docs/reproductions/raw/{said.paper}.jsonl.xz "
+        f"penstock reproduce --table docs/reproductions/raw/{_name(said)}.jsonl.xz "
         "--pages docs/reproductions    # this page again, measuring nothing",
         "```",
         "",
-        f"[The raw samples](raw/{said.paper}.jsonl.xz); "
-        f"every cell [as a report]({said.paper}-report.html), to be opened in a browser.",
+        f"[The raw samples](raw/{_name(said)}.jsonl.xz); "
+        f"every cell [as a report]({_name(said)}-report.html), to be opened in a browser.",
         "",
     )
     if said.failed:

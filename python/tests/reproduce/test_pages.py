@@ -46,7 +46,7 @@ def test_a_page_has_tables_verdicts_machine_and_the_command(tmp_path: Path) -> N
     )
 
 
-def test_a_page_says_how_many_nodes_there_were() -> None:
+def test_a_page_says_how_many_nodes_there_were(tmp_path: Path) -> None:
     from penstock.reproduce.report import report
 
     found = run()
@@ -59,6 +59,14 @@ def test_a_page_says_how_many_nodes_there_were() -> None:
     text = pages.markdown(report(found), found)
     assert ", across 4 nodes." in text
     assert "--launcher 'LAUNCHER -n {ranks}'    # across 4 nodes\n" in text
+    assert "--table docs/reproductions/raw/benson2003-nodes.jsonl.xz" in text
+    written = pages.write(found, tmp_path)  # beside the page of one node
+    names = {path.relative_to(tmp_path).as_posix() for path in written}
+    assert names == {
+        "benson2003-nodes.md",
+        "benson2003-nodes-report.html",
+        "raw/benson2003-nodes.jsonl.xz",
+    }
 
 
 @pytest.mark.parametrize(("faster", "verdict"), [(2.0, "undecided"), (0.5, "does not hold")])
