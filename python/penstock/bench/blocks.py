@@ -112,7 +112,8 @@ class Plan:
         if self.keep is not None and taken:
             kept = self.keep(taken)
             progress = {pair: one for pair, one in progress.items() if pair in kept}
-        done = {cell for cell, _ in progress if self._cell_done(cell, progress)}
+        cells = dict.fromkeys(cell for cell, _ in progress)
+        done = {cell for cell in cells if self._cell_done(cell, progress)}
         return [p for p, one in progress.items() if p[0] not in done and not one.dropped]
 
     def progress(self, samples: Iterable[Sample]) -> dict[Pair, Progress]:

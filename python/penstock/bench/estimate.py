@@ -13,7 +13,7 @@ from penstock.bench.statistics import Stopping, summarise
 def expected_samples(stopping: Stopping, progress: Progress) -> int:
     """How many samples a variant will probably need in all: an interval narrows as 1/sqrt(n)."""
     n = len(progress.rates)
-    if n < stopping.minimum or n < 2:
+    if n < stopping.minimum or n < 2 or stopping.minimum == stopping.maximum:
         return stopping.minimum
     if decision(stopping, progress) != "go on":
         return n
