@@ -146,8 +146,7 @@ Result<std::unique_ptr<Comm>> MpiComm::split_by_node() {
   if (!ranks) return tl::unexpected(ranks.error());
   auto part = Duplicate::make(*ranks, 0);
   if (!part) return tl::unexpected(std::move(part).error());
-  return std::make_unique<MpiComm>(
-      Start{*std::move(part), {1, facts_.cores_per_node, 0}, nullptr});
+  return std::make_unique<MpiComm>(Start{*std::move(part), {1, facts_.cores_per_node, 0}, nullptr});
 }
 
 }  // namespace

@@ -41,7 +41,9 @@ struct Team {
 class HybridTransfers final : public Transfers {
  public:
   HybridTransfers(const Team& team, int thread)
-      : inner_(make_mpi_transfers(handle_of(*team.ranks))), threads_(team.threads), thread_(thread) {}
+      : inner_(make_mpi_transfers(handle_of(*team.ranks))),
+        threads_(team.threads),
+        thread_(thread) {}
 
   int send(int to, int tag, std::span<const std::byte> bytes) override {
     return inner_->send(to / threads_, mpi_tag(thread_, to % threads_, tag), bytes);
