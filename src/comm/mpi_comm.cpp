@@ -85,7 +85,10 @@ class MpiComm final : public Comm {
   Result<std::unique_ptr<Parcels>> parcels() override {
     auto made = make_mpi_parcels(*own_);
     const Result<void> mine = made ? Result<void>() : Result<void>(tl::unexpected(made.error()));
-    if (auto agreed = agree(*this, mine); !agreed) return tl::unexpected(agreed.error());
+    const Result<void> agreed = agree(*this, mine);
+    if (agreed) return made;
+    made = tl::unexpected(agreed.error());
+    own_->drop_for_parcels();
     return made;
   }
 
@@ -111,9 +114,11 @@ class MpiComm final : public Comm {
   Result<MPI_Comm> node_ranks() {
     if (facts_.nodes == 1) return comm_;
     NodeRanks& ranks = own_->node_ranks();
-    if (ranks.comm() == MPI_COMM_NULL)
-      if (auto ok = agree(*this, ranks.split(comm_)); !ok) return tl::unexpected(ok.error());
-    return ranks.comm();
+    if (ranks.comm() != MPI_COMM_NULL) return ranks.comm();
+    const Result<void> agreed = agree(*this, ranks.split(comm_));
+    if (agreed) return ranks.comm();
+    ranks.free();  // nobody has any
+    return tl::unexpected(agreed.error());
   }
 
   std::unique_ptr<Duplicate> own_;

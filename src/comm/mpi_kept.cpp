@@ -127,9 +127,8 @@ Result<std::unique_ptr<Duplicate>> Duplicate::make(MPI_Comm parent, int64_t numb
 
 Duplicate::~Duplicate() {
   node_ranks_.free();
-  if (mpi_is_over()) return;
-  if (for_parcels_ != MPI_COMM_NULL) PMPI_Comm_free(&for_parcels_);
-  PMPI_Comm_free(&comm_);
+  drop_for_parcels();
+  if (!mpi_is_over()) PMPI_Comm_free(&comm_);
 }
 
 Result<MPI_Comm> Duplicate::take_for_parcels() {
@@ -137,6 +136,11 @@ Result<MPI_Comm> Duplicate::take_for_parcels() {
   auto made = duplicate(comm_);
   if (!made) return tl::unexpected(std::move(made).error());
   return *made;
+}
+
+void Duplicate::drop_for_parcels() noexcept {
+  if (for_parcels_ != MPI_COMM_NULL && !mpi_is_over()) PMPI_Comm_free(&for_parcels_);
+  for_parcels_ = MPI_COMM_NULL;
 }
 
 void Duplicate::give_back(MPI_Comm for_parcels) noexcept {
@@ -180,6 +184,10 @@ void keep(MPI_Comm parent, const KeptPtr& kept) {
     PMPI_Comm_set_attr(MPI_COMM_WORLD, kept_key(), new KeptPtr(kept));
 }
 
+tl::unexpected<Error> failed_elsewhere(const char* operation) {
+  return fail(ErrorClass::communication, operation, "it failed on another rank");
+}
+
 // One rank alone has nothing to agree on, and its duplicate costs little.
 Result<Start> start_alone(MPI_Comm parent) {
   auto own = Duplicate::make(parent, 0);
@@ -191,17 +199,27 @@ Result<Start> start_alone(MPI_Comm parent) {
 // binding to one core.
 Result<NodeFacts> count_nodes(Duplicate& own) {
   const Result<int> number = own.node_ranks().number(own.comm());
-  if (!number) return tl::unexpected(number.error());
-  int64_t most[] = {*number, -cores_here()};
+  int64_t most[] = {number ? 0 : 1, number ? *number : 0, -cores_here()};
   if (auto r = all_max(own.comm(), most); !r) return tl::unexpected(std::move(r).error());
-  return NodeFacts{int(most[0]) + 1, int(-most[1]), *number};
+  if (!number) return tl::unexpected(number.error());
+  if (most[0] != 0) return failed_elsewhere("MPI_Iexscan");
+  return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
+}
+
+// Collective over `parent`: all ranks have the part, or none goes on.
+Result<void> split_by_node(MPI_Comm parent, NodeRanks& node) {
+  const Result<void> mine = node.split(parent);
+  int64_t failed[] = {mine ? 0 : 1};
+  if (auto r = all_max(parent, failed); !r) return r;
+  if (mine && failed[0] != 0) return failed_elsewhere("MPI_Comm_split_type");
+  return mine;
 }
 
 // Collective over `parent`, of which nothing is kept. Where all ranks are of one node, those of
 // the node are the duplicate.
 Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
   NodeRanks node;
-  if (auto split = node.split(parent); !split) return tl::unexpected(std::move(split).error());
+  if (auto ok = split_by_node(parent, node); !ok) return tl::unexpected(std::move(ok).error());
   Start start;
   if (size_in(node.comm()) == size_in(parent)) {
     start.own = std::make_unique<Duplicate>(node.release(), number);

@@ -39,6 +39,8 @@ class Duplicate {
   // its way in it.
   Result<MPI_Comm> take_for_parcels();
   void give_back(MPI_Comm for_parcels) noexcept;
+  // So that all ranks have none: some may have made none.
+  void drop_for_parcels() noexcept;
 
  private:
   MPI_Comm comm_;
