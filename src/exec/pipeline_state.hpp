@@ -76,7 +76,8 @@ struct Pipeline::State {
   WriteOutcome write_own(const WriteRequest& request, const plan::Parameters& parameters);
   std::optional<Turns> take_turns(const WriteRequest& request, const plan::Parameters& parameters);
   NodePages* share_pages(const plan::Plan& plan, const Exchange* exchange);
-  NodeLeaders* choose_leaders(const plan::Plan& plan, const Exchange* exchange);
+  NodeLeaders* choose_leaders(const plan::Plan& plan, const plan::Crowd& crowd,
+                              const Exchange* exchange);
   void exchange(const WriteRequest& request, const Policy& policy, const plan::Crowd& crowd,
                 How how);
   io::BehindFile* writer_thread(const plan::Plan& plan);

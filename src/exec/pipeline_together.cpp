@@ -21,6 +21,14 @@ int64_t cycle_of(const plan::Parameters& parameters) {
   return parameters.cycle_bytes > 0 ? parameters.cycle_bytes : plan::kDefaultCycleBytes;
 }
 
+// Ranks that send together turn to every cycle, since who leads may have no bytes himself. That is
+// for calls that bring something to a cycle; in others each rank sends for itself.
+constexpr int64_t kBytesWorthACycle = 256;
+
+bool is_sparse(const plan::Plan& plan, const plan::Crowd& crowd) {
+  return plan.cycles() > crowd.bytes() / kBytesWorthACycle;
+}
+
 }  // namespace
 
 // --- The call ---
@@ -107,7 +115,7 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
   }
   const plan::Plan& plan = *begun.plan;
   NodePages* const node = share_pages(plan, policy.exchange);
-  NodeLeaders* const led = choose_leaders(plan, policy.exchange);
+  NodeLeaders* const led = choose_leaders(plan, crowd, policy.exchange);
   layout::Cursor cursor = begun.view.cursor();
   const CollectiveCall call{
       {plan, crowd, begun.view, begun.own, begun.summary, comm.rank(), senders},
@@ -213,10 +221,11 @@ NodePages* Pipeline::State::share_pages(const plan::Plan& plan, const Exchange* 
 }
 
 // Where the ranks of a node send together to other nodes' writers; nullptr: each for itself.
-NodeLeaders* Pipeline::State::choose_leaders(const plan::Plan& plan, const Exchange* exchange) {
+NodeLeaders* Pipeline::State::choose_leaders(const plan::Plan& plan, const plan::Crowd& crowd,
+                                             const Exchange* exchange) {
   const bool asked = exchange != nullptr && exchange->outbox_bytes > 0 && comm.nodes() > 1;
   // Where pages collect scattered bytes, share_pages() has said that messages are used.
-  if (!asked || begun.algorithm->scatters) return nullptr;
+  if (!asked || begun.algorithm->scatters || is_sparse(plan, crowd)) return nullptr;
   const Stopwatch watch(times.plan_s);
   if (outbox == nullptr) {
     auto made = NodeOutbox::make(comm);

@@ -136,12 +136,11 @@ TEST_P(Sparse, CallsCostWhatTheyBringAndNotWhatTheySpan) {
   }
 }
 
-// Ranks of several nodes that send together take part in every cycle.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const plan::Algorithm* a : plan::algorithms()) {
     if (!a->exchanges) continue;
-    for (const char* exchange : {"messages", "shm"})
+    for (const char* exchange : {"messages", "shm", "node_leaders"})
       for (const int ranks : {2, 4})
         for (const int nodes : {1, 2}) all.push_back({a, find_exchange(exchange), ranks, nodes});
   }
