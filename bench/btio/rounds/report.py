@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beside.conclusions import decide, together
+from beside.measured import MeasuredReport, about, cells_of
 from beside.samples import by_block, is_wrong, paired, spread
 from beside.spec import Access, Setting, Verdict
 from beside.values import CellVerdict, ConclusionReport, Spread, Value
 from pydantic import Field
 
-from penstock.bench import noise
-from penstock.bench.noise import Finding
-from penstock.bench.sample import Provenance, Sample
+from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 from rounds.study import OWN_FILES, Conclusion, Kind
 
@@ -60,25 +59,11 @@ class CellReport(Value):
     ratios: dict[str, RatioReport]  # by the conclusion's name
 
 
-class Report(Value):
+class Report(MeasuredReport):
     """A run."""
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
-    name: str
-    created: str
-    penstock: str
-    seed: int
-    samples: int
     cells: list[CellReport]
-    conclusions: list[ConclusionReport]
-    findings: list[Finding]
-    provenances: list[Provenance]
-    notices: list[str]
-
-    @property
-    def gate_failed(self) -> list[str]:
-        """The gating conclusions that failed."""
-        return [c.name for c in self.conclusions if c.gate and c.verdict == "fails"]
 
 
 def report(results: Results, conclusions: Sequence[Conclusion]) -> Report:
@@ -91,34 +76,8 @@ def report(results: Results, conclusions: Sequence[Conclusion]) -> Report:
     conclusions : sequence of Conclusion
         What is to be decided.
     """
-    header = results.headers[0]
-    plan: dict[str, list[dict[str, Any]]] = {}
-    for one in header.plan["measurements"]:
-        plan.setdefault(one["cell"], []).append(one)
-    own = [s for s in results.samples if not (s.warm_up or s.canary)]
-    cells = [
-        _cell(name, planned, [s for s in own if s.cell == name], conclusions)
-        for name, planned in plan.items()
-    ]
-    told = ("noise", "provenance", "missing", "dropped")
-    return Report(
-        name=header.name,
-        created=header.created,
-        penstock=header.penstock,
-        seed=header.seed,
-        samples=len(own),
-        cells=cells,
-        conclusions=[_conclusion(c, cells) for c in conclusions],
-        findings=noise.find(results.samples, "application"),
-        provenances=list(results.provenances.values()),
-        notices=[
-            *results.notices,
-            *(f"{e.what}: {e.text}" for e in results.events if e.what in told),
-        ],
-    )
-
-
-# ---- a cell -----------------------------------------------------------------------------------
+    cells = [_cell(name, *of_cell, conclusions) for name, of_cell in cells_of(results).items()]
+    return Report(cells=cells, **about(results, [_conclusion(c, cells) for c in conclusions]))
 
 
 def _cell(

@@ -13,36 +13,21 @@ from typing import Any
 from pydantic import Field
 
 from beside import conclusions as decided
+from beside.measured import MeasuredReport, about, cells_of
 from beside.samples import by_block, is_wrong, paired, spread
 from beside.spec import Cell, Conclusion
-from beside.values import CellReport, ConclusionReport, Spread, Value, Variant
-from penstock.bench import noise
-from penstock.bench.noise import Finding
-from penstock.bench.sample import Provenance, Sample
+from beside.values import CellReport, Spread, Variant
+from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 
 SCHEMA = "penstock.peers/1"
 
 
-class Report(Value):
+class Report(MeasuredReport):
     """A run."""
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
-    name: str
-    created: str
-    penstock: str
-    seed: int
-    samples: int
     cells: list[CellReport]
-    conclusions: list[ConclusionReport]
-    findings: list[Finding]
-    provenances: list[Provenance]
-    notices: list[str]
-
-    @property
-    def gate_failed(self) -> list[str]:
-        """The gating conclusions that failed."""
-        return [c.name for c in self.conclusions if c.gate and c.verdict == "fails"]
 
     @property
     def families(self) -> list[str]:
@@ -64,35 +49,9 @@ def report(
     notices : sequence of str
         What a reader should know besides, such as who could not be measured.
     """
-    header = results.headers[0]
-    plan: dict[str, list[dict[str, Any]]] = {}
-    for one in header.plan["measurements"]:
-        plan.setdefault(one["cell"], []).append(one)
-    own = [s for s in results.samples if not (s.warm_up or s.canary)]
-    cells = [
-        _cell(name, variants, [s for s in own if s.cell == name]) for name, variants in plan.items()
-    ]
-    return Report(
-        name=header.name,
-        created=header.created,
-        penstock=header.penstock,
-        seed=header.seed,
-        samples=len(own),
-        cells=cells,
-        conclusions=[decided.conclude(c, cells) for c in conclusions],
-        findings=noise.find(results.samples, "application"),
-        provenances=list(results.provenances.values()),
-        notices=[*results.notices, *_told(results), *notices],
-    )
-
-
-def _told(results: Results) -> list[str]:
-    """Events that a reader of the tables should know."""
-    return [
-        f"{e.what}: {e.text}"
-        for e in results.events
-        if e.what in ("noise", "provenance", "missing")
-    ]
+    cells = [_cell(name, *of_cell) for name, of_cell in cells_of(results).items()]
+    drawn = [decided.conclude(c, cells) for c in conclusions]
+    return Report(cells=cells, **about(results, drawn, notices))
 
 
 # ---- a cell -----------------------------------------------------------------------------------

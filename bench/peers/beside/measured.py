@@ -1,0 +1,74 @@
+"""What every study beside peers says of its run, and what of the results counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from beside.values import ConclusionReport, Value
+from penstock.bench import noise
+from penstock.bench.noise import Finding
+from penstock.bench.sample import Provenance, Sample
+from penstock.bench.store import Results
+
+
+class MeasuredReport(Value):
+    """A run. ``samples`` counts neither warm-ups nor canaries."""
+
+    schema_name: str = Field(alias="schema")
+    name: str
+    created: str
+    penstock: str
+    seed: int
+    samples: int
+    conclusions: list[ConclusionReport]
+    findings: list[Finding]
+    provenances: list[Provenance]
+    notices: list[str]
+
+    @property
+    def gate_failed(self) -> list[str]:
+        """The gating conclusions that failed."""
+        return [c.name for c in self.conclusions if c.gate and c.verdict == "fails"]
+
+
+def cells_of(results: Results) -> dict[str, tuple[list[dict[str, Any]], list[Sample]]]:
+    """By cell, what was planned and the samples that count."""
+    cells: dict[str, tuple[list[dict[str, Any]], list[Sample]]] = {}
+    for one in results.headers[0].plan["measurements"]:
+        cells.setdefault(one["cell"], ([], []))[0].append(one)
+    for sample in counted(results):
+        if sample.cell in cells:
+            cells[sample.cell][1].append(sample)
+    return cells
+
+
+def counted(results: Results) -> list[Sample]:
+    """The samples but for warm-ups and canaries."""
+    return [s for s in results.samples if not (s.warm_up or s.canary)]
+
+
+def about(
+    results: Results, conclusions: Sequence[ConclusionReport], notices: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The fields of MeasuredReport but for its schema; ``notices`` come last."""
+    header = results.headers[0]
+    return {
+        "name": header.name,
+        "created": header.created,
+        "penstock": header.penstock,
+        "seed": header.seed,
+        "samples": len(counted(results)),
+        "conclusions": list(conclusions),
+        "findings": noise.find(results.samples, "application"),
+        "provenances": list(results.provenances.values()),
+        "notices": [*results.notices, *_told(results), *notices],
+    }
+
+
+def _told(results: Results) -> list[str]:
+    """Events that a reader of the tables should know."""
+    kinds = ("noise", "provenance", "missing", "dropped")
+    return [f"{e.what}: {e.text}" for e in results.events if e.what in kinds]
