@@ -8,12 +8,23 @@
 static int rank, ranks;
 static const char* path;
 
-static inline void start_job(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+static inline void know_job(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   CHECK(argc == 2);
   path = argv[1];
+}
+
+static inline void start_job(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  know_job(argc, argv);
+}
+
+static inline void start_threaded_job(int argc, char** argv) {
+  int granted;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
+  CHECK(granted == MPI_THREAD_MULTIPLE);
+  know_job(argc, argv);
 }
 
 static inline MPI_File open_as(int mode) {
