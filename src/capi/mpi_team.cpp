@@ -6,6 +6,7 @@
 
 #include "capi/handles.hpp"
 #include "capi/status.hpp"
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_hybrid_comm.hpp"
 
 namespace penstock::capi {
@@ -13,16 +14,12 @@ namespace {
 
 // What can be said before ranks can meet at all; MPI's own calls would end the job over it.
 Result<void> can_meet(MPI_Comm comm) {
-  int initialized = 0, finalized = 0, inter = 0;
-  PMPI_Initialized(&initialized);
-  PMPI_Finalized(&finalized);
-  if (initialized == 0 || finalized != 0)
+  if (!comm::mpi_is_running())
     return tl::unexpected(
         argument_error("penstock_team_mpi", "must be called between MPI_Init and MPI_Finalize"));
   if (comm == MPI_COMM_NULL)
     return tl::unexpected(argument_error("penstock_team_mpi", "comm must not be MPI_COMM_NULL"));
-  PMPI_Comm_test_inter(comm, &inter);
-  if (inter != 0)
+  if (comm::is_inter(comm))
     return tl::unexpected(
         argument_error("penstock_team_mpi", "comm must not be an inter-communicator"));
   return {};

@@ -5,7 +5,6 @@
 #include "comm/mpi_comm.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <string>
 #include <utility>
 
@@ -18,12 +17,6 @@
 
 namespace penstock::comm {
 namespace {
-
-Result<int> int_count(const char* operation, size_t n) {
-  if (n <= size_t(INT_MAX)) return int(n);
-  return fail(ErrorClass::communication, operation,
-              "counts of MPI-3 end at 2147483647, got " + std::to_string(n));
-}
 
 class MpiComm final : public Comm {
  public:
@@ -55,8 +48,12 @@ class MpiComm final : public Comm {
     return wait("MPI_Iallgather", rc, request);
   }
 
-  Result<void> all_max(std::span<int64_t> values) override { return reduce(values, MPI_MAX); }
-  Result<void> all_sum(std::span<int64_t> values) override { return reduce(values, MPI_SUM); }
+  Result<void> all_max(std::span<int64_t> values) override {
+    return reduce(comm_, values, MPI_MAX);
+  }
+  Result<void> all_sum(std::span<int64_t> values) override {
+    return reduce(comm_, values, MPI_SUM);
+  }
 
   Result<void> barrier() override {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -101,15 +98,6 @@ class MpiComm final : public Comm {
   MPI_Comm handle() const noexcept { return comm_; }
 
  private:
-  Result<void> reduce(std::span<int64_t> values, MPI_Op op) {
-    const auto n = int_count("MPI_Iallreduce", values.size());
-    if (!n) return tl::unexpected(n.error());
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int rc =
-        PMPI_Iallreduce(MPI_IN_PLACE, values.data(), *n, MPI_INT64_T, op, comm_, &request);
-    return wait("MPI_Iallreduce", rc, request);
-  }
-
   // Collective. Those of this node.
   Result<MPI_Comm> node_ranks() {
     if (facts_.nodes == 1) return comm_;

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <span>
 #include <utility>
 
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
@@ -83,28 +83,10 @@ KeptPtr known_of(MPI_Comm comm) {
   return is_world(comm) ? kept_of(MPI_COMM_WORLD) : nullptr;
 }
 
-int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  return rank;
-}
-
-int size_in(MPI_Comm comm) {
-  int size = 1;
-  PMPI_Comm_size(comm, &size);
-  return size;
-}
-
 // Of this process alone: where it is a communicator's first rank, it numbers the duplicates.
 int64_t unused_number() {
   static std::atomic<int64_t> next{0};
   return next++;
-}
-
-bool mpi_is_over() {
-  int finalized = 0;
-  PMPI_Finalized(&finalized);
-  return finalized != 0;
 }
 
 Result<MPI_Comm> duplicate(MPI_Comm parent) {
@@ -128,7 +110,7 @@ Result<std::unique_ptr<Duplicate>> Duplicate::make(MPI_Comm parent, int64_t numb
 Duplicate::~Duplicate() {
   node_ranks_.free();
   drop_for_parcels();
-  if (!mpi_is_over()) PMPI_Comm_free(&comm_);
+  if (mpi_is_running()) PMPI_Comm_free(&comm_);
 }
 
 Result<MPI_Comm> Duplicate::take_for_parcels() {
@@ -139,14 +121,14 @@ Result<MPI_Comm> Duplicate::take_for_parcels() {
 }
 
 void Duplicate::drop_for_parcels() noexcept {
-  if (for_parcels_ != MPI_COMM_NULL && !mpi_is_over()) PMPI_Comm_free(&for_parcels_);
+  if (for_parcels_ != MPI_COMM_NULL && mpi_is_running()) PMPI_Comm_free(&for_parcels_);
   for_parcels_ = MPI_COMM_NULL;
 }
 
 void Duplicate::give_back(MPI_Comm for_parcels) noexcept {
   if (for_parcels_ == MPI_COMM_NULL)
     for_parcels_ = for_parcels;
-  else if (!mpi_is_over())
+  else if (mpi_is_running())
     PMPI_Comm_free(&for_parcels);
 }
 
@@ -171,13 +153,6 @@ namespace {
 
 int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
-Result<void> all_max(MPI_Comm comm, std::span<int64_t> values) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int rc = PMPI_Iallreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_INT64_T,
-                                 MPI_MAX, comm, &request);
-  return wait("MPI_Iallreduce", rc, request);
-}
-
 void keep(MPI_Comm parent, const KeptPtr& kept) {
   PMPI_Comm_set_attr(parent, kept_key(), new KeptPtr(kept));
   if (is_world(parent) && kept_of(MPI_COMM_WORLD) == nullptr)
@@ -200,18 +175,32 @@ Result<Start> start_alone(MPI_Comm parent) {
 Result<NodeFacts> count_nodes(Duplicate& own) {
   const Result<int> number = own.node_ranks().number(own.comm());
   int64_t most[] = {number ? 0 : 1, number ? *number : 0, -cores_here()};
-  if (auto r = all_max(own.comm(), most); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = reduce(own.comm(), most, MPI_MAX); !r) return tl::unexpected(std::move(r).error());
   if (!number) return tl::unexpected(number.error());
   if (most[0] != 0) return failed_elsewhere("MPI_Iexscan");
   return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
 }
 
+// Collective over `parent`: fails on all ranks when `operation` failed on one.
+Result<void> all_could(MPI_Comm parent, const char* operation, bool could) {
+  int64_t failed[] = {could ? 0 : 1};
+  if (auto r = reduce(parent, failed, MPI_MAX); !r) return r;
+  if (failed[0] != 0) return failed_elsewhere(operation);
+  return {};
+}
+
 // Collective over `parent`: all ranks have the part, or none goes on.
 Result<void> split_by_node(MPI_Comm parent, NodeRanks& node) {
   const Result<void> mine = node.split(parent);
-  int64_t failed[] = {mine ? 0 : 1};
-  if (auto r = all_max(parent, failed); !r) return r;
-  if (mine && failed[0] != 0) return failed_elsewhere("MPI_Comm_split_type");
+  const Result<void> all = all_could(parent, "MPI_Comm_split_type", mine.has_value());
+  return mine ? all : mine;
+}
+
+// Collective over `parent`, likewise. One that only some have is left: to free it takes all.
+Result<MPI_Comm> duplicate_for_all(MPI_Comm parent) {
+  Result<MPI_Comm> mine = duplicate(parent);
+  const Result<void> all = all_could(parent, "MPI_Comm_dup", mine.has_value());
+  if (mine && !all) return tl::unexpected(all.error());
   return mine;
 }
 
@@ -225,7 +214,7 @@ Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
     start.own = std::make_unique<Duplicate>(node.release(), number);
     start.facts = {1, cores_here(), 0};
   } else {
-    const Result<MPI_Comm> dup = duplicate(parent);
+    const Result<MPI_Comm> dup = duplicate_for_all(parent);
     if (!dup) return tl::unexpected(dup.error());
     start.own = std::make_unique<Duplicate>(*dup, number, std::move(node));
     const Result<NodeFacts> facts = count_nodes(*start.own);
@@ -246,14 +235,14 @@ Result<Start> start_on(MPI_Comm parent) {
   std::unique_ptr<Duplicate> left = kept && !mpi_has_failed() ? kept->take() : nullptr;
   const int64_t number = left ? left->number() : -1;
   int64_t most[] = {kept ? 0 : 1, number, -number, rank_in(parent) == 0 ? unused_number() : 0};
-  if (auto r = all_max(parent, most); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = reduce(parent, most, MPI_MAX); !r) return tl::unexpected(std::move(r).error());
   const bool all_keep = most[0] == 0, all_left_it = most[1] == -most[2];
   if (left && all_left_it) return Start{std::move(left), kept->facts(), kept};
   if (left) kept->leave(std::move(left));
   if (!all_keep) return start_keeping(parent, most[3]);
-  auto own = Duplicate::make(parent, most[3]);
-  if (!own) return tl::unexpected(std::move(own).error());
-  return Start{*std::move(own), kept->facts(), kept};
+  const Result<MPI_Comm> dup = duplicate_for_all(parent);
+  if (!dup) return tl::unexpected(dup.error());
+  return Start{std::make_unique<Duplicate>(*dup, most[3]), kept->facts(), kept};
 }
 
 }  // namespace penstock::comm

@@ -8,16 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/mpi_ask.hpp"
 #include "comm/shared_mutex.hpp"
 
 namespace penstock::comm {
 namespace {
-
-int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  return rank;
-}
 
 // The node's first rank makes something under a name and tells the others the name. It lives, and
 // takes the name away, when all have opened it.
@@ -84,9 +79,7 @@ Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm node, Comm& all, std::str
 }  // namespace
 
 void NodeRanks::free() {
-  int finalized = 0;
-  PMPI_Finalized(&finalized);
-  if (comm_ != MPI_COMM_NULL && finalized == 0) PMPI_Comm_free(&comm_);
+  if (comm_ != MPI_COMM_NULL && mpi_is_running()) PMPI_Comm_free(&comm_);
   comm_ = MPI_COMM_NULL;
 }
 

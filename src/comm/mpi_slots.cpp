@@ -16,6 +16,7 @@
 
 #include "base/extent.hpp"
 #include "base/hash.hpp"
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
@@ -378,10 +379,7 @@ Result<std::unique_ptr<Slots>> make_mpi_slots(MPI_Comm mpi, Comm& comm, const Sl
 }
 
 void free_left_slots() {
-  int initialized = 0, finalized = 0;
-  PMPI_Initialized(&initialized);
-  PMPI_Finalized(&finalized);
-  if (initialized == 0 || finalized != 0) return;
+  if (!mpi_is_running()) return;
   for (const auto& share : shares().take()) free_share(*share);
 }
 

@@ -1,9 +1,12 @@
-// How MpiComm waits, and how it reports MPI's errors.
+// How MpiComm waits, reduces, and reports MPI's errors.
 #pragma once
 
 #include <mpi.h>
 
 #include <atomic>
+#include <climits>
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/backoff.hpp"
@@ -35,6 +38,20 @@ inline Result<void> wait(const char* operation, int rc, MPI_Request request) {
     if (rc == MPI_SUCCESS) backoff.pause();
   }
   return mpi_error(operation, rc);
+}
+
+inline Result<int> int_count(const char* operation, size_t n) {
+  if (n <= size_t(INT_MAX)) return int(n);
+  return fail(ErrorClass::communication, operation,
+              "counts of MPI-3 end at 2147483647, got " + std::to_string(n));
+}
+
+inline Result<void> reduce(MPI_Comm comm, std::span<int64_t> values, MPI_Op op) {
+  const Result<int> n = int_count("MPI_Iallreduce", values.size());
+  if (!n) return tl::unexpected(n.error());
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int rc = PMPI_Iallreduce(MPI_IN_PLACE, values.data(), *n, MPI_INT64_T, op, comm, &request);
+  return wait("MPI_Iallreduce", rc, request);
 }
 
 }  // namespace penstock::comm

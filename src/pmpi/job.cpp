@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_comm.hpp"
 #include "pmpi/real.hpp"
 
@@ -205,10 +206,7 @@ void Job::take_open_files() {
 
 void Job::finalize() {
   const std::lock_guard lock(mutex_);
-  int initialized = 0, finalized = 0;
-  PMPI_Initialized(&initialized);
-  PMPI_Finalized(&finalized);
-  if (initialized == 0 || finalized != 0) return;  // the library will say so
+  if (!comm::mpi_is_running()) return;  // the library will say so
   finished_ = true;
   const bool all_meet = every_rank_is_here_ || config_.all_ranks;
   if (all_meet) ensure_log();

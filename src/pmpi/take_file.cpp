@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_comm.hpp"
 #include "engine/method.hpp"
 #include "pmpi/errors.hpp"
@@ -19,12 +20,7 @@ namespace {
 
 // Ranks can meet on it. Where they cannot, the library's open has failed for the same reason.
 bool can_meet(MPI_Comm comm) {
-  int initialized = 0, finalized = 0, inter = 0;
-  PMPI_Initialized(&initialized);
-  PMPI_Finalized(&finalized);
-  if (initialized == 0 || finalized != 0 || comm == MPI_COMM_NULL) return false;
-  PMPI_Comm_test_inter(comm, &inter);
-  return inter == 0;
+  return comm::mpi_is_running() && comm != MPI_COMM_NULL && !comm::is_inter(comm);
 }
 
 bool spans_world(MPI_Comm comm) {
