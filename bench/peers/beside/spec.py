@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent.parent
 Access = Literal["collective", "independent"]
 End = Literal["sync", "close"]
 Regime = Literal["warm", "cold"]
+Visibility = Literal["immediate", "relaxed"]
 Verdict = Literal["holds", "fails", "undecided", "not measured"]
 Setting = dict[str, str]
 
@@ -50,23 +51,28 @@ class Work(_Model):
 
 
 class Cell(_Model):
-    """Work, by so many ranks, written in one way."""
+    """Work, by so many ranks, written in one way; ``visibility`` is asked of Penstock alone."""
 
     work: str
     ranks: int
     access: Access = "collective"
     end: End = "sync"
     regime: Regime = "warm"
+    visibility: Visibility = "immediate"
     peers: Literal["both", "best"] = "both"
     expected: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
-        """``cubes3d-2-cold``: what differs from collective, synced and warm is named."""
-        usual = {"collective", "sync", "warm"}
+        """``cubes3d-2-cold``: what differs from collective, synced, warm, immediate is named."""
+        usual = {"collective", "sync", "warm", "immediate"}
         said = {"close": "unsynced"}
-        more = [said.get(x, x) for x in (self.access, self.end, self.regime) if x not in usual]
+        more = [said.get(x, x) for x in self._ways if x not in usual]
         return "-".join([self.work, str(self.ranks), *more])
+
+    @property
+    def _ways(self) -> tuple[str, ...]:
+        return (self.access, self.end, self.regime, self.visibility)
 
 
 class Conclusion(_Model):

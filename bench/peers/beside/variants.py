@@ -119,11 +119,13 @@ def measurement(spec: Specification, site: Site, cell: Cell, competitor: Competi
         *options(_parameters(spec, site, cell, competitor)),
     ]
     extra: dict[str, Any] = {"expect": wrote_it_all(site.scratch)} if ours else {}
+    relaxed = ours and cell.visibility == "relaxed"
+    asked = {"PENSTOCK_VISIBILITY": "relaxed"} if relaxed else {}
     return Measurement(
         cell.name,
         competitor.name,
         command,
-        env=environment(site, library),
+        env={**environment(site, library), **asked},
         timeout_s=spec.cells.design.timeout_s,
         parameters=_facts(spec, cell, competitor),
         **extra,
