@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <utility>
 
 #include "comm/mpi_ask.hpp"
@@ -170,37 +171,48 @@ Result<Start> start_alone(MPI_Comm parent) {
   return Start{*std::move(own), {1, cores_here(), 0}, nullptr};
 }
 
-// Collective over `own`, which is split by node. Cores are those of the node, not of the launcher's
-// binding to one core.
-Result<NodeFacts> count_nodes(Duplicate& own) {
-  const Result<int> number = own.node_ranks().number(own.comm());
-  int64_t most[] = {number ? 0 : 1, number ? *number : 0, -cores_here()};
-  if (auto r = reduce(own.comm(), most, MPI_MAX); !r) return tl::unexpected(std::move(r).error());
-  if (!number) return tl::unexpected(number.error());
-  if (most[0] != 0) return failed_elsewhere("MPI_Iexscan");
-  return NodeFacts{int(most[1]) + 1, int(-most[2]), *number};
+// What a rank knows without asking others, once it is split by node. Cores are those of the node,
+// not of the launcher's binding to one core.
+struct Standing {
+  int failed = 0;  // to split
+  int first = 0;   // the lowest rank of its node
+  int cores = 0;
+};
+
+// Nodes are numbered from 0 in the order of their lowest ranks.
+NodeFacts facts_of(std::span<const Standing> all, int first) {
+  NodeFacts facts{0, all[0].cores, 0};
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    facts.cores_per_node = std::min(facts.cores_per_node, all[rank].cores);
+    if (all[rank].first != int(rank)) continue;
+    ++facts.nodes;
+    if (int(rank) < first) ++facts.own_node;
+  }
+  return facts;
 }
 
-// Collective over `parent`: fails on all ranks when `operation` failed on one.
-Result<void> all_could(MPI_Comm parent, const char* operation, bool could) {
-  int64_t failed[] = {could ? 0 : 1};
-  if (auto r = reduce(parent, failed, MPI_MAX); !r) return r;
-  if (failed[0] != 0) return failed_elsewhere(operation);
-  return {};
+// Collective over `parent`: splits it, and all ranks have a part, or none goes on.
+Result<NodeFacts> find_nodes(MPI_Comm parent, NodeRanks& node) {
+  const Result<void> split = node.split(parent);
+  const Standing mine{split ? 0 : 1, split ? node.lowest_in(parent) : 0, cores_here()};
+  std::vector<Standing> all(size_t(size_in(parent)));
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int rc = PMPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE,
+                                 parent, &request);
+  if (auto r = wait("MPI_Iallgather", rc, request); !r) return tl::unexpected(r.error());
+  if (!split) return tl::unexpected(split.error());
+  if (std::ranges::any_of(all, [](const Standing& s) { return s.failed != 0; }))
+    return failed_elsewhere("MPI_Comm_split_type");
+  return facts_of(all, mine.first);
 }
 
-// Collective over `parent`: all ranks have the part, or none goes on.
-Result<void> split_by_node(MPI_Comm parent, NodeRanks& node) {
-  const Result<void> mine = node.split(parent);
-  const Result<void> all = all_could(parent, "MPI_Comm_split_type", mine.has_value());
-  return mine ? all : mine;
-}
-
-// Collective over `parent`, likewise. One that only some have is left: to free it takes all.
+// Collective over `parent`: all ranks have one, or none goes on. One that only some have is left:
+// to free it takes all.
 Result<MPI_Comm> duplicate_for_all(MPI_Comm parent) {
   Result<MPI_Comm> mine = duplicate(parent);
-  const Result<void> all = all_could(parent, "MPI_Comm_dup", mine.has_value());
-  if (mine && !all) return tl::unexpected(all.error());
+  int64_t failed[] = {mine ? 0 : 1};
+  if (auto r = reduce(parent, failed, MPI_MAX); !r) return tl::unexpected(r.error());
+  if (mine && failed[0] != 0) return failed_elsewhere("MPI_Comm_dup");
   return mine;
 }
 
@@ -208,18 +220,15 @@ Result<MPI_Comm> duplicate_for_all(MPI_Comm parent) {
 // the node are the duplicate.
 Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
   NodeRanks node;
-  if (auto ok = split_by_node(parent, node); !ok) return tl::unexpected(std::move(ok).error());
-  Start start;
-  if (size_in(node.comm()) == size_in(parent)) {
+  const Result<NodeFacts> facts = find_nodes(parent, node);
+  if (!facts) return tl::unexpected(facts.error());
+  Start start{nullptr, *facts, nullptr};
+  if (facts->nodes == 1) {
     start.own = std::make_unique<Duplicate>(node.release(), number);
-    start.facts = {1, cores_here(), 0};
   } else {
     const Result<MPI_Comm> dup = duplicate_for_all(parent);
     if (!dup) return tl::unexpected(dup.error());
     start.own = std::make_unique<Duplicate>(*dup, number, std::move(node));
-    const Result<NodeFacts> facts = count_nodes(*start.own);
-    if (!facts) return tl::unexpected(facts.error());
-    start.facts = *facts;
   }
   start.kept = std::make_shared<Kept>(start.facts);
   keep(parent, start.kept);

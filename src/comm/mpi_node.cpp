@@ -92,17 +92,16 @@ Result<void> NodeRanks::split(MPI_Comm mpi) {
   return {};
 }
 
-// How many nodes have a lower lowest rank.
-Result<int> NodeRanks::number(MPI_Comm mpi) const {
-  const int first = rank_in(comm_) == 0 ? 1 : 0;
-  int before = 0, number = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  int rc = PMPI_Iexscan(&first, &before, 1, MPI_INT, MPI_SUM, mpi, &request);
-  if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
-  if (first != 0 && rank_in(mpi) > 0) number = before;  // of rank 0 the result is not defined
-  rc = PMPI_Ibcast(&number, 1, MPI_INT, 0, comm_, &request);
-  if (auto r = wait("MPI_Ibcast", rc, request); !r) return tl::unexpected(r.error());
-  return number;
+int NodeRanks::lowest_in(MPI_Comm mpi) const {
+  MPI_Group here = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm_, &here);
+  PMPI_Comm_group(mpi, &all);
+  const int first = 0;  // they are in the order of `mpi`
+  int lowest = 0;
+  PMPI_Group_translate_ranks(here, 1, &first, all, &lowest);
+  PMPI_Group_free(&here);
+  PMPI_Group_free(&all);
+  return lowest;
 }
 
 Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm node, Comm& all) {

@@ -24,9 +24,8 @@ class NodeRanks {
   // MPI_COMM_NULL before.
   MPI_Comm comm() const noexcept { return comm_; }
   MPI_Comm release() noexcept { return std::exchange(comm_, MPI_COMM_NULL); }
-  // Collective over `mpi`. Nodes are numbered from 0 in the order of their lowest ranks. REQUIRES
-  // split().
-  Result<int> number(MPI_Comm mpi) const;
+  // The lowest of them, as `mpi` numbers ranks. REQUIRES split() of `mpi`.
+  int lowest_in(MPI_Comm mpi) const;
   // Collective over the node.
   void free();
 
