@@ -36,8 +36,8 @@ def parser(description: str | None, out: Path) -> argparse.ArgumentParser:
 
 
 def site_of(args: argparse.Namespace, builds: Sequence[Path], size: str = "gate") -> Site:
-    """Where things are."""
-    scratch = args.dir or args.out / "scratch"
+    """Where things are, or were when the results were taken that --table names."""
+    scratch = args.dir or (args.table or args.out) / "scratch"
     return Site(tuple(b.resolve() for b in builds), ROOT / ".mpi", scratch.resolve(), size)
 
 

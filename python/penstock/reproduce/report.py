@@ -441,9 +441,14 @@ def _entry(
 
 
 def _options_of(method: str) -> dict[str, str]:
-    """What is set within a method's text, in bytes: ``mmap(window=8388608)``."""
+    """What is set within a method's text, ``mmap(window=8388608)``, as ``8MiB``."""
     found = re.findall(r"(\w+)=(\d+)", method)
-    return {name: _core.human_size(int(value)).replace(" ", "") for name, value in found}
+    return {name: _short_size(int(value)) for name, value in found}
+
+
+def _short_size(size_bytes: int) -> str:
+    """``8MiB``."""
+    return _core.human_size(size_bytes).replace(" ", "").replace(".0", "")
 
 
 def _mark(value: Any, letter: str) -> str:

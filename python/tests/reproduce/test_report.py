@@ -67,6 +67,17 @@ def test_a_need_that_is_not_met_comes_before_any_claim() -> None:
     assert not one.findings
 
 
+def test_a_window_is_said_as_a_sync_size_is() -> None:
+    mapped = "threads S1A mmap 8MiB,syncsize=1MiB"
+    parameters = {
+        (CELL, mapped): {"syncsize": "1MiB", "method": "S1A + mmap(window=8388608)"},
+    }
+    runs = results({(CELL, mapped): EVEN}, "reproduce benson2003 quick", parameters)
+    tables = report(runs).tables
+    marks = {e.marks for table in tables for row in table.rows for e in row.here if e is not None}
+    assert marks == {"1Mf 8Mw"}
+
+
 def test_a_table_has_the_papers_entry_and_our_best_with_its_sync_size() -> None:
     table = next(one for one in made().tables if one.title.startswith("Table 3"))
     row = table.rows[0]
