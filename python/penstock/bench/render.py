@@ -174,6 +174,8 @@ def _ratio(cell: CellSummary, v: VariantSummary, against: dict[str, Against]) ->
 def _verdict(cell: CellSummary, v: VariantSummary, against: dict[str, Against]) -> str:
     if v.invalid:
         return "[bold red]INVALID[/]"
+    if v in cell.not_writing:
+        return "[dim]writes nothing[/]"
     if v.variant == cell.ranking.best:
         return "[bold green]best[/]"
     a = against.get(v.variant)

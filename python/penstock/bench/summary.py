@@ -48,7 +48,8 @@ class RateSummary(_Model):
 class VariantSummary(_Model):
     """One way of doing a cell's work. ``invalid`` says why it must not be used, whatever its rate.
 
-    ``converged`` is None where there are no samples to judge.
+    ``converged`` is None where there are no samples to judge; ``writes`` is False of the mechanism
+    null, whose rate is a bound and no way of writing.
     """
 
     variant: str
@@ -62,6 +63,7 @@ class VariantSummary(_Model):
     bytes: int | None = None
     workers: int | None = None
     method: str | None = None
+    writes: bool = True
 
     def rate(self, kind: RateKind) -> RateSummary | None:
         """One of the two rates."""
@@ -101,6 +103,16 @@ class CellSummary(_Model):
     cell: str
     variants: list[VariantSummary]
     ranking: Ranking
+
+    @property
+    def writing(self) -> list[VariantSummary]:
+        """Those that write; all, where nobody does."""
+        return [v for v in self.variants if v.writes] or self.variants
+
+    @property
+    def not_writing(self) -> list[VariantSummary]:
+        """Beside others that write, those that do not."""
+        return [v for v in self.variants if v not in self.writing]
 
 
 class Canaries(_Model):
@@ -202,9 +214,10 @@ def _cell(
     return CellSummary(cell=cell, variants=variants, ranking=_rank(variants, own, rate, margin))
 
 
-def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, float]:
+def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, float]:
     found = variant.rate(rate)
-    return (bool(variant.invalid) or found is None, -(found.median_bytes_per_s if found else 0.0))
+    median = found.median_bytes_per_s if found else 0.0
+    return (bool(variant.invalid) or found is None, not variant.writes, -median)
 
 
 def _variant(
@@ -213,6 +226,7 @@ def _variant(
     failed = [s for s in samples if s.failed is not None]
     chosen = rates(samples, rate)
     result = next((s.result for s in reversed(samples) if s.result is not None), None)
+    method = result.engine.method if result and result.engine else None
     enough = len(chosen) >= stopping.minimum
     return VariantSummary(
         variant=name,
@@ -225,8 +239,14 @@ def _variant(
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,
         workers=result.workers if result else None,
-        method=result.engine.method if result and result.engine else None,
+        method=method,
+        writes="null" not in _parts(method or ""),
     )
+
+
+def _parts(method: str) -> list[str]:
+    """The names in a method's text: ``two_phase(writers=1) + shm + null``."""
+    return [part.partition("(")[0].strip() for part in method.split("+")]
 
 
 def rate_summary(samples: Sequence[Sample], kind: RateKind) -> RateSummary | None:
@@ -270,10 +290,11 @@ def _rank(
     margin: float,
 ) -> Ranking:
     """Everyone against the one with the highest median, corrected for their number."""
-    fit = [v.variant for v in variants if not v.invalid and v.rate(rate) is not None]
+    fit = [v for v in variants if not v.invalid and v.rate(rate) is not None]
     if not fit:
         return Ranking(best=None, margin=margin)
-    best, *others = fit
+    writing = [v for v in fit if v.writes] or fit
+    best, *others = [v.variant for v in writing]
     pairs = [(rates(own[best], rate), rates(own[other], rate)) for other in others]
     compared = dict(zip(others, statistics.compare_many(pairs, margin), strict=True))
     return Ranking(

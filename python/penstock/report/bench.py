@@ -138,7 +138,7 @@ def _courses(found: Sequence[runs.Series]) -> Table:
 
 def _over_session(session: Session) -> Iterator[Drawn]:
     for number, cell in enumerate(session.drawn, start=1):
-        own = {v.variant: session.own(cell.cell, v.variant) for v in cell.variants}
+        own = {v.variant: session.own(cell.cell, v.variant) for v in cell.writing}
         rated = {v: ss for v, ss in own.items() if any(s.rate(k) for s in ss for k in KINDS)}
         if rated:
             yield Drawn(series.over_session(number, cell.cell, rated), _each_run(rated))

@@ -87,7 +87,7 @@ def points(cells: Sequence[CellSummary], header: Header, kind: RateKind) -> list
     return [
         Point({**known.get(c.cell, {}), CELL: c.cell, VARIANT: v.variant}, rate)
         for c in cells
-        for v in c.variants
+        for v in c.writing
         if not v.invalid and (rate := v.rate(kind)) is not None
     ]
 

@@ -83,6 +83,31 @@ def test_wrong_bytes_are_never_best(tmp_path: Path) -> None:
     assert found.text.startswith("INVALID")
 
 
+def through(mechanism: str, variant: str, rate: float) -> list[Sample]:
+    method = f"two_phase(writers=1) + shm + {mechanism} + written"
+    engine = {"method": method, "bytes": 64 * MIB, "passed_bytes": 0, "degraded": []}
+    made = [result(r, engine=engine) for r in noisy(rate, 10)]
+    return [sample(variant, block, result=one) for block, one in enumerate(made, start=1)]
+
+
+def test_what_writes_nothing_is_a_bound_and_not_the_best(tmp_path: Path) -> None:
+    bound, real = through("null", "bound", 9e9), through("pwrite", "real", 1e9)
+    (cell,) = summary_of(tmp_path, bound + real).cells
+    assert cell.ranking.best == "real"
+    assert cell.ranking.against == []
+    assert [v.variant for v in cell.writing] == ["real"]
+    assert [v.variant for v in cell.not_writing] == ["bound"]
+    assert [v.variant for v in cell.variants] == ["real", "bound"]
+
+
+def test_where_nobody_writes_they_are_ranked(tmp_path: Path) -> None:
+    ways = through("null", "fast", 2e9) + through("null", "slow", 1e9)
+    (cell,) = summary_of(tmp_path, ways).cells
+    assert cell.ranking.best == "fast"
+    assert cell.ranking.slower == ["slow"]
+    assert cell.not_writing == []
+
+
 def test_failures_are_counted_and_said(tmp_path: Path) -> None:
     failed = [sample("x", 30 + i, failed=f"no space {i}", result=None) for i in range(2)]
     s = summary_of(tmp_path, session({"x": noisy(1e9)}) + failed)

@@ -22,7 +22,7 @@ def figure(number: int, cell: CellSummary) -> Figure:
         description=f"{verdict_text(cell)}. {' '.join(said)}",
         paint=partial(_paint, cell),
         caption=f"{verdict_text(cell)}. Lines are 95 % intervals of the "
-        "median; below a name: its rate over the best one's.",
+        f"median; below a name: its rate over the best one's.{_not_drawn(cell)}",
     )
 
 
@@ -30,6 +30,8 @@ def standing(cell: CellSummary, v: VariantSummary) -> str:
     """What the ranking says of a variant."""
     if v.invalid:
         return "INVALID"
+    if v in cell.not_writing:
+        return "writes nothing"
     if v.variant == cell.ranking.best:
         return "best" if cell.ranking.against else "compared with nothing"
     a = next((a for a in cell.ranking.against if a.variant == v.variant), None)
@@ -39,12 +41,17 @@ def standing(cell: CellSummary, v: VariantSummary) -> str:
     return f"{words}: {ratio_text(a.ratio, a.low, a.high)}"
 
 
+def _not_drawn(cell: CellSummary) -> str:
+    names = ", ".join(v.variant for v in cell.not_writing)
+    return f" Not drawn, for they write nothing: {names}." if names else ""
+
+
 def _rates(v: VariantSummary) -> str:
     return "; ".join(f"{kind} {rate_text(v.rate(kind))}" for kind in KINDS)
 
 
 def _all_rates(cell: CellSummary) -> list[RateSummary]:
-    return [r for v in cell.variants for kind in KINDS if (r := v.rate(kind))]
+    return [r for v in cell.writing for kind in KINDS if (r := v.rate(kind))]
 
 
 def _paint(cell: CellSummary, width: float) -> tuple[Canvas, float]:
@@ -55,12 +62,12 @@ def _paint(cell: CellSummary, width: float) -> tuple[Canvas, float]:
     marks = ticks(largest / unit, 6 if beside else 4)
     ends = (_LEFT, width - _RIGHT) if beside else (12.0, width - 16)
     scale = Scale(marks[-1] * unit, *ends)
-    kinds = [k for k in KINDS if any(v.rate(k) for v in cell.variants)]
+    kinds = [k for k in KINDS if any(v.rate(k) for v in cell.writing)]
     top = legend(canvas, 8, 20, [(COLOURS[k], LEGEND[k]) for k in kinds])
     step = 46.0 if beside else 84.0
-    bottom = top + step * len(cell.variants)
+    bottom = top + step * len(cell.writing)
     axis(canvas, Scale(marks[-1], *ends), marks, bottom, top, name)
-    for i, v in enumerate(cell.variants):
+    for i, v in enumerate(cell.writing):
         _row(canvas, cell, v, scale, top + step * i)
     return canvas, bottom + 40
 
