@@ -7,6 +7,20 @@
 #include "layout/node.hpp"
 
 namespace penstock::layout {
+namespace {
+
+// What saturate(Wide(a) + b) is, for every block of a list. REQUIRES b >= 0.
+Off behind(Off a, int64_t b) noexcept {
+  Off sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+// Every entry of a list of adjacent bytes is plain, and so is every copy of a plain child.
+bool lists_bytes(const Node& node) noexcept {
+  return node.kind == NodeKind::segments || (node.child && node.child->kind == NodeKind::bytes);
+}
+
+}  // namespace
 
 Cursor::Cursor(LoopTree tree, Off base, int64_t repetitions) : tree_(std::move(tree)) {
   if (tree_.depth() + 1 > kInlineLevels) deep_.resize(size_t(tree_.depth()) + 1);
@@ -25,6 +39,7 @@ void Cursor::set_repetitions(Off base, int64_t repetitions) {
   top.count = repetitions;
   if (!body) return;
   top_entry_ = body->kind == NodeKind::bytes ? nullptr : body;
+  top.plain = top_entry_ == nullptr;
   top_bytes_ = body->size;
   if (!top_entry_ && top.stride == body->size) {
     top_bytes_ = saturate(Wide(repetitions) * body->size);
@@ -35,6 +50,7 @@ void Cursor::set_repetitions(Off base, int64_t repetitions) {
     top.stride = body->stride;
     top.count = saturate(Wide(repetitions) * body->count);
     top_entry_ = body->entry(0);
+    top.plain = top_entry_ == nullptr;
     top_bytes_ = body->child->size;
   }
 }
@@ -48,26 +64,31 @@ int64_t Cursor::length(const Level& level) const noexcept {
 }
 
 Off Cursor::place(const Level& level) noexcept {
-  if (!level.strided)
-    return saturate(Wide(level.origin) + level.node->displacements[size_t(level.index)]);
+  if (!level.strided) return behind(level.origin, level.node->displacements[size_t(level.index)]);
   return saturate(level.origin + Wide(level.index) * level.stride);
 }
 
 void Cursor::push(const Node& node, Off origin) noexcept {
   const bool strided = node.kind == NodeKind::loop;
   const Off first = strided ? saturate(Wide(origin) + node.first()) : origin;
-  levels()[depth_++] = Level{&node, first, node.stride, 0, node.count, strided};
+  levels()[depth_++] = Level{&node, first, node.stride, 0, node.count, strided, lists_bytes(node)};
 }
 
 // From the current entry of the lowest level down to the first block in it.
 void Cursor::descend() noexcept {
   while (const Node* node = entry(bottom())) push(*node, place(bottom()));
+  start_block();
+}
+
+void Cursor::start_block() noexcept {
   block_ = length(bottom());
   within_ = 0;
 }
 
 void Cursor::step(int64_t entries) noexcept {
-  bottom().index += entries;
+  Level& lowest = bottom();
+  lowest.index += entries;
+  if (lowest.plain && lowest.index < lowest.count) return start_block();  // no walk in a list
   while (depth_ > 1 && bottom().index == bottom().count) {
     --depth_;
     ++bottom().index;
@@ -94,7 +115,7 @@ void Cursor::seek(int64_t position) {
 
 Run Cursor::part_of_block(int64_t max_bytes) noexcept {
   const int64_t n = std::min(block_ - within_, max_bytes);
-  const Run run{saturate(Wide(place(bottom())) + within_), n, n, 1};
+  const Run run{behind(place(bottom()), within_), n, n, 1};
   within_ += n;
   if (within_ == block_) step(1);
   return run;
@@ -103,7 +124,7 @@ Run Cursor::part_of_block(int64_t max_bytes) noexcept {
 // Blocks of neighbouring entries may touch though no loop says so.
 void Cursor::extend(Run& run, int64_t max_bytes) noexcept {
   while (run.block < max_bytes && within_ == 0 && bottom().index < bottom().count &&
-         place(bottom()) == Wide(run.offset) + run.block) {
+         place(bottom()) == behind(run.offset, run.block)) {
     run.block += part_of_block(max_bytes - run.block).block;
   }
 }

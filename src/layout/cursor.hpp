@@ -51,6 +51,7 @@ class Cursor {
     int64_t index = 0;
     int64_t count = 0;
     bool strided = true;
+    bool plain = true;  // every entry is adjacent bytes: there is nothing to descend into
   };
   static constexpr int kInlineLevels = 17;  // the repetitions and a tree of depth 16
 
@@ -60,6 +61,7 @@ class Cursor {
   const Node* entry(const Level& level) const noexcept;
   int64_t length(const Level& level) const noexcept;
   static Off place(const Level& level) noexcept;
+  void start_block() noexcept;
   void push(const Node& node, Off origin) noexcept;
   void descend() noexcept;
   void step(int64_t entries) noexcept;
