@@ -13,6 +13,9 @@ build: bootstrap ## build Penstock, its Python package and the examples
 	@scripts/build.sh $(PRESET)
 	@$(MAKE) --no-print-directory -s -C examples OUT=$(CURDIR)/build/$(PRESET)/examples
 
+tests: bootstrap ## build Penstock and the layers' own tests, build/PRESET/LAYER_tests
+	@scripts/build.sh $(PRESET) all layer_tests
+
 demo: build ## three things Penstock does, measured live (under three minutes)
 	@$(PYTHON) scripts/demo.py
 
@@ -26,7 +29,7 @@ check-full: ## every test there is; picks up where it was stopped
 
 check-the-checks: ## faults sown into the engine: every one must turn a suite red
 	@scripts/bootstrap.sh check
-	@scripts/build.sh faulty
+	@scripts/build.sh faulty all layer_tests
 	@$(PYTHON) tests/check_the_checks.py
 
 install: ## into PREFIX, without root: make install PREFIX=DIR (docs/install.md)
@@ -68,5 +71,5 @@ site: ## the documentation as a site, read without network: build/site/index.htm
 clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
-.PHONY: help bootstrap build demo check check-full check-the-checks install dist check-install check-fresh \
+.PHONY: help bootstrap build tests demo check check-full check-the-checks install dist check-install check-fresh \
   bench-peers bench-limit honesty docs-table drawings site clean

@@ -39,7 +39,9 @@ function(penstock_compile_quickly target)
   endif()
 endfunction()
 
-# One GoogleTest program per layer: NAME_tests from src/NAME/*_test.cpp.
+# One GoogleTest program per layer: NAME_tests from src/NAME/*_test.cpp. They take as long to build
+# as all the rest, and who only uses Penstock needs none: the target `layer_tests` has them.
+add_custom_target(layer_tests)
 function(penstock_layer_tests)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -47,10 +49,12 @@ function(penstock_layer_tests)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*_test.cpp)
     list(FILTER sources EXCLUDE REGEX "/mpi_[a-z_]*\\.cpp$")
     if(sources)
-      add_executable(${name}_tests ${sources})
+      add_executable(${name}_tests EXCLUDE_FROM_ALL ${sources})
+      add_dependencies(layer_tests ${name}_tests)
       target_link_libraries(${name}_tests PRIVATE penstock_${name} GTest::gtest_main rapidcheck)
       penstock_compile_quickly(${name}_tests)
-      gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST)
+      gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
+                           PROPERTIES LABELS layer)
     endif()
   endforeach()
 endfunction()

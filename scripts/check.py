@@ -36,6 +36,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "check"
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 MPI = "mpi"  # the ctest label of what needs an MPI library
+LAYER = "layer"  # ... and of the layers' own tests
+OTHER_THAN_LAYERS = ["-E", "_NOT_BUILT$"]  # what ctest calls the programs of these where not built
 JOBS = str(os.cpu_count() or 1)
 
 
@@ -109,9 +111,19 @@ def layers_step(name: str, preset: str, *selection: str) -> Step:
     return Step(name, command, junit=junit)
 
 
-def asan_layers_step() -> Step:
-    """The layers' tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    return replace(layers_step("layers under asan", "asan", "-LE", "full"), after="build asan")
+def asan_steps() -> list[Step]:
+    """What runs under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    steps = [
+        layers_step("layers under asan", "asan", "-LE", "full"),
+        suite_step("file systems pairs", "tests/fs/product.py", "--tests", "build/asan"),
+    ]
+    return [replace(step, after="build asan") for step in steps]
+
+
+def build_tests(name: str, preset: str) -> Step:
+    """Everything of a preset, the layers' tests included."""
+    command = ["scripts/build.sh", preset, "all", "layer_tests"]
+    return Step(name, command, timeout_s=2400)
 
 
 def suite_step(name: str, script: str, *arguments: str, timeout_s: int = 1200) -> Step:
@@ -142,7 +154,6 @@ def instrument_steps() -> list[Step]:
         suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
         suite_step("measure examples", "tests/instrument/examples.py"),
         suite_step("file systems", "tests/fs/run.py"),
-        suite_step("file systems pairs", "tests/fs/product.py"),
         killed_sweeps(6),
         suite_step("page ring", "tests/peers/run.py", "--mpi", "mpich", "--only", "page"),
     ]
@@ -179,26 +190,26 @@ def beside_fio() -> Step:
 
 
 def quick_steps() -> list[Step]:
-    """`make check`."""
+    """`make check`. The layers' tests run once, where most is checked: under the sanitizers."""
     return [
         *source_steps(),
         Step("build release", ["scripts/build.sh", "release"], timeout_s=2400),
-        Step("build asan", ["scripts/build.sh", "asan"], timeout_s=2400, aside=True),
+        replace(build_tests("build asan", "asan"), aside=True),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
-        layers_step("layers", "release", "-LE", f"^({MPI}|full)$"),
+        layers_step("programs", "release", *OTHER_THAN_LAYERS, "-LE", f"^({MPI}|full|{LAYER})$"),
         ctest_step("mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", JOBS, timeout_s=2400),
         pytest_step("python", "python/tests"),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),
         pytest_step("docs site", "tests/docs_site"),
-        pytest_step("tutorial", "tests/tutorial"),
+        pytest_step("tutorial", "tests/tutorial", "-m", "not slow"),
         pytest_step("install", "tests/install"),
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
         suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
         suite_step("messages", "tests/messages/run.py", "--check"),
         *instrument_steps(),
-        asan_layers_step(),
+        *asan_steps(),
     ]
 
 
@@ -226,6 +237,9 @@ def full_steps() -> list[Step]:
     """`make check-full`: the quick steps and the long ones."""
     return [
         *quick_steps(),
+        build_tests("build layer tests", "release"),
+        layers_step("layers", "release", "-L", f"^{LAYER}$", "-LE", "full"),
+        pytest_step("tutorial built", "tests/tutorial", "-m", "slow"),
         ctest_step("long tests", "release", "-L", "full", "-j", JOBS, timeout_s=14400),
         many_views(),
         file_system_product(),
@@ -237,11 +251,11 @@ def full_steps() -> list[Step]:
         beside_fio(),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),
-        Step("build tsan", ["scripts/build.sh", "tsan"], timeout_s=2400),
+        build_tests("build tsan", "tsan"),
         layers_step("layers under tsan", "tsan", "-LE", "full"),
-        Step("build clang", ["scripts/build.sh", "clang"], timeout_s=2400),
+        build_tests("build clang", "clang"),
         layers_step("clang", "clang", "-LE", f"^({MPI}|full)$"),
-        Step("tidy", ["scripts/build.sh", "tidy"], timeout_s=7200),
+        replace(build_tests("tidy", "tidy"), timeout_s=7200),
         Step("check-the-checks", ["make", "check-the-checks"], timeout_s=7200),
         Step("fuzz", ["scripts/fuzz.sh", "1000000"], timeout_s=7200),
         Step("wheel", ["scripts/check_wheel.sh"], timeout_s=2400),

@@ -214,19 +214,22 @@ def refusal_problems(fs: str, method: str, out: Outcome) -> list[str]:
     return problems
 
 
-def run_on(suite: Suite, where: Where, build: Path, depth: Depth) -> None:
+def run_on(suite: Suite, where: Where, build: Path, tests: Path, depth: Depth) -> None:
     chosen = IO_TESTS if depth.all_methods else f"{IO_TESTS}:-*_behind*"
-    run_tests(suite, where, build / "io_tests", chosen, depth.all_methods)
-    run_tests(suite, where, build / "exec_tests", "*Conformance*", depth.all_methods)
+    run_tests(suite, where, tests / "io_tests", chosen, depth.all_methods)
+    run_tests(suite, where, tests / "exec_tests", "*Conformance*", depth.all_methods)
     run_programs(suite, where, build, depth)
 
 
 def main() -> int:
     parser = plain_arguments(__doc__)
     parser.add_argument("--full", action="store_true", help="all methods, on both MPI libraries")
+    parser.add_argument("--tests", type=Path, help="where io_tests and exec_tests are [BUILD]")
     parser.add_argument("--network", action="store_true", help="on NFS, GlusterFS and CephFS")
     options = parser.parse_args()
     suite = Suite("fs product")
+    build = options.build.resolve()
+    tests = (options.tests or options.build).resolve()
     depth = ON_SERVERS if options.network else FULL if options.full else QUICK
     for kind in NETWORK if options.network else (*ON_LOOP, *IN_MEMORY):
         if options.only not in kind:
@@ -235,7 +238,7 @@ def main() -> int:
             Path(place).chmod(0o755)
             try:
                 with file_system(kind, Path(place)) as directory:
-                    run_on(suite, Where(kind, directory), options.build.resolve(), depth)
+                    run_on(suite, Where(kind, directory), build, tests, depth)
             except NotHereError as missing:
                 suite.skip(kind, str(missing))
     return suite.finish()

@@ -121,6 +121,7 @@ def test_the_code_is_formatted_as_all_code_is(page: str, tmp_path: Path) -> None
     run("clang-format", "--dry-run", "--Werror", file, folder=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["snake_toy", "lseek_write"])
 def test_the_conformance_suite_picks_it_up_and_it_passes(built: Path, name: str) -> None:
     said = run(built / "exec_tests", f"--gtest_filter=*{name}*")
@@ -129,14 +130,17 @@ def test_the_conformance_suite_picks_it_up_and_it_passes(built: Path, name: str)
     assert int(passed[1]) >= 2, said
 
 
+@pytest.mark.slow
 def test_every_plan_keeps_its_promises(built: Path) -> None:
     run(built / "plan_tests")
 
 
+@pytest.mark.slow
 def test_every_mechanism_keeps_its_promises(built: Path) -> None:
     run(built / "io_tests")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "name"), [("algorithm", "snake_toy"), ("mechanism", "lseek_write")]
 )
