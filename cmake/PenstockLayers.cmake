@@ -58,3 +58,12 @@ function(penstock_layer_tests)
     endif()
   endforeach()
 endfunction()
+
+# What counts memory, which a sanitizer would count as its own: built with all the rest, so that the
+# quick tier runs it too, which has the layers' tests under sanitizers alone.
+function(penstock_counting_tests)
+  add_executable(counting_tests ${ARGN})
+  target_link_libraries(counting_tests PRIVATE penstock_engine GTest::gtest_main)
+  penstock_compile_quickly(counting_tests)
+  gtest_discover_tests(counting_tests TEST_PREFIX counting. DISCOVERY_MODE PRE_TEST)
+endfunction()
