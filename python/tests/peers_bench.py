@@ -35,6 +35,8 @@ print(json.dumps({{"schema": "penstock.measure/1", "program": "fake", "version":
   "mpi": who, "parameters": {{"verify": "all"}}, "workers": 2, "ranks": 2, "bytes": size,
   "application": {{"seconds": seconds, "bytes_per_s": rate * 1e6}},
   "actual": {{"seconds": seconds, "bytes_per_s": rate * 1e6}},
+  "phases": {{"open_s": 0.002, "compute_s": 0, "write_s": seconds, "sync_s": 0, "close_s": 0.001,
+    "drain_s": 0}},
   "verified": {{"bytes": size, "wrong_bytes": wrong, "first_wrong": None}}, "error": None}}))
 sys.exit(1 if wrong or rates.get("dies") == who else 0)
 """

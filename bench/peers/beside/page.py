@@ -35,6 +35,12 @@ that knows the file's layout beforehand.
 Which these are, independent, unsynced and cold writes, every peer at every setting, and the raw
 samples: [{page}]({page}).
 """
+_TIMES = """\
+## Where the time goes
+
+Milliseconds that the slowest rank spent in the open, in the writes (waiting for others included),
+in the final sync and in the close, medians. The page ring opens no file of the MPI library, which Penstock must."""
+_PHASES = ("open", "write", "sync", "close")
 _RULE = """\
 A cell *holds* when the whole interval is at or above the threshold, *fails* when the whole of it is
 below, else it is *undecided*; a conclusion fails by one failing cell."""
@@ -69,6 +75,7 @@ def markdown(report: Report, opening: str, raw: str, command: str) -> str:
         cells = [c for c in report.cells if c.family == family]
         parts += [f"## {family}", _as_markdown(_HEAD, [_row(c) for c in cells])]
         parts += [_details(cell) for cell in cells]
+    parts += _times(report)
     unwell = _unwell(report)
     if unwell:
         parts += ["## What to doubt", *unwell]
@@ -185,6 +192,24 @@ def _details(cell: CellReport) -> str:
         told += f", predicted {expected[0]:g}-{expected[1]:g}"
     table = _as_markdown(_ALL, rows)
     return f"<details><summary>{cell.name}{told}</summary>\n\n{table}\n\n</details>"
+
+
+def _times(report: Report) -> list[str]:
+    """Of Penstock, the best peer and the page ring; nothing where no sample tells its phases."""
+    rows = [
+        (c.name, *(_phases_of(v) for v in (_of(c, "penstock"), _best(c), _of(c, "ceiling"))))
+        for c in report.cells
+        if any(v.phases for v in c.variants)
+    ]
+    words = ", ".join(_PHASES)
+    head = ("cell", *(f"{who}: {words}" for who in ("Penstock", "best peer", "page ring")))
+    return [_TIMES, _as_markdown(head, rows)] if rows else []
+
+
+def _phases_of(variant: Variant | None) -> str:
+    if variant is None or not variant.phases:
+        return "-"
+    return ", ".join(_digits(1e3 * variant.phases[f"{name}_s"]) for name in _PHASES)
 
 
 def _bytes(cell: CellReport) -> str:

@@ -1,6 +1,6 @@
 """The raw samples of a run, small enough to be committed, and without this machine's paths.
 
-What is left out of a sample: time series, single calls, phases, its command (the plan in the header
+What is left out of a sample: time series, single calls, its command (the plan in the header
 has it), its parameters, and the readings of the machine: what these alone tell of disturbances is
 kept as events. Build directories, the scratch directory and the checkout become words.
 """
@@ -18,7 +18,7 @@ from penstock.bench.sample import Event, Header, Provenance, Sample, as_line
 from penstock.bench.store import load
 
 _KEPT = ("schema", "program", "version", "mpi", "workers", "ranks", "bytes", "application")
-_AFTER = ("actual", "verified", "error")
+_AFTER = ("actual", "phases", "verified", "error")
 
 
 def compact(source: Path, target: Path, words: Mapping[str, str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from beside.values import Spread
 from penstock.bench.sample import Sample
@@ -12,6 +13,12 @@ from penstock.bench.statistics import paired_ratio_interval, summarise
 def by_block(samples: Sequence[Sample]) -> dict[int, float]:
     """The rates of those that count."""
     return {s.block: rate for s in samples if (rate := s.rate("application"))}
+
+
+def phases(samples: Sequence[Sample]) -> dict[str, float]:
+    """Median seconds of the slowest rank in each phase; empty where no sample tells them."""
+    told = [s.more["phases"] for s in samples if s.counts and s.more.get("phases")]
+    return {name: median(one[name] for one in told) for name in told[0]} if told else {}
 
 
 def spread(values: Sequence[float]) -> Spread | None:

@@ -28,7 +28,8 @@ class Spread(Value):
 
 class Variant(Value):
     """One competitor of a cell. ``failed`` says why samples do not count, each reason once;
-    ``wrong`` whether one of them left wrong bytes in the file."""
+    ``wrong`` whether one of them left wrong bytes in the file; ``phases`` the median seconds of
+    open_s, write_s, sync_s, close_s, each of its slowest rank."""
 
     name: str
     title: str
@@ -41,6 +42,7 @@ class Variant(Value):
     bytes: int | None
     rate: Spread | None
     actual: Spread | None
+    phases: dict[str, float] = {}
     failures: int
     failed: list[str]
     wrong: bool

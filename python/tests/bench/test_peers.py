@@ -259,6 +259,7 @@ def test_page_is_made_again_from_the_raw_samples_alone(bench: Bench) -> None:
     assert bench.run("--table", str(raw), "--page", str(page)) == 0
     assert page.read_text() == first
     assert "| even-2 | a | 100 [100-100] | 100 [100-100] | 1.00 [1.00-1.00] n=6 |" in first
+    assert "| even-2 | 2, 10, 0, 1 | 2, 10, 0, 1 | 2, 5, 0, 1 |" in first
     assert "raw in raw/x.jsonl: bench/peers/run.py" in first
 
 
