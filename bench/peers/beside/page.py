@@ -39,7 +39,8 @@ _TIMES = """\
 ## Where the time goes
 
 Milliseconds that the slowest rank spent in the open, in the writes (waiting for others included),
-in the final sync and in the close, medians. The page ring opens no file of the MPI library, which Penstock must."""
+in the final sync and in the close, medians. The page ring opens no file of the MPI library, which
+Penstock must."""
 _PHASES = ("open", "write", "sync", "close")
 _RULE = """\
 A cell *holds* when the whole interval is at or above the threshold, *fails* when the whole of it is
