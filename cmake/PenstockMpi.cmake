@@ -131,6 +131,7 @@ function(penstock_mpi_comm flavour)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(penstock_comm_${flavour} STATIC EXCLUDE_FROM_ALL ${sources})
   target_link_libraries(penstock_comm_${flavour} PUBLIC penstock_comm mpi_headers_${flavour})
+  penstock_precompile(penstock_comm_${flavour} penstock_base)
 endfunction()
 
 function(penstock_shim flavour)
@@ -156,6 +157,7 @@ function(penstock_engine flavour)
   set(map ${PROJECT_SOURCE_DIR}/src/pmpi/engine.map)
   add_library(penstock-engine-${flavour} MODULE ${sources})
   target_link_libraries(penstock-engine-${flavour} PRIVATE penstock_engine penstock_comm_${flavour})
+  penstock_precompile(penstock-engine-${flavour} penstock_base)
   # Without -z defs: the MPI library's names are found where the shim has made them visible.
   target_link_options(penstock-engine-${flavour} PRIVATE -static-libstdc++ -static-libgcc
     -Wl,--exclude-libs,ALL -Wl,--version-script=${map})

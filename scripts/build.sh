@@ -20,6 +20,7 @@ if [ -x .mpi/mpich5/bin/mpicc_abi ]; then
 fi
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_SLOPPINESS=pch_defines,time_macros  # or it keeps nothing that has precompiled headers
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # copies of the tree share what they compile alike
 fi
 targets=()
