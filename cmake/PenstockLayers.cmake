@@ -62,25 +62,33 @@ function(penstock_compile_quickly target)
   endif()
 endfunction()
 
-# One GoogleTest program per layer: NAME_tests from src/NAME/*_test.cpp. They take as long to build
-# as all the rest, and who only uses Penstock needs none: the target `layer_tests` has them.
+# The layers' tests take as long to build as all the rest, and who only uses Penstock needs none: the
+# target `layer_tests` has them.
 add_custom_target(layer_tests)
 if(PENSTOCK_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)  # here, since what it sets must be seen wherever tests are discovered
 endif()
+
+# A GoogleTest program of `layer_tests`; ctest calls its cases PREFIX.SUITE.CASE.
+function(penstock_layer_test target prefix)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(layer_tests ${target})
+  penstock_compile_quickly(${target})
+  gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS layer)
+endfunction()
+
+# One per layer: NAME_tests from src/NAME/*_test.cpp.
 function(penstock_layer_tests)
   foreach(name ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*_test.cpp)
     list(FILTER sources EXCLUDE REGEX "/mpi_[a-z_]*\\.cpp$")
     if(sources)
-      add_executable(${name}_tests EXCLUDE_FROM_ALL ${sources})
-      add_dependencies(layer_tests ${name}_tests)
+      add_executable(${name}_tests ${sources})
       target_link_libraries(${name}_tests PRIVATE penstock_${name} GTest::gtest_main rapidcheck)
-      penstock_compile_quickly(${name}_tests)
       penstock_precompile(${name}_tests base_tests <gtest/gtest.h> <rapidcheck/gtest.h>)
-      gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
-                           PROPERTIES LABELS layer)
+      penstock_layer_test(${name}_tests ${name})
     endif()
   endforeach()
 endfunction()
