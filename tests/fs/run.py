@@ -25,6 +25,7 @@ from run_mpi import SKIPPED, Suite
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
 RATE = 40 * MIB
+HANGS_S = 120
 
 
 class NotHereError(Exception):
@@ -40,7 +41,12 @@ def script(name: str, verb: str, directory: Path, *words: str) -> subprocess.Com
 
 
 def called(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    """One that hangs is ended, with the code of coreutils' timeout: a failed case."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANGS_S)
+    except subprocess.TimeoutExpired:
+        said = f"no end after {HANGS_S} s"
+        return subprocess.CompletedProcess(command, 124, "", said)
 
 
 def must(done: subprocess.CompletedProcess[str], *, code: int = 0, says: str = "") -> list[str]:
