@@ -15,6 +15,12 @@ Off behind(Off a, int64_t b) noexcept {
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+// REQUIRES b >= 0.
+bool touches(Off a, int64_t b, Off next) noexcept {
+  Off sum;
+  return !__builtin_add_overflow(a, b, &sum) && sum == next;
+}
+
 // Every entry of a list of adjacent bytes is plain, and so is every copy of a plain child.
 bool lists_bytes(const Node& node) noexcept {
   return node.kind == NodeKind::segments || (node.child && node.child->kind == NodeKind::bytes);
@@ -39,7 +45,6 @@ void Cursor::set_repetitions(Off base, int64_t repetitions) {
   top.count = repetitions;
   if (!body) return;
   top_entry_ = body->kind == NodeKind::bytes ? nullptr : body;
-  top.plain = top_entry_ == nullptr;
   top_bytes_ = body->size;
   if (!top_entry_ && top.stride == body->size) {
     top_bytes_ = saturate(Wide(repetitions) * body->size);
@@ -50,9 +55,9 @@ void Cursor::set_repetitions(Off base, int64_t repetitions) {
     top.stride = body->stride;
     top.count = saturate(Wide(repetitions) * body->count);
     top_entry_ = body->entry(0);
-    top.plain = top_entry_ == nullptr;
     top_bytes_ = body->child->size;
   }
+  top.plain = top_entry_ == nullptr;
 }
 
 const Node* Cursor::entry(const Level& level) const noexcept {
@@ -124,7 +129,7 @@ Run Cursor::part_of_block(int64_t max_bytes) noexcept {
 // Blocks of neighbouring entries may touch though no loop says so.
 void Cursor::extend(Run& run, int64_t max_bytes) noexcept {
   while (run.block < max_bytes && within_ == 0 && bottom().index < bottom().count &&
-         place(bottom()) == behind(run.offset, run.block)) {
+         touches(run.offset, run.block, place(bottom()))) {
     run.block += part_of_block(max_bytes - run.block).block;
   }
 }
