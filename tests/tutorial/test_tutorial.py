@@ -72,6 +72,7 @@ def run(*command: str | Path, folder: Path = COPY) -> str:
     environment = os.environ | {
         "CCACHE_BASEDIR": str(COPY),
         "CCACHE_NOHASHDIR": "1",
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros",  # as scripts/build.sh
         "PYTHONPATH": str(COPY / "python"),
     }
     words = [str(word) for word in command]
