@@ -3,8 +3,13 @@
 add_library(penstock_options INTERFACE)
 target_include_directories(penstock_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/src
                                                       ${CMAKE_CURRENT_SOURCE_DIR}/include)
-target_compile_options(penstock_options INTERFACE -Wall -Wextra
-                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local> $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wshadow=local>)
+target_compile_options(penstock_options INTERFACE -Wall -Wextra)
+if(CMAKE_UNITY_BUILD)  # with so many lines GCC forgets that GoogleTest's macros are not ours
+  target_compile_options(penstock_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-dangling-else>)
+else()
+  target_compile_options(penstock_options INTERFACE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local> $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wshadow=local>)
+endif()
 if(PENSTOCK_WERROR)
   target_compile_options(penstock_options INTERFACE -Werror)
 endif()
@@ -14,8 +19,9 @@ endif()
 target_compile_definitions(penstock_options INTERFACE PENSTOCK_VERSION="${PROJECT_VERSION}")
 target_link_libraries(penstock_options INTERFACE Threads::Threads)
 
-# What most files include, read once for all libraries and once for all tests: a third of the time
-# of compiling. Presets that test are built without too, so that no file lives on another's includes.
+# What most files include, read once for all libraries and once for all tests. The presets that have
+# this compile many files at a time too (CMAKE_UNITY_BUILD); others have neither, so that no file
+# lives on another's includes.
 option(PENSTOCK_PCH "Precompile the headers of the standard library" OFF)
 set(penstock_std_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
     <deque> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread>
@@ -79,12 +85,24 @@ function(penstock_layer_test target prefix)
                        PROPERTIES LABELS layer)
 endfunction()
 
+# Of tests that are compiled many at a time (CMAKE_UNITY_BUILD), those that stand in for functions of
+# the C library stay alone: they cannot have a namespace of their own, as all others have.
+function(penstock_keep_apart)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} stands_in REGEX "^extern \"C\"" LIMIT_COUNT 1)
+    if(stands_in)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 # One per layer: NAME_tests from src/NAME/*_test.cpp.
 function(penstock_layer_tests)
   foreach(name ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*_test.cpp)
     list(FILTER sources EXCLUDE REGEX "/mpi_[a-z_]*\\.cpp$")
     if(sources)
+      penstock_keep_apart(${sources})
       add_executable(${name}_tests ${sources})
       target_link_libraries(${name}_tests PRIVATE penstock_${name} GTest::gtest_main rapidcheck)
       penstock_precompile(${name}_tests base_tests <gtest/gtest.h> <rapidcheck/gtest.h>)
@@ -96,6 +114,7 @@ endfunction()
 # What counts memory, which a sanitizer would count as its own: built with all the rest, so that the
 # quick tier runs it too, which has the layers' tests under sanitizers alone.
 function(penstock_counting_tests)
+  penstock_keep_apart(${ARGN})
   add_executable(counting_tests ${ARGN})
   target_link_libraries(counting_tests PRIVATE penstock_engine GTest::gtest_main)
   penstock_compile_quickly(counting_tests)

@@ -88,7 +88,7 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def pytest_step(name: str, *arguments: str) -> Step:
-    """A run of pytest with a JUnit report."""
+    """A run of pytest with a JUnit report. Tests of `-n` processes must not meet in one place."""
     junit = OUT / f"{name.replace(' ', '-')}.xml"
     command = [PYTHON, "-m", "pytest", "-q", f"--junitxml={junit}", *arguments]
     return Step(name, command, junit=junit, needs=ROOT / arguments[0])
@@ -198,7 +198,7 @@ def quick_steps() -> list[Step]:
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         layers_step("programs", "release", *OTHER_THAN_LAYERS, "-LE", f"^({MPI}|full|{LAYER})$"),
         ctest_step("mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", JOBS, timeout_s=2400),
-        pytest_step("python", "python/tests"),
+        pytest_step("python", "python/tests", "-n", JOBS),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),

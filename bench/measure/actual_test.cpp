@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::measure {
+namespace penstock::measure::actual_test {
 namespace {
 
 constexpr int64_t kBytes = int64_t{8} << 20;
@@ -100,4 +100,4 @@ TEST(Sampler, ASourceThatFailsIsToldOfAndNotAskedAgain) {
 }
 
 }  // namespace
-}  // namespace penstock::measure
+}  // namespace penstock::measure::actual_test

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-namespace penstock::measure {
+namespace penstock::measure::cpus_test {
 namespace {
 
 TEST(CpuTimes, WaitingForADeviceIsNotBusyAndStolenTimeIsNobodys) {
@@ -35,4 +35,4 @@ TEST(CpuTimes, TheyGrow) {
 }
 
 }  // namespace
-}  // namespace penstock::measure
+}  // namespace penstock::measure::cpus_test

@@ -8,7 +8,7 @@
 
 #include "strategy.hpp"
 
-namespace penstock::measure {
+namespace penstock::measure::parameters_test {
 namespace {
 
 Request read(const std::string& words, Workers workers = Workers::mpi) {
@@ -185,4 +185,4 @@ TEST(Parameters, HelpAndVersionArePrinted) {
 }
 
 }  // namespace
-}  // namespace penstock::measure
+}  // namespace penstock::measure::parameters_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace penstock::measure {
+namespace penstock::measure::pattern_test {
 namespace {
 
 struct Case {
@@ -117,4 +117,4 @@ TEST(Patterns, ParticleCountsDifferBetweenWorkers) {
 }
 
 }  // namespace
-}  // namespace penstock::measure
+}  // namespace penstock::measure::pattern_test

@@ -258,7 +258,7 @@ class Run {
     start_sampler();
     loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s, *place_.pulse);
     if (!together("barrier", team_.barrier())) return;
-    const auto before = first_of_node() ? cpu_times() : std::nullopt;
+    const std::optional<CpuTimes> before = first_of_node() ? cpu_times() : std::nullopt;
     agreed_ = loop_->run();
     if (const EngineReport* report = (*route)->engine_report(); report && file_team_->rank() == 0)
       record_.engine = *report;

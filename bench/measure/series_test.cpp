@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace penstock::measure {
+namespace penstock::measure::series_test {
 namespace {
 
 using Values = std::vector<int64_t>;
@@ -65,4 +65,4 @@ TEST(Device, ACounterThatOthersMoveTooIsCutAtOurBytes) {
 }
 
 }  // namespace
-}  // namespace penstock::measure
+}  // namespace penstock::measure::series_test

@@ -8,7 +8,7 @@
 #include "io/temporary_file.hpp"
 #include "memory.hpp"
 
-namespace penstock::measure {
+namespace penstock::measure::verify_test {
 namespace {
 
 const Amount kAmount{3, 4000, 70, 5};
@@ -150,4 +150,4 @@ TEST(Memory, ReadBytesThatAreWrongAreCounted) {
 }
 
 }  // namespace
-}  // namespace penstock::measure
+}  // namespace penstock::measure::verify_test

@@ -8,7 +8,7 @@
 
 #include <thread>
 
-namespace penstock {
+namespace penstock::bell_test {
 namespace {
 
 constexpr std::chrono::hours kLong{1};
@@ -78,4 +78,4 @@ TEST(Bell, AProcessIsGoneAlsoWhileItsParentHasNotLooked) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bell_test

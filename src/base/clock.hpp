@@ -1,6 +1,7 @@
 // The monotonic clock, in seconds.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 
 namespace penstock {
@@ -18,6 +19,8 @@ inline double coarse_now_s() noexcept {
   clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
+
+inline int64_t ns(double seconds) { return int64_t(seconds * 1e9); }
 
 // Adds the time until its end to `sum_s`.
 class Stopwatch {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <set>
 
-namespace penstock {
+namespace penstock::error_test {
 namespace {
 
 TEST(Error, EveryErrnoThatWritesMeetHasItsClass) {
@@ -37,4 +37,4 @@ TEST(Error, TheMessageSaysOperationReasonAndPlace) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::error_test

@@ -5,7 +5,7 @@
 
 #include "base/aligned_buffer.hpp"
 
-namespace penstock {
+namespace penstock::extent_test {
 namespace {
 
 TEST(Extent, TouchingRangesDoNotOverlap) {
@@ -40,4 +40,4 @@ TEST(AlignedBuffer, IsAlignedAndNeverShrinks) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::extent_test

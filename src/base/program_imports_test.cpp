@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::program_imports_test {
 namespace {
 
 bool imports(std::string_view name) {
@@ -27,4 +27,4 @@ TEST(ProgramImports, EndsWithTheFirstThatIsWanted) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::program_imports_test

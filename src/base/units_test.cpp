@@ -5,7 +5,7 @@
 
 #include <cfenv>
 
-namespace penstock {
+namespace penstock::units_test {
 namespace {
 
 int64_t parsed(std::string_view text) { return parse_size(text, "cycle").value_or(-1); }
@@ -78,4 +78,4 @@ TEST(Units, SizesAreTheSameWhateverTheRoundingMode) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::units_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace penstock::capi {
+namespace penstock::capi::status_test {
 namespace {
 
 TEST(Status, EveryClassOfErrorHasACodeAndWordsOfItsOwn) {
@@ -53,4 +53,4 @@ TEST(Status, WhatIsThrownBecomesACode) {
 }
 
 }  // namespace
-}  // namespace penstock::capi
+}  // namespace penstock::capi::status_test

@@ -11,18 +11,18 @@
 namespace penstock::capi {
 namespace {
 
-tl::unexpected<Error> refuse(std::string detail) {
+tl::unexpected<Error> refuse_write(std::string detail) {
   return tl::unexpected(argument_error("write", std::move(detail)));
 }
 
 Result<void> not_negative(const char* name, int64_t value) {
   if (value >= 0) return {};
-  return refuse(std::string(name) + " must not be negative, got " + std::to_string(value));
+  return refuse_write(std::string(name) + " must not be negative, got " + std::to_string(value));
 }
 
 tl::unexpected<Error> beyond_every_file(int64_t offset_bytes) {
-  return refuse("the last byte lies beyond offset 9223372036854775807, from offset_bytes=" +
-                std::to_string(offset_bytes) + " on");
+  return refuse_write("the last byte lies beyond offset 9223372036854775807, from offset_bytes=" +
+                      std::to_string(offset_bytes) + " on");
 }
 
 bool sum_fits(int64_t a, int64_t b) {
@@ -42,11 +42,11 @@ tl::unexpected<Error> refuse_extent(const penstock_extent& e, int64_t i, int64_t
   const std::string which = "extents[" + std::to_string(i) + "]";
   const auto got = [](int64_t value) { return ", got " + std::to_string(value); };
   if (e.offset_bytes < 0)
-    return refuse(which + ".offset_bytes must not be negative" + got(e.offset_bytes));
-  if (e.bytes < 0) return refuse(which + ".bytes must not be negative" + got(e.bytes));
+    return refuse_write(which + ".offset_bytes must not be negative" + got(e.offset_bytes));
+  if (e.bytes < 0) return refuse_write(which + ".bytes must not be negative" + got(e.bytes));
   if (!sum_fits(e.offset_bytes, e.bytes)) return beyond_every_file(e.offset_bytes);
-  return refuse(which + ".offset_bytes must be at least " + std::to_string(behind) +
-                ", where the extent before it ends" + got(e.offset_bytes));
+  return refuse_write(which + ".offset_bytes must be at least " + std::to_string(behind) +
+                      ", where the extent before it ends" + got(e.offset_bytes));
 }
 
 bool extent_follows(const penstock_extent& e, int64_t behind) {
@@ -74,8 +74,8 @@ Result<Target> strided_target(int64_t offset_bytes, int64_t block_bytes, int64_t
         std::pair{"count", count}})
     if (auto r = not_negative(name, value); !r) return tl::unexpected(r.error());
   if (stride_bytes < block_bytes && count > 1)
-    return refuse("stride_bytes must be at least block_bytes=" + std::to_string(block_bytes) +
-                  ", got " + std::to_string(stride_bytes));
+    return refuse_write("stride_bytes must be at least block_bytes=" + std::to_string(block_bytes) +
+                        ", got " + std::to_string(stride_bytes));
   if (block_bytes == 0 || count <= 1)
     return contiguous_target(offset_bytes, count == 0 ? 0 : block_bytes);
   if (!blocks_fit(offset_bytes, block_bytes, stride_bytes, count))
@@ -91,9 +91,9 @@ Result<Target> strided_target(int64_t offset_bytes, int64_t block_bytes, int64_t
 Result<Target> extents_target(const penstock_extent* extents, int64_t count) {
   if (auto r = not_negative("count", count); !r) return tl::unexpected(r.error());
   if (count > kMostExtents)
-    return refuse("count must be at most " + std::to_string(kMostExtents) + " extents, got " +
-                  std::to_string(count) + "; use several calls");
-  if (count > 0 && extents == nullptr) return refuse("extents must not be NULL");
+    return refuse_write("count must be at most " + std::to_string(kMostExtents) + " extents, got " +
+                        std::to_string(count) + "; use several calls");
+  if (count > 0 && extents == nullptr) return refuse_write("extents must not be NULL");
   std::vector<layout::LoopTree::Block> blocks;
   blocks.reserve(size_t(count));
   int64_t first = 0, behind = 0, bytes = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock::capi {
+namespace penstock::capi::target_test {
 namespace {
 
 // Every file offset of a target's bytes, in memory's order.
@@ -80,4 +80,4 @@ TEST(Targets, NameTheExtentThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace penstock::capi
+}  // namespace penstock::capi::target_test

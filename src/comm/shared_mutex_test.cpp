@@ -12,7 +12,7 @@
 
 #include "comm/shared_segment.hpp"
 
-namespace penstock::comm {
+namespace penstock::comm::shared_mutex_test {
 namespace {
 
 // Anonymous memory that forked processes share.
@@ -112,4 +112,4 @@ TEST(SharedMutex, NamesAreNeverTheSame) {
 }
 
 }  // namespace
-}  // namespace penstock::comm
+}  // namespace penstock::comm::shared_mutex_test

@@ -10,7 +10,7 @@
 
 #include "comm/slots_checks.hpp"
 
-namespace penstock::comm {
+namespace penstock::comm::thread_comm_test {
 namespace {
 
 std::vector<std::byte> pattern(int seed, size_t n) {
@@ -252,4 +252,4 @@ TEST(Agree, GivesEveryRankTheWorstClassAndKeepsTheDetailWhereItFailed) {
 }
 
 }  // namespace
-}  // namespace penstock::comm
+}  // namespace penstock::comm::thread_comm_test

@@ -12,7 +12,7 @@
 
 #include "engine/config.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::config_load_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -471,4 +471,4 @@ RC_GTEST_PROP(Dump, AnyTextSurvivesQuoting, (std::string text)) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::config_load_test

@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-namespace penstock::engine {
+namespace penstock::engine::config_test {
 namespace {
 
 // Nothing but these variables: no directory has files for it.
@@ -271,4 +271,4 @@ TEST_F(ConfigFile, WhatIsNotARegularFileOrTooLargeIsRefused) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::config_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock::engine {
+namespace penstock::engine::expected_syncs_test {
 namespace {
 
 TEST(ExpectedSyncs, KnowsTheSpellingsOfCAndFortran) {
@@ -18,4 +18,4 @@ TEST(ExpectedSyncs, LeavesOthersAlone) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::expected_syncs_test

@@ -10,7 +10,7 @@
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::file_behind_test {
 namespace {
 
 constexpr int64_t kBytes = 5000;
@@ -459,4 +459,4 @@ INSTANTIATE_TEST_SUITE_P(Every, FileBehindOnTwoNodes, testing::ValuesIn(exec::kP
                          [](const auto& info) { return to_string(info.param); });
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::file_behind_test

@@ -13,7 +13,7 @@
 #include "io/eventually.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::file_handles_test {
 namespace {
 
 constexpr int64_t kBytes = 5000;
@@ -271,4 +271,4 @@ TEST_F(TwoHandles, NothingIsSharedWhereOneSaysThatNothingGoesBehind) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::file_handles_test

@@ -12,7 +12,7 @@
 #include "engine/file_for_tests.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::file_read_test {
 namespace {
 
 constexpr int kRanks = 3;
@@ -178,4 +178,4 @@ TEST(FileReads, AreNotOfAnotherFileThatHasTheNameByNow) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::file_read_test

@@ -12,7 +12,7 @@
 #include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::file_staged_test {
 namespace {
 
 constexpr int64_t kBytes = 5000;
@@ -254,4 +254,4 @@ TEST_F(FileStages, VerifiesWhatWasStaged) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::file_staged_test

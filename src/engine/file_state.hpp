@@ -26,8 +26,6 @@
 
 namespace penstock::engine {
 
-inline int64_t ns(double seconds) { return int64_t(seconds * 1e9); }
-
 // Worth walking as loops, rather than as a list.
 inline bool is_regular(const layout::FileView& view) {
   return view.filetype().memory_bytes() < 1024;

@@ -14,7 +14,7 @@
 #include "io/recording_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::file_sync_test {
 namespace {
 
 io::SyncRecord* g_record;  // of the running test's files
@@ -274,4 +274,4 @@ TEST_F(FileSyncs, RanksOfDifferentNodesDoNotTakeTurns) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::file_sync_test

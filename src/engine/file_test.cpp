@@ -16,7 +16,7 @@
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::file_test {
 namespace {
 
 std::unique_ptr<File> open(comm::Comm& comm, const OpenInfo& info) {
@@ -453,4 +453,4 @@ TEST(Verify, DoesNotTakeAnotherRanksLaterWriteForDamage) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::file_test

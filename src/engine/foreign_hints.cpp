@@ -14,8 +14,8 @@
 namespace penstock::engine {
 namespace {
 
-constexpr std::array kKeys = {"cb_nodes", "cb_buffer_size", "romio_cb_write", "striping_unit",
-                              "striping_factor"};
+constexpr std::array kForeignKeys = {"cb_nodes", "cb_buffer_size", "romio_cb_write",
+                                     "striping_unit", "striping_factor"};
 constexpr int64_t kLeastCycleBytes = 4096;
 
 std::string lower(std::string text) {
@@ -99,7 +99,7 @@ class Foreign {
 
 }  // namespace
 
-std::span<const char* const> foreign_hints() { return kKeys; }
+std::span<const char* const> foreign_hints() { return kForeignKeys; }
 
 void apply_foreign_hints(const HintValues& given, Config& config) {
   Foreign hints(given, config);

@@ -8,7 +8,7 @@
 
 #include "engine/method.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::foreign_hints_test {
 namespace {
 
 Config hinted(const HintValues& given, const char* method = "auto") {
@@ -215,4 +215,4 @@ TEST(HintsInEffect, TellTheStripeWhereUnitsKeepTheirNode) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::foreign_hints_test

@@ -35,7 +35,7 @@ std::string safe_word(std::string word, const char* fallback) {
 }
 
 // Absolute from the start, because a program may change its directory before the log is written.
-std::string absolute(const std::string& dir) {
+std::string absolute_directory(const std::string& dir) {
   if (!dir.empty() && dir.front() == '/') return dir;
   char here[PATH_MAX];
   const std::string base = ::getcwd(here, sizeof here) != nullptr ? here : ".";
@@ -153,7 +153,7 @@ std::string verify_clause(const Totals& t) {
 }  // namespace
 
 JobLog::JobLog(std::string dir, JobFacts facts)
-    : dir_(absolute(dir)),
+    : dir_(absolute_directory(dir)),
       name_("penstock-" + safe_word(facts.program, "program") + "-" +
             safe_word(facts.job_id, "job") + ".json"),
       path_(dir_ + (dir_.back() == '/' ? "" : "/") + name_),

@@ -21,7 +21,7 @@
 #include "engine/replace_file.hpp"
 #include "engine/report_json.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::job_log_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -384,4 +384,4 @@ TEST(CallKinds, HaveDistinctNames) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::job_log_test

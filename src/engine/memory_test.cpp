@@ -10,7 +10,7 @@
 #include "engine/file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::memory_test {
 namespace {
 
 constexpr int kRanks = 2;
@@ -99,4 +99,4 @@ INSTANTIATE_TEST_SUITE_P(Of, Memory,
                                          "dynamic_segmentation(writers=1, cycle=1MiB)"));
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::memory_test

@@ -5,7 +5,7 @@
 
 #include "engine/nearest.hpp"
 
-namespace penstock::engine {
+namespace penstock::engine::method_test {
 namespace {
 
 std::string canonical(std::string_view text) {
@@ -415,4 +415,4 @@ TEST(Nearest, MessagesNeverPrintControlCharacters) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::method_test

@@ -12,8 +12,6 @@ namespace {
 static_assert(sizeof(Counters) % sizeof(int64_t) == 0);
 using CounterArray = std::array<int64_t, sizeof(Counters) / sizeof(int64_t)>;
 
-int64_t ns(double seconds) { return int64_t(seconds * 1e9); }
-
 // What the device had when, in order of trust.
 struct DeviceFacts {
   bool synced = false;         // an fsync succeeded on every rank after the last write

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock::engine {
+namespace penstock::engine::select_test {
 namespace {
 
 using layout::Geometry;
@@ -99,4 +99,4 @@ RC_GTEST_PROP(Select, AUnitOfNfsIsWrittenByOneNodeInEveryCall, ()) {
 }
 
 }  // namespace
-}  // namespace penstock::engine
+}  // namespace penstock::engine::select_test

@@ -57,7 +57,7 @@ extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
 }
 #endif
 
-namespace penstock::exec {
+namespace penstock::exec::allocations_test {
 namespace {
 
 constexpr int kRanks = 4;
@@ -294,4 +294,4 @@ INSTANTIATE_TEST_SUITE_P(Every, AllocationsOfReads, testing::ValuesIn(plan::algo
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::allocations_test

@@ -11,7 +11,7 @@
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::alone_test {
 namespace {
 
 using layout::LoopTree;
@@ -173,4 +173,4 @@ TEST(Alone, AFaultAmongGatheredPiecesNamesItsExactPrefix) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::alone_test

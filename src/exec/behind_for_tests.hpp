@@ -17,12 +17,6 @@ namespace penstock::exec {
 
 enum class Thread : uint8_t { runs, none };
 
-inline std::vector<std::byte> bytes_at(Off offset, int64_t n) {
-  std::vector<std::byte> bytes;
-  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
-  return bytes;
-}
-
 class BehindRank : public Chore {
  public:
   BehindRank(comm::Comm& comm, std::unique_ptr<io::MechanismFile> file, WriteBehindShape shape,

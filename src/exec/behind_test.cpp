@@ -15,7 +15,7 @@
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::behind_test {
 namespace {
 
 constexpr int64_t kPage = 4096;
@@ -152,4 +152,4 @@ TEST(Dedicated, ASyncThatFailsInTheThreadTakesItsPagesOutOfEveryCount) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::behind_test

@@ -26,7 +26,7 @@ extern "C" ssize_t pwrite(int fd, const void* bytes, size_t n, off_t offset) {
   return ::syscall(SYS_pwrite64, fd, bytes, n, offset);
 }
 
-namespace penstock::exec {
+namespace penstock::exec::counts_test {
 namespace {
 
 constexpr int kCalls = 3;
@@ -135,4 +135,4 @@ INSTANTIATE_TEST_SUITE_P(Every, Counts, testing::ValuesIn(cases()), [](const aut
 });
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::counts_test

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-namespace penstock::exec {
+namespace penstock::exec::dirty_map_test {
 namespace {
 
 constexpr Extent kPage{8192, 12'288};
@@ -86,4 +86,4 @@ TEST(DirtyMap, IsTheSetOfTheBytesThatWereMarked) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::dirty_map_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock::exec {
+namespace penstock::exec::exchange_test {
 namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
@@ -44,4 +44,4 @@ TEST(CycleFor, IsWhatWasAskedForWhereItWas) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::exchange_test

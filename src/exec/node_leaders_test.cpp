@@ -13,7 +13,7 @@
 #include "io/forwarding_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::node_leaders_test {
 namespace {
 
 constexpr int64_t kBlock = 512;
@@ -138,7 +138,7 @@ void run_random(int ranks, int nodes, const plan::Parameters& parameters, uint64
         EXPECT_TRUE(file->close());
       },
       {.nodes = nodes});
-  EXPECT_TRUE(path.contents() == expectation(cases));
+  EXPECT_TRUE(path.holds(expectation(cases)));
 }
 
 TEST_P(RandomViews, InManyLoadsAndGroupsComeWhereTheyBelong) {
@@ -283,4 +283,4 @@ TEST(NodeLeaders, APageWithoutMemoryIsDroppedAndTheRestArrives) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::node_leaders_test

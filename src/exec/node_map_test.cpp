@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace penstock::exec {
+namespace penstock::exec::node_map_test {
 namespace {
 
 // The map against the list that it was made from.
@@ -36,4 +36,4 @@ TEST(NodeMap, KnowsEveryRanksNodeHoweverRanksAreDealt) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::node_map_test

@@ -7,7 +7,7 @@
 #include "exec/pipeline.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::pack_test {
 namespace {
 
 constexpr int64_t kMessages = 4;
@@ -66,4 +66,4 @@ TEST(Pack, WhatOneDatatypeCannotSayIsPacked) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::pack_test

@@ -20,7 +20,7 @@
 #include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::page_owners_test {
 namespace {
 
 constexpr int64_t kPage = 4096;
@@ -164,7 +164,7 @@ TEST_P(OnePage, HasOneWriter) {
   if (pattern->each != &write_shares && full == FullPage::by_owner)
     EXPECT_EQ(writers.not_by_owner(ranks), 0);
   EXPECT_EQ(writers.pages(), size_t((bytes + kPage - 1) / kPage));
-  EXPECT_TRUE(path.contents() == bytes_at(0, bytes));
+  EXPECT_TRUE(path.holds(bytes_at(0, bytes)));
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
@@ -214,7 +214,7 @@ TEST(PageOwners, AWriteThatFillsAPageDoesNotWaitForTheFile) {
     hold.open();
     rank->flush();
   });
-  EXPECT_TRUE(path.contents() == bytes_at(0, 3 * kPage));
+  EXPECT_TRUE(path.holds(bytes_at(0, 3 * kPage)));
 }
 
 // --- Without it ---
@@ -339,4 +339,4 @@ TEST(PageOwners, APageThatItsWriterDiedOverIsWrittenAgain) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::page_owners_test

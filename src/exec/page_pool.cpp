@@ -12,11 +12,8 @@
 #include "base/futex.hpp"
 
 namespace penstock::exec {
-namespace {
 
-constexpr int64_t kStep = 4096;
 constexpr int64_t kSleep_ns = 100'000'000;
-constexpr int kLooks = 50;  // that give the core away, before a sleep
 
 // A lock of all zero bytes is open. Held for a few looks at the table.
 class SharedLock {
@@ -35,6 +32,11 @@ class SharedLock {
   static constexpr uint32_t kOpen = 0, kTaken = 1, kAwaited = 2;
   FutexWord word_;
 };
+
+namespace {
+
+constexpr int64_t kStep = 4096;
+constexpr int kLooks = 50;  // that give the core away, before a sleep
 
 class Holding {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <string>
@@ -17,9 +18,21 @@ inline constexpr std::byte kBackground{0xEE};
 inline constexpr size_t kBackgroundBytes = 20000;  // what the file holds before
 
 // What belongs at a file offset, whoever writes it; never the background, nor the zero of a hole.
-inline std::byte value_at(Off offset) {
+[[gnu::always_inline]] inline std::byte value_at(Off offset) {
   const auto value = std::byte((uint64_t(offset) * 0x9e3779b97f4a7c15u) >> 56);
   return value == kBackground || value == std::byte{0} ? std::byte{1} : value;
+}
+
+// The values of `n` offsets. A plain loop: tests are compiled without optimisation, and call this
+// for every byte they write.
+inline void fill_values(std::byte* out, Off offset, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = value_at(offset + i);
+}
+
+inline std::vector<std::byte> bytes_at(Off offset, int64_t n) {
+  std::vector<std::byte> bytes(size_t(std::max<int64_t>(n, 0)));
+  fill_values(bytes.data(), offset, n);
+  return bytes;
 }
 
 struct Segment {
@@ -83,10 +96,14 @@ inline std::vector<Segment> expand(const std::vector<Segment>& blocks, Off displ
 
 // Memory that is contiguous, or scattered with gaps and in reverse order.
 inline void draw_memory(Random& random, RankCase& c) {
-  std::vector<std::byte> stream;
-  for (const Segment& s : c.segments)
-    for (int64_t i = 0; i < s.bytes; ++i) stream.push_back(value_at(s.offset + i));
-  const auto n = int64_t(stream.size());
+  int64_t n = 0;
+  for (const Segment& s : c.segments) n += s.bytes;
+  std::vector<std::byte> stream(static_cast<size_t>(n));
+  std::byte* out = stream.data();
+  for (const Segment& s : c.segments) {
+    fill_values(out, s.offset, s.bytes);
+    out += s.bytes;
+  }
   if (n == 0 || draw(random, 0, 1) == 0) {
     c.memory_count = n;
     c.memory = stream;
@@ -102,7 +119,7 @@ inline void draw_memory(Random& random, RankCase& c) {
   c.memory.assign(size_t(at + block + 7), kBackground);
   int64_t p = 0;
   for (const auto& b : blocks) {
-    std::copy_n(stream.begin() + p, b.count, c.memory.begin() + b.displacement);
+    std::memcpy(c.memory.data() + b.displacement, stream.data() + p, size_t(b.count));
     p += b.count;
   }
   c.memory_type = *layout::LoopTree::indexed(blocks, layout::LoopTree::bytes(1));
@@ -137,7 +154,7 @@ inline std::vector<std::byte> expectation(const std::vector<RankCase>& ranks) {
   for (const RankCase& c : ranks)
     for (const Segment& s : c.segments) {
       if (bytes.size() < size_t(s.offset + s.bytes)) bytes.resize(size_t(s.offset + s.bytes));
-      for (int64_t i = 0; i < s.bytes; ++i) bytes[size_t(s.offset + i)] = value_at(s.offset + i);
+      fill_values(bytes.data() + s.offset, s.offset, s.bytes);
     }
   return bytes;
 }

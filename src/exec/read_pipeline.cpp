@@ -18,7 +18,6 @@
 #include "exec/read_cycle.hpp"
 
 namespace penstock::exec {
-namespace {
 
 // What a reader could not read, as all ranks learn it.
 class ReadFaults {
@@ -38,8 +37,6 @@ class ReadFaults {
   std::vector<WriterFault> faults_;
   std::optional<Error> failure_;
 };
-
-}  // namespace
 
 struct ReadPipeline::State {
   State(comm::Comm& c, io::ReadableFile& f, const layout::Geometry& g)

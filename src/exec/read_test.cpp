@@ -13,7 +13,7 @@
 #include "io/faulty_reads.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::read_test {
 namespace {
 
 constexpr std::byte kUntouched{0xA5};
@@ -381,4 +381,4 @@ TEST(ReadTogether, ASizeThatCannotBeHadIsToldToAll) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::read_test

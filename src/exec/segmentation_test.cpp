@@ -12,7 +12,7 @@
 #include "io/forwarding_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::segmentation_test {
 namespace {
 
 constexpr int64_t kBlock = 4096;
@@ -182,4 +182,4 @@ TEST(SegmentationSharing, PagesAreFilledByMessagesAndThatIsSaid) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::segmentation_test

@@ -10,7 +10,7 @@
 #include "io/forwarding_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::shared_pages_test {
 namespace {
 
 constexpr int64_t kBlock = 512;
@@ -160,4 +160,4 @@ TEST(SharedPages, MayComeAndGoAndGrowFromCallToCall) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::shared_pages_test

@@ -55,10 +55,4 @@ struct Rank {
   std::jthread receiving;
 };
 
-inline std::vector<std::byte> bytes_at(Off offset, int64_t n) {
-  std::vector<std::byte> bytes;
-  for (Off at = offset; at < offset + n; ++at) bytes.push_back(value_at(at));
-  return bytes;
-}
-
 }  // namespace penstock::exec

@@ -10,7 +10,7 @@
 #include "io/eventually.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::shipping_rma_test {
 namespace {
 
 WriteBehindShape by_rma(int64_t limit) {
@@ -240,4 +240,4 @@ TEST(ShippingByRma, WithoutOneSidedCommunicationItIsByCallsAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::shipping_rma_test

@@ -17,7 +17,7 @@
 #include "exec/shipping_for_tests.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::shipping_test {
 namespace {
 
 WriteRequest request_of(const RankCase& c) {
@@ -95,7 +95,7 @@ TEST_P(TeamsShip, WhatEachRankAcceptedIsInTheFileAfterAllHaveMet) {
                           {.nodes = t.nodes});
     std::vector<RankCase> all;
     for (const auto& call : calls) all.insert(all.end(), call.begin(), call.end());
-    ASSERT_TRUE(path.contents() == expectation(all));
+    ASSERT_TRUE(path.holds(expectation(all)));
   }
 }
 
@@ -170,7 +170,7 @@ TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
     EXPECT_TRUE(comm.barrier());
     rank.behind->flush_together(rank.target);  // closed in MPI_Finalize
   });
-  EXPECT_TRUE(path.contents() == bytes_at(0, 40'000));
+  EXPECT_TRUE(path.holds(bytes_at(0, 40'000)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(kProgresses),
@@ -205,7 +205,7 @@ TEST(Shipping, WithoutParcelsEachNodeWritesItsOwnAndSaysSo) {
                           EXPECT_TRUE(comm.barrier());
                         },
                         {.nodes = 2});
-  EXPECT_TRUE(path.contents() == bytes_at(0, 40'000));
+  EXPECT_TRUE(path.holds(bytes_at(0, 40'000)));
 }
 
 // --- Who writes, and how much is said ---
@@ -234,7 +234,7 @@ TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
   const io::TemporaryFile path;
   const Traffic sum = in_turns(4, 64, 256, path);
   EXPECT_EQ(sum.writes, 4 * 64 * 256 / kPage);
-  EXPECT_TRUE(path.contents() == bytes_at(0, 4 * 64 * 256));
+  EXPECT_TRUE(path.holds(bytes_at(0, 4 * 64 * 256)));
 }
 
 // However long that takes, and however short the time that bytes may be accepted.
@@ -260,7 +260,7 @@ TEST(Shipping, PagesAreNotWrittenForTheirAgeWhileOthersSendToThem) {
                });
   EXPECT_GT(tries, 0);
   EXPECT_EQ(writes, kPages);
-  EXPECT_TRUE(path.contents() == bytes_at(0, kPages * kPage));
+  EXPECT_TRUE(path.holds(bytes_at(0, kPages * kPage)));
 }
 
 // Half of the bytes are for the other node, whose two ranks own pages: two loads a rank.
@@ -341,4 +341,4 @@ TEST_P(Moves, WhatAnOwnerLosesIsToldToTheOtherNodeWithItsPlace) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::shipping_test

@@ -14,7 +14,7 @@
 #include "exec/read_pipeline.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::sparse_test {
 namespace {
 
 constexpr int64_t kBlock = int64_t{64} << 10;
@@ -179,4 +179,4 @@ TEST(PageAccount, JoinsFaultsOverCyclesThatHaveNoBytes) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::sparse_test

@@ -15,7 +15,7 @@
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::staged_test {
 namespace {
 
 constexpr int64_t kBlock = 1024;
@@ -241,4 +241,4 @@ TEST(StagedAlone, WhatIsLostIsKnownWithItsPlaceAndTheRestIsWritten) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::staged_test

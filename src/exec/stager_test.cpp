@@ -10,7 +10,7 @@
 
 #include "io/held_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::stager_test {
 namespace {
 
 constexpr int64_t kPage = 4096;
@@ -183,4 +183,4 @@ TEST(Stager, WritesWhatIsStagedBeforeItEnds) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::stager_test

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-namespace penstock::exec {
+namespace penstock::exec::sub_buffers_test {
 namespace {
 
 constexpr int64_t kLoad = 4096;
@@ -115,4 +115,4 @@ TEST(SubBuffers, OneLoadIsAlwaysToBeHad) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::sub_buffers_test

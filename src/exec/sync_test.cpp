@@ -13,7 +13,7 @@
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::sync_test {
 namespace {
 
 // For policies that take turns; a rank with itself here.
@@ -293,4 +293,4 @@ INSTANTIATE_TEST_SUITE_P(Every, SyncTruth,
                          [](const auto& algorithm) { return std::string(algorithm.param->name); });
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::sync_test

@@ -10,7 +10,7 @@
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::truth_test {
 namespace {
 
 struct Told {
@@ -177,4 +177,4 @@ TEST(Truth, ARankWithBadArgumentsStillTakesPartAndAllAreTold) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::truth_test

@@ -15,7 +15,7 @@
 #include "io/recording_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::turns_test {
 namespace {
 
 constexpr int64_t kCycle = 4096;
@@ -169,4 +169,4 @@ TEST(Turns, ACycleAloneCutsWhatIsWrittenAtATime) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::turns_test

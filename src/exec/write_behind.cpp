@@ -22,7 +22,7 @@ constexpr int64_t kMostSlots = 1 << 16;
 
 // A rank looks that often for a page that others complete: less than memory for a page of 1 MiB
 // takes, where nobody waits for its core, and else some time slices of theirs.
-constexpr int kLooks = 1000;
+constexpr int kLooksAtDeparture = 1000;
 constexpr double kLongestLook_s = 0.03;
 constexpr int kPagesAhead = 4;  // of all ranks in memory, before one looks
 constexpr int kMostVainLooks = 8;
@@ -278,7 +278,7 @@ bool WriteBehind::others_complete_a_page(uint32_t seen) {
     --not_to_look_;
     return false;
   }
-  const bool completed = pool_->look_for_departure(seen, kLooks, kLongestLook_s);
+  const bool completed = pool_->look_for_departure(seen, kLooksAtDeparture, kLongestLook_s);
   vain_looks_ = completed ? 0 : std::min(vain_looks_ + 1, kMostVainLooks);
   not_to_look_ = completed ? 0 : 1 << vain_looks_;
   return completed;
@@ -288,7 +288,7 @@ bool WriteBehind::others_complete_a_page(uint32_t seen) {
 void WriteBehind::let_others_complete() {
   if (owners_->count() == 1) return;
   for (int left = pool_->used(); left > 0 && !pool_->empty(); --left)
-    if (!pool_->look_for_departure(pool_->departures(), kLooks, kLongestLook_s)) return;
+    if (!pool_->look_for_departure(pool_->departures(), kLooksAtDeparture, kLongestLook_s)) return;
 }
 
 // What another node has sent, or this rank has kept here after all.

@@ -20,7 +20,7 @@
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::exec {
+namespace penstock::exec::write_behind_test {
 namespace {
 
 constexpr int64_t kSmallPage = 4096;
@@ -79,7 +79,7 @@ TEST_P(TeamsBehind, WritesWhatEachRankAccepted) {
     comm::run_thread_team(ranks, body, {.nodes = nodes});
     std::vector<RankCase> all;
     for (const auto& call : calls) all.insert(all.end(), call.begin(), call.end());
-    ASSERT_TRUE(path.contents() == expectation(all));
+    ASSERT_TRUE(path.holds(expectation(all)));
   }
 }
 
@@ -162,7 +162,7 @@ TEST_P(RanksBehind, NeighboursPiecesLeaveAsWholePages) {
   const int64_t all = t.ranks * t.block * t.blocks;
   EXPECT_EQ(spent.traffic.writes, all / kSmallPage);
   EXPECT_EQ(spent.traffic.shared_bytes, all) << "each byte is copied once";
-  EXPECT_TRUE(path.contents() == bytes_at(0, all));
+  EXPECT_TRUE(path.holds(bytes_at(0, all)));
 }
 
 // Four pages for everybody: what is full leaves at once, so nothing is torn while all keep step.
@@ -395,7 +395,7 @@ int pages_of_two_together(int64_t pages) {
     if (comm.rank() == 0) in_memory = rank.pages_in_memory();
     rank.flush();
   });
-  EXPECT_TRUE(path.contents() == bytes_at(0, pages * kSmallPage));
+  EXPECT_TRUE(path.holds(bytes_at(0, pages * kSmallPage)));
   return in_memory;
 }
 
@@ -427,7 +427,7 @@ int64_t writes_where_one_ends_first(int64_t pages) {
     EXPECT_TRUE(comm.barrier());
     writes += rank.notes().spent.traffic.writes;
   });
-  EXPECT_TRUE(path.contents() == bytes_at(0, pages * kSmallPage));
+  EXPECT_TRUE(path.holds(bytes_at(0, pages * kSmallPage)));
   return writes;
 }
 
@@ -441,4 +441,4 @@ TEST(WriteBehind, WhoEndsFirstLetsOthersCompletePages) {
 }
 
 }  // namespace
-}  // namespace penstock::exec
+}  // namespace penstock::exec::write_behind_test

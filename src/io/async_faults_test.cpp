@@ -15,7 +15,7 @@
 #include "io/temporary_file.hpp"
 #include "io/ways.hpp"
 
-namespace penstock::io {
+namespace penstock::io::async_faults_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(All, AsyncFaults, ::testing::ValuesIn(all_ways()), [](c
 });
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::async_faults_test

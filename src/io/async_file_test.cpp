@@ -18,7 +18,7 @@
 #include "base/aligned_buffer.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::io {
+namespace penstock::io::async_file_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -435,4 +435,4 @@ TEST_F(AsyncFiles, AChildProcessLeavesItsParentsQueueAlone) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::async_file_test

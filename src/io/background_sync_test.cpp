@@ -14,7 +14,7 @@
 #include "io/recording_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::io {
+namespace penstock::io::background_sync_test {
 namespace {
 
 constexpr Extent kSomewhere{0, 1};  // how often does not depend on where
@@ -231,4 +231,4 @@ TEST_F(BackgroundSyncs, ThreadsMayWriteAndSyncAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::background_sync_test

@@ -12,7 +12,7 @@
 #include "io/recording_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::io {
+namespace penstock::io::behind_test {
 namespace {
 
 // Holds every submission back until its door opens, and remembers who submits.
@@ -177,4 +177,4 @@ TEST(Behind, WhatIsSubmittedIsWrittenBeforeItEnds) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::behind_test

@@ -11,7 +11,7 @@
 #include "io/probe.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::io {
+namespace penstock::io::direct_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -140,4 +140,4 @@ TEST(DirectFile, WithoutDirectNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::direct_test

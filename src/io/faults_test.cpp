@@ -61,7 +61,7 @@ int close(int fd) {
 }
 }
 
-namespace penstock::io {
+namespace penstock::io::faults_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -401,4 +401,4 @@ TEST_F(Faulty, FailsSyncAndCloseOnce) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::faults_test

@@ -14,7 +14,7 @@
 #include "io/temporary_file.hpp"
 #include "io/ways.hpp"
 
-namespace penstock::io {
+namespace penstock::io::file_system_test {
 namespace {
 
 constexpr size_t kBytes = 1 << 20;
@@ -109,4 +109,4 @@ TEST_F(FileSystems, MemoryIsRegisteredWhateverTheFileSystem) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::file_system_test

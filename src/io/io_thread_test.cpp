@@ -7,7 +7,7 @@
 #include <csignal>
 #include <thread>
 
-namespace penstock::io {
+namespace penstock::io::io_thread_test {
 namespace {
 
 struct Seen {
@@ -86,4 +86,4 @@ TEST(IoThread, IsNotBoundToTheOneCpuOfItsCaller) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::io_thread_test

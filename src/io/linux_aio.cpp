@@ -15,7 +15,7 @@
 namespace penstock::io {
 namespace {
 
-constexpr int kDefaultDepth = 8;
+constexpr int kLinuxAioDepth = 8;
 
 int set_up(int depth, aio_context_t& context) {
   return ::syscall(SYS_io_setup, unsigned(depth), &context) == 0 ? 0 : errno;
@@ -81,13 +81,13 @@ std::string ask_the_kernel() {
   return std::string("io_setup is refused (") + std::strerror(sys_errno) + ")";
 }
 
-std::string why_not() {
+std::string why_no_aio() {
   static const std::string why = ask_the_kernel();
   return why;
 }
 
-Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
-  return open_async(request, kDefaultDepth, &LinuxAio::open);
+Result<std::unique_ptr<MechanismFile>> open_linux_aio(const OpenRequest& request) {
+  return open_async(request, kLinuxAioDepth, &LinuxAio::open);
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
 const Mechanism& linux_aio_mechanism() {
   static const Mechanism m =
       async_mechanism("linux_aio", "asynchronous writes by the kernel's older interface",
-                      kDefaultDepth, &why_not, &open);
+                      kLinuxAioDepth, &why_no_aio, &open_linux_aio);
   return m;
 }
 

@@ -16,7 +16,7 @@
 #include "io/temporary_file.hpp"
 #include "io/ways.hpp"
 
-namespace penstock::io {
+namespace penstock::io::mechanism_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -336,4 +336,4 @@ TEST(SyncPolicies, EachIsFoundAndHarmlessOnAHealthyFile) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::mechanism_test

@@ -53,7 +53,7 @@ int madvise(void* at, size_t n, int advice) noexcept {
 }
 }
 
-namespace penstock::io {
+namespace penstock::io::mmap_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -552,4 +552,4 @@ TEST_F(MmapOnATinyDisk, WhatAFullDiskHoldsCanBeRewrittenInPlace) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::mmap_test

@@ -13,7 +13,7 @@
 #include "io/recording_file.hpp"
 #include "io/temporary_file.hpp"
 
-namespace penstock::io {
+namespace penstock::io::periodic_sync_test {
 namespace {
 
 constexpr Extent kSomewhere{0, 1};  // how often does not depend on where
@@ -172,4 +172,4 @@ TEST_F(PeriodicSyncs, AGateThatCannotBeEnteredIsAFailedSync) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::periodic_sync_test

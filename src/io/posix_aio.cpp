@@ -11,7 +11,7 @@
 namespace penstock::io {
 namespace {
 
-constexpr int kDefaultDepth = 4;
+constexpr int kPosixAioDepth = 4;
 
 class PosixAio final : public WriteQueue {
  public:
@@ -74,15 +74,16 @@ class PosixAio final : public WriteQueue {
   std::vector<const aiocb*> waited_for_;
 };
 
-Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
-  return open_async(request, kDefaultDepth, &PosixAio::open);
+Result<std::unique_ptr<MechanismFile>> open_posix_aio(const OpenRequest& request) {
+  return open_async(request, kPosixAioDepth, &PosixAio::open);
 }
 
 }  // namespace
 
 const Mechanism& posix_aio_mechanism() {
-  static const Mechanism m = async_mechanism(
-      "posix_aio", "asynchronous writes by the C library's threads", kDefaultDepth, nullptr, &open);
+  static const Mechanism m =
+      async_mechanism("posix_aio", "asynchronous writes by the C library's threads", kPosixAioDepth,
+                      nullptr, &open_posix_aio);
   return m;
 }
 

@@ -5,7 +5,7 @@
 
 #include "io/temporary_file.hpp"
 
-namespace penstock::io {
+namespace penstock::io::probe_test {
 namespace {
 
 class Probe : public ::testing::Test {
@@ -78,4 +78,4 @@ TEST_F(Probe, CountsDirtyPagesUntilTheyAreSynced) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::probe_test

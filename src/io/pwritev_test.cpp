@@ -47,7 +47,7 @@ extern "C" ssize_t pwritev(int fd, const iovec* pieces, int count, off_t at) {
   return interposed.call(interposed.calls, fd, pieces, count, at);
 }
 
-namespace penstock::io {
+namespace penstock::io::pwritev_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -176,4 +176,4 @@ TEST_F(Pwritev, AFaultEndsASubmissionAndNotTheFile) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::pwritev_test

@@ -14,7 +14,7 @@ namespace {
 
 // What one call hands to the kernel: long enough for large requests, short enough that close does
 // not wait long for the one under way.
-constexpr int64_t kPieceBytes = int64_t{4} << 20;
+constexpr int64_t kStreamedBytes = int64_t{4} << 20;
 
 int start_write_back(int fd, Extent e) {
   int rc;
@@ -86,7 +86,7 @@ void StreamSync::stop() {
 Extent StreamSync::take_piece() {
   const std::lock_guard lock(mutex_);
   if (!refused_.empty()) return {};
-  const Extent piece{pending_.begin, std::min(pending_.end, pending_.begin + kPieceBytes)};
+  const Extent piece{pending_.begin, std::min(pending_.end, pending_.begin + kStreamedBytes)};
   pending_.begin = piece.end;
   return piece;
 }

@@ -43,7 +43,7 @@ extern "C" int sync_file_range(int fd, off64_t at, off64_t n, unsigned flags) {
   return -1;
 }
 
-namespace penstock::io {
+namespace penstock::io::stream_sync_test {
 namespace {
 
 class StreamSyncs : public ::testing::Test {
@@ -267,4 +267,4 @@ TEST_F(StreamSyncs, AMechanismWithoutAFileIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace penstock::io
+}  // namespace penstock::io::stream_sync_test

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -40,6 +41,13 @@ class TemporaryFile {
     EXPECT_EQ(::pread(fd, all.data(), all.size(), 0), ssize_t(all.size()));
     ::close(fd);
     return all;
+  }
+
+  // std::equal looks at std::byte one by one, and takes its time in tests, which are not optimised.
+  bool holds(const std::vector<std::byte>& expected) const {
+    const std::vector<std::byte> all = contents();
+    return all.size() == expected.size() &&
+           (all.empty() || std::memcmp(all.data(), expected.data(), all.size()) == 0);
   }
 
  private:

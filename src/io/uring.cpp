@@ -18,7 +18,7 @@
 namespace penstock::io {
 namespace {
 
-constexpr int kDefaultDepth = 8;
+constexpr int kUringDepth = 8;
 
 #ifdef PENSTOCK_LIBURING
 
@@ -146,7 +146,7 @@ std::string ask_the_kernel() {
   return writes ? "" : "this kernel's io_uring lacks IORING_OP_WRITE (Linux 5.6)";
 }
 
-std::string why_not() {
+std::string why_no_uring() {
   static const std::string why = ask_the_kernel();
   return why;
 }
@@ -155,25 +155,25 @@ constexpr OpenQueue kOpenQueue = &Uring::open;
 
 #else
 
-std::string why_not() { return "Penstock was built without liburing"; }
+std::string why_no_uring() { return "Penstock was built without liburing"; }
 
 Result<std::unique_ptr<WriteQueue>> no_queue(int) {
-  return fail(ErrorClass::unsupported, "io_uring", why_not());
+  return fail(ErrorClass::unsupported, "io_uring", why_no_uring());
 }
 constexpr OpenQueue kOpenQueue = &no_queue;
 
 #endif
 
-Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
-  return open_async(request, kDefaultDepth, kOpenQueue);
+Result<std::unique_ptr<MechanismFile>> open_uring(const OpenRequest& request) {
+  return open_async(request, kUringDepth, kOpenQueue);
 }
 
 }  // namespace
 
 const Mechanism& uring_mechanism() {
   static const Mechanism m = [] {
-    Mechanism made =
-        async_mechanism("uring", "asynchronous writes by io_uring", kDefaultDepth, &why_not, &open);
+    Mechanism made = async_mechanism("uring", "asynchronous writes by io_uring", kUringDepth,
+                                     &why_no_uring, &open_uring);
     made.takes_registered = true;
     return made;
   }();

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace penstock::layout {
+namespace penstock::layout::copy_test {
 namespace {
 
 constexpr int64_t kBlocks = 37;
@@ -67,4 +67,4 @@ TEST(Copy, DescendingMemoryIsGatheredInStreamOrder) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::copy_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock::layout {
+namespace penstock::layout::coverage_test {
 namespace {
 
 std::vector<Extent> extents_of(Coverage& c) {
@@ -91,4 +91,4 @@ TEST(Coverage, RefusesAGranuleThatDoesNotDivide) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::coverage_test

@@ -6,7 +6,7 @@
 
 #include "layout/file_view.hpp"
 
-namespace penstock::layout {
+namespace penstock::layout::cursor_test {
 namespace {
 
 void expect_run(const layout::Run& r, Off offset, int64_t block, int64_t count) {
@@ -76,4 +76,4 @@ TEST(Cursor, DeepTreesWalkToo) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::cursor_test

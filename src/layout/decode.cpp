@@ -13,10 +13,6 @@
 namespace penstock::layout {
 namespace {
 
-tl::unexpected<Error> contradiction(std::string why) {
-  return fail(ErrorClass::argument, "datatype", "contradicts itself: " + std::move(why));
-}
-
 // The arguments of all combiners but the arrays, where they lie: integers, then addresses; or the
 // large counts.
 class Arguments {

@@ -11,10 +11,6 @@
 namespace penstock::layout {
 namespace {
 
-tl::unexpected<Error> contradiction(std::string why) {
-  return fail(ErrorClass::argument, "datatype", "contradicts itself: " + std::move(why));
-}
-
 // The arguments in order, whichever of the two lists the constructor put them in: the first
 // `leading` integers, then the large counts where there are any, then the other integers.
 Result<std::vector<int64_t>> arguments_of(const TypeDescription& d, size_t leading) {

@@ -5,7 +5,7 @@
 
 #include "layout/layout_checks.hpp"
 
-namespace penstock::layout {
+namespace penstock::layout::decode_test {
 namespace {
 
 RC_GTEST_PROP(Decode, AgreesWithTheTypemapInEverything, (const std::vector<uint8_t>& seed)) {
@@ -110,4 +110,4 @@ TEST(Decode, RefusesEndlessNesting) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::decode_test

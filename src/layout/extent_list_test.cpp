@@ -8,7 +8,7 @@
 
 #include "layout/file_view.hpp"
 
-namespace penstock::layout {
+namespace penstock::layout::extent_list_test {
 namespace {
 
 FileView blocks(Off begin, int64_t bytes, int64_t stride) {
@@ -74,4 +74,4 @@ RC_GTEST_PROP(ExtentList, HasAPlaceOfItsOwnForEveryByteOfItsStreams, ()) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::extent_list_test

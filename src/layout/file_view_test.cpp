@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock::layout {
+namespace penstock::layout::file_view_test {
 namespace {
 
 TEST(FileView, RefusesWhatMpiForbids) {
@@ -79,4 +79,4 @@ TEST(FileView, ReturnsFromTheWireAsItWas) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::file_view_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock::layout {
+namespace penstock::layout::geometry_test {
 namespace {
 
 Geometry geometry(int64_t page, int64_t block, int64_t stripe) {
@@ -25,4 +25,4 @@ TEST(Geometry, StripeIsTheUnitInWholePages) {
 TEST(Geometry, MissingSizesLeaveAUsableUnit) { EXPECT_EQ(geometry(0, 0, 0).unit(), 1); }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::geometry_test

@@ -7,7 +7,7 @@
 #include "layout/node.hpp"
 #include "layout/wire.hpp"
 
-namespace penstock::layout {
+namespace penstock::layout::loop_tree_test {
 namespace {
 
 using Block = LoopTree::Block;
@@ -214,4 +214,4 @@ TEST(LoopTree, GranuleDividesDisplacementsAndLengths) {
 }
 
 }  // namespace
-}  // namespace penstock::layout
+}  // namespace penstock::layout::loop_tree_test

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace penstock::model {
+namespace penstock::model::buffer_models_test {
 namespace {
 
 constexpr double kMB = 1e6;
@@ -126,4 +126,4 @@ TEST(BufferModels, WrongValuesAreNamed) {
 }
 
 }  // namespace
-}  // namespace penstock::model
+}  // namespace penstock::model::buffer_models_test

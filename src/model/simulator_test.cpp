@@ -10,7 +10,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace penstock::model {
+namespace penstock::model::simulator_test {
 namespace {
 
 using Kind = Event::Kind;
@@ -315,4 +315,4 @@ TEST(Simulator, RefusesWhatItCannotPlay) {
 }
 
 }  // namespace
-}  // namespace penstock::model
+}  // namespace penstock::model::simulator_test

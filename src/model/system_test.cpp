@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace penstock::model {
+namespace penstock::model::system_test {
 namespace {
 
 System plain() {
@@ -83,4 +83,4 @@ TEST(SystemCheck, ABufferThatMemoryHoldsNeedsNoPagingDisk) {
 }
 
 }  // namespace
-}  // namespace penstock::model
+}  // namespace penstock::model::system_test

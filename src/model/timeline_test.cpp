@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace penstock::model {
+namespace penstock::model::timeline_test {
 namespace {
 
 RC_GTEST_PROP(Timeline, KeepsTheFirstTheLastAndNoMoreThanAskedFor, ()) {
@@ -31,4 +31,4 @@ RC_GTEST_PROP(Timeline, KeepsMomentsAtEvenDistances, ()) {
 }
 
 }  // namespace
-}  // namespace penstock::model
+}  // namespace penstock::model::timeline_test

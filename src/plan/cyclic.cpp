@@ -114,8 +114,9 @@ int64_t stripe_of(const Parameters& p, const layout::Geometry& geometry, int64_t
   return align_up(std::max(stripe, divide_up(share_bytes, kMostCycles)), geometry.unit());
 }
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry& geometry) {
+Result<std::unique_ptr<const Plan>> place_cyclic(const Parameters& p, const Team& team,
+                                                 const Crowd& crowd,
+                                                 const layout::Geometry& geometry) {
   if (p.writers < 0)
     return fail(ErrorClass::argument, "cyclic",
                 "writers must be at least 1, got " + std::to_string(p.writers));
@@ -145,7 +146,7 @@ const Algorithm& cyclic_algorithm() {
       .keeps_writers = true,
       .exchanges = true,
       .options = kOptions,
-      .place = &place};
+      .place = &place_cyclic};
   return a;
 }
 

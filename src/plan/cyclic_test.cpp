@@ -8,7 +8,7 @@
 
 #include "plan/algorithm.hpp"
 
-namespace penstock::plan {
+namespace penstock::plan::cyclic_test {
 namespace {
 
 using layout::Geometry;
@@ -131,4 +131,4 @@ TEST(Cyclic, RefusesANegativeNumberOfWriters) {
 }
 
 }  // namespace
-}  // namespace penstock::plan
+}  // namespace penstock::plan::cyclic_test

@@ -7,8 +7,9 @@
 namespace penstock::plan {
 namespace {
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry& geometry) {
+Result<std::unique_ptr<const Plan>> place_dedicated_writer(const Parameters& p, const Team& team,
+                                                           const Crowd& crowd,
+                                                           const layout::Geometry& geometry) {
   return place_one_writer("dedicated_writer", p, team, crowd, geometry);
 }
 
@@ -27,7 +28,7 @@ const Algorithm& dedicated_writer_algorithm() {
                            .exchanges = true,
                            .writes_behind = true,
                            .options = kOptions,
-                           .place = &place};
+                           .place = &place_dedicated_writer};
   return a;
 }
 

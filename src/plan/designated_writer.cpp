@@ -6,8 +6,9 @@
 namespace penstock::plan {
 namespace {
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry& geometry) {
+Result<std::unique_ptr<const Plan>> place_designated_writer(const Parameters& p, const Team& team,
+                                                            const Crowd& crowd,
+                                                            const layout::Geometry& geometry) {
   return place_one_writer("designated_writer", p, team, crowd, geometry);
 }
 
@@ -25,7 +26,7 @@ const Algorithm& designated_writer_algorithm() {
                            .keeps_writers = true,
                            .exchanges = true,
                            .options = kOptions,
-                           .place = &place};
+                           .place = &place_designated_writer};
   return a;
 }
 

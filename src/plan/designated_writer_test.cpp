@@ -7,7 +7,7 @@
 
 #include "plan/algorithm.hpp"
 
-namespace penstock::plan {
+namespace penstock::plan::designated_writer_test {
 namespace {
 
 Result<std::unique_ptr<const Plan>> place(const Parameters& parameters, int ranks) {
@@ -73,4 +73,4 @@ TEST(DesignatedWriter, HearsAHundredThousandRanksInTimeThatDoesNotFollowThem) {
 }
 
 }  // namespace
-}  // namespace penstock::plan
+}  // namespace penstock::plan::designated_writer_test

@@ -168,8 +168,9 @@ int64_t cycle_of(const Parameters& p, const Groups& groups, const Crowd& crowd) 
   return std::max(group_cycle_of(p.cycle_bytes, groups.most_members()), divide_up(most, kMostCuts));
 }
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry& geometry) {
+Result<std::unique_ptr<const Plan>> place_dynamic_segmentation(const Parameters& p,
+                                                               const Team& team, const Crowd& crowd,
+                                                               const layout::Geometry& geometry) {
   const Result<Groups> groups = groups_of("dynamic_segmentation", p, team);
   if (!groups) return tl::unexpected(groups.error());
   const int64_t block = geometry.block();
@@ -193,7 +194,7 @@ const Algorithm& dynamic_segmentation_algorithm() {
                            .exchanges = true,
                            .scatters = true,
                            .options = kOptions,
-                           .place = &place};
+                           .place = &place_dynamic_segmentation};
   return a;
 }
 

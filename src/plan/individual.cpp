@@ -50,8 +50,8 @@ class IndividualPlan final : public Plan {
   int cycles_ = 0;
 };
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry&) {
+Result<std::unique_ptr<const Plan>> place_individual(const Parameters& p, const Team& team,
+                                                     const Crowd& crowd, const layout::Geometry&) {
   if (p.writers != 0 && p.writers != team.ranks)
     return fail(
         ErrorClass::argument, "individual",
@@ -76,7 +76,7 @@ const Algorithm& individual_algorithm() {
                            .owns_blocks = false,
                            .exchanges = false,
                            .options = kOptions,
-                           .place = &place};
+                           .place = &place_individual};
   return a;
 }
 

@@ -10,7 +10,7 @@
 
 #include "plan/algorithm.hpp"
 
-namespace penstock::plan {
+namespace penstock::plan::plan_test {
 namespace {
 
 using layout::FileView;
@@ -348,4 +348,4 @@ TEST(TwoPhase, CutsAHundredThousandRanksInTimeThatDoesNotFollowThem) {
 }
 
 }  // namespace
-}  // namespace penstock::plan
+}  // namespace penstock::plan::plan_test

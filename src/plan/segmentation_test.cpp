@@ -6,7 +6,7 @@
 
 #include "plan/groups.hpp"
 
-namespace penstock::plan {
+namespace penstock::plan::segmentation_test {
 namespace {
 
 using layout::FileView;
@@ -187,4 +187,4 @@ TEST(Segmentation, MoreWritersThanRanksAreAllRanksAndFewerThanNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace penstock::plan
+}  // namespace penstock::plan::segmentation_test

@@ -56,8 +56,9 @@ int64_t segment_of(const Parameters& p, const Groups& groups, const Crowd& crowd
   return std::max(share < block ? share : align_down(share, block), divide_up(most, kMostCycles));
 }
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry& geometry) {
+Result<std::unique_ptr<const Plan>> place_static_segmentation(const Parameters& p, const Team& team,
+                                                              const Crowd& crowd,
+                                                              const layout::Geometry& geometry) {
   const Result<Groups> groups = groups_of("static_segmentation", p, team);
   if (!groups) return tl::unexpected(groups.error());
   const int64_t block = geometry.block();
@@ -81,7 +82,7 @@ const Algorithm& static_segmentation_algorithm() {
                            .exchanges = true,
                            .scatters = true,
                            .options = kOptions,
-                           .place = &place};
+                           .place = &place_static_segmentation};
   return a;
 }
 

@@ -88,8 +88,9 @@ int useful_writers(const Team& team, Extent bounds) {
   return int(std::min<int64_t>(useful, default_writers(team)));
 }
 
-Result<std::unique_ptr<const Plan>> place(const Parameters& p, const Team& team, const Crowd& crowd,
-                                          const layout::Geometry& geometry) {
+Result<std::unique_ptr<const Plan>> place_two_phase(const Parameters& p, const Team& team,
+                                                    const Crowd& crowd,
+                                                    const layout::Geometry& geometry) {
   if (p.writers < 0)
     return fail(ErrorClass::argument, "two_phase",
                 "writers must be at least 1, got " + std::to_string(p.writers));
@@ -114,7 +115,7 @@ const Algorithm& two_phase_algorithm() {
                            .owns_blocks = true,
                            .exchanges = true,
                            .options = kOptions,
-                           .place = &place};
+                           .place = &place_two_phase};
   return a;
 }
 

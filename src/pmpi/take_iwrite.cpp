@@ -20,7 +20,7 @@ namespace penstock::pmpi {
 namespace {
 
 template <int entry, Pointer pointer>
-int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
+int take_iwrite(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   constexpr engine::CallKind kind = kind_of(facts);
   constexpr auto together =
@@ -38,14 +38,14 @@ int take(const WriteArguments& a, MPI_Request* request, const Words& as_given) n
 #define PENSTOCK_TAKE_IWRITE_AT(name, Count)                                           \
   int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count, \
                   MPI_Datatype type, MPI_Request* request) {                           \
-    return take<PENSTOCK_ENTRY_##name, Pointer::given>(                                \
+    return take_iwrite<PENSTOCK_ENTRY_##name, Pointer::given>(                         \
         {handle, offset, buffer, count, type}, request,                                \
         words(handle, offset, buffer, count, type, request));                          \
   }
 #define PENSTOCK_TAKE_IWRITE(name, Count)                                                        \
   int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type,           \
                   MPI_Request* request) {                                                        \
-    return take<PENSTOCK_ENTRY_##name, Pointer::individual>(                                     \
+    return take_iwrite<PENSTOCK_ENTRY_##name, Pointer::individual>(                              \
         {handle, 0, buffer, count, type}, request, words(handle, buffer, count, type, request)); \
   }
 

@@ -16,7 +16,7 @@ namespace penstock::pmpi {
 namespace {
 
 template <int entry, Pointer pointer>
-int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
+int take_read(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
   return take_read_or_pass(a, entry, as_given, pointer, [&](OpenFile& file) {
     const Served served = serve_read(a, file, pointer, Together::yes);
     set_status(status, served.bytes);
@@ -25,7 +25,7 @@ int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noe
 }
 
 template <int entry, Pointer pointer>
-int begin(const WriteArguments& a, const Words& as_given) noexcept {
+int begin_read(const WriteArguments& a, const Words& as_given) noexcept {
   return take_read_or_pass(a, entry, as_given, pointer, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
     if (file.split_begun || file.split_read) return raise(a.handle, MPI_ERR_IO);
@@ -84,26 +84,26 @@ int end(const char* name, MPI_File handle, void* buffer, MPI_Status* status, Rea
 #define PENSTOCK_TAKE_READ_AT(name, Count)                                       \
   int take_##name(MPI_File handle, MPI_Offset offset, void* buffer, Count count, \
                   MPI_Datatype type, MPI_Status* status) {                       \
-    return take<PENSTOCK_ENTRY_##name, Pointer::given>(                          \
+    return take_read<PENSTOCK_ENTRY_##name, Pointer::given>(                     \
         {handle, offset, buffer, count, type}, status,                           \
         words(handle, offset, buffer, count, type, status));                     \
   }
 #define PENSTOCK_TAKE_READ(name, Count)                                                        \
   int take_##name(MPI_File handle, void* buffer, Count count, MPI_Datatype type,               \
                   MPI_Status* status) {                                                        \
-    return take<PENSTOCK_ENTRY_##name, Pointer::individual>(                                   \
+    return take_read<PENSTOCK_ENTRY_##name, Pointer::individual>(                              \
         {handle, 0, buffer, count, type}, status, words(handle, buffer, count, type, status)); \
   }
 #define PENSTOCK_TAKE_READ_BEGIN_AT(name, Count)                                            \
   int take_##name(MPI_File handle, MPI_Offset offset, void* buffer, Count count,            \
                   MPI_Datatype type) {                                                      \
-    return begin<PENSTOCK_ENTRY_##name, Pointer::given>(                                    \
+    return begin_read<PENSTOCK_ENTRY_##name, Pointer::given>(                               \
         {handle, offset, buffer, count, type}, words(handle, offset, buffer, count, type)); \
   }
-#define PENSTOCK_TAKE_READ_BEGIN(name, Count)                                                     \
-  int take_##name(MPI_File handle, void* buffer, Count count, MPI_Datatype type) {                \
-    return begin<PENSTOCK_ENTRY_##name, Pointer::individual>({handle, 0, buffer, count, type},    \
-                                                             words(handle, buffer, count, type)); \
+#define PENSTOCK_TAKE_READ_BEGIN(name, Count)                                      \
+  int take_##name(MPI_File handle, void* buffer, Count count, MPI_Datatype type) { \
+    return begin_read<PENSTOCK_ENTRY_##name, Pointer::individual>(                 \
+        {handle, 0, buffer, count, type}, words(handle, buffer, count, type));     \
   }
 
 #define PENSTOCK_TAKE_ALONE_AT(name, Count, Result)                              \

@@ -13,7 +13,7 @@ namespace penstock::pmpi {
 namespace {
 
 template <int entry, Pointer pointer>
-int begin(const WriteArguments& a, const Words& as_given) noexcept {
+int begin_write(const WriteArguments& a, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return take_or_pass(a, entry, as_given, pointer, Together::yes, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
@@ -53,13 +53,13 @@ int take_write_all_end(MPI_File handle, const void* buffer, MPI_Status* status) 
 #define PENSTOCK_TAKE_BEGIN_AT(name, Count)                                                 \
   int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count,      \
                   MPI_Datatype type) {                                                      \
-    return begin<PENSTOCK_ENTRY_##name, Pointer::given>(                                    \
+    return begin_write<PENSTOCK_ENTRY_##name, Pointer::given>(                              \
         {handle, offset, buffer, count, type}, words(handle, offset, buffer, count, type)); \
   }
-#define PENSTOCK_TAKE_BEGIN(name, Count)                                                          \
-  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type) {          \
-    return begin<PENSTOCK_ENTRY_##name, Pointer::individual>({handle, 0, buffer, count, type},    \
-                                                             words(handle, buffer, count, type)); \
+#define PENSTOCK_TAKE_BEGIN(name, Count)                                                 \
+  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type) { \
+    return begin_write<PENSTOCK_ENTRY_##name, Pointer::individual>(                      \
+        {handle, 0, buffer, count, type}, words(handle, buffer, count, type));           \
   }
 
 PENSTOCK_TAKE_BEGIN_AT(write_at_all_begin, int)

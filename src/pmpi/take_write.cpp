@@ -10,7 +10,7 @@ namespace penstock::pmpi {
 namespace {
 
 template <int entry, Pointer pointer>
-int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
+int take_write(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   constexpr engine::CallKind kind = kind_of(facts);
   constexpr auto together =
@@ -27,14 +27,14 @@ int take(const WriteArguments& a, MPI_Status* status, const Words& as_given) noe
 #define PENSTOCK_TAKE_WRITE_AT(name, Count)                                            \
   int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count, \
                   MPI_Datatype type, MPI_Status* status) {                             \
-    return take<PENSTOCK_ENTRY_##name, Pointer::given>(                                \
+    return take_write<PENSTOCK_ENTRY_##name, Pointer::given>(                          \
         {handle, offset, buffer, count, type}, status,                                 \
         words(handle, offset, buffer, count, type, status));                           \
   }
 #define PENSTOCK_TAKE_WRITE(name, Count)                                                       \
   int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type,         \
                   MPI_Status* status) {                                                        \
-    return take<PENSTOCK_ENTRY_##name, Pointer::individual>(                                   \
+    return take_write<PENSTOCK_ENTRY_##name, Pointer::individual>(                             \
         {handle, 0, buffer, count, type}, status, words(handle, buffer, count, type, status)); \
   }
 

@@ -65,7 +65,9 @@ def curves(system: System, ratios: Sequence[float] = RATIOS) -> list[Point]:
     ArgumentError
         If a ratio is not positive, or a parameter of the system is out of its range.
     """
-    return [_point(system, ratio) for ratio in ratios]
+    # The largest first: it takes as long as all others, or is refused at once.
+    played = {ratio: _point(system, ratio) for ratio in sorted(ratios, reverse=True)}
+    return [played[ratio] for ratio in ratios]
 
 
 def sweep(system: System, ratio: float, over: Over) -> list[Step]:
