@@ -39,6 +39,7 @@ MPI = "mpi"  # the ctest label of what needs an MPI library
 LAYER = "layer"  # ... and of the layers' own tests
 OTHER_THAN_LAYERS = ["-E", "_NOT_BUILT$"]  # what ctest calls the programs of these where not built
 JOBS = str(os.cpu_count() or 1)
+ONE_MORE = str(int(JOBS) + 1)  # of jobs that wait for launchers, disks and each other
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,9 @@ def quick_steps() -> list[Step]:
         replace(build_tests("build asan", "asan"), aside=True),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         layers_step("programs", "release", *OTHER_THAN_LAYERS, "-LE", f"^({MPI}|full|{LAYER})$"),
-        ctest_step("mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", JOBS, timeout_s=2400),
+        ctest_step(
+            "mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", ONE_MORE, timeout_s=2400
+        ),
         pytest_step("python", "python/tests", "-n", JOBS),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),

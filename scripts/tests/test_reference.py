@@ -32,7 +32,7 @@ def test_every_hint_of_penstock_is_named() -> None:
 
 
 def test_every_hint_of_others_is_named() -> None:
-    keys = strings("src/engine/foreign_hints.cpp", r"kKeys = \{(.*?)\}")
+    keys = strings("src/engine/foreign_hints.cpp", r"kForeignKeys = \{(.*?)\}")
     assert sorted(rows("Hints of MPI and ROMIO")) == sorted(keys)
 
 

@@ -66,7 +66,8 @@ class Mpi:
     def environment(self) -> dict[str, str]:
         """What a job needs besides: where the loader finds the libraries."""
         if self.root is None:
-            return {}
+            # By default a job that dies is given a second between two signals.
+            return {"OMPI_MCA_odls_base_sigkill_timeout": "0"} if self.name == "openmpi" else {}
         libraries = [str(self.root / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
         found = {"LD_LIBRARY_PATH": ":".join(x for x in libraries if x)}
         if self.prefix == "impi":
