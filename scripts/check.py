@@ -7,7 +7,8 @@ read from their JUnit reports, so that a skip is counted and its reason known. A
 scripts/expected-skips.txt does not foresee fails the step that it happened in.
 
 A step that is marked `aside` takes what the steps after it leave idle: many of those wait, for
-launchers, disks and each other. It runs at the lowest priority, so that no time limit hangs on it.
+launchers, disks and each other. It runs at the lowest priority, so that no time limit hangs on it;
+unless it waits itself, for its daemons, browser or disks, and fills what others leave.
 
 Python's standard library only. The last line is "N passed, N failed, N skipped".
 """
@@ -54,6 +55,7 @@ class Step:
     needs: Path | None = None  # a path without which the step cannot be
     timeout_s: int = 1200
     aside: bool = False  # beside the steps that follow
+    waits: bool = False  # of a step aside: it mostly does, and keeps its priority
     after: str = ""  # the step aside that has to have ended before
 
 
@@ -147,13 +149,25 @@ def source_steps() -> list[Step]:
     return [replace(step, aside=True) for step in steps]
 
 
-def instrument_steps() -> list[Step]:
-    """What measures: on full disks, killed, under Slurm, on two nodes; the ceiling."""
-    return [
-        suite_step("measure full disk", "tests/instrument/full_disk.py"),
+def waiting_steps() -> list[Step]:
+    """What mostly waits: for daemons, browsers, full disks, launchers of pretended nodes."""
+    steps = [
+        suite_step("measure examples", "tests/instrument/examples.py"),
         suite_step("measure slurm", "tests/instrument/slurm.py"),
         suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
-        suite_step("measure examples", "tests/instrument/examples.py"),
+        suite_step("measure full disk", "tests/instrument/full_disk.py"),
+        suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
+        suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
+        suite_step("messages", "tests/messages/run.py", "--check"),
+        pytest_step("docs site", "tests/docs_site"),
+        pytest_step("install", "tests/install"),
+    ]
+    return [replace(step, aside=True, waits=True) for step in steps]
+
+
+def instrument_steps() -> list[Step]:
+    """What is held to times or takes the machine's devices; the ceiling."""
+    return [
         suite_step("file systems", "tests/fs/run.py"),
         killed_sweeps(6),
         suite_step("page ring", "tests/peers/run.py", "--mpi", "mpich", "--only", "page"),
@@ -198,6 +212,7 @@ def quick_steps() -> list[Step]:
         replace(build_tests("build asan", "asan"), aside=True),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         layers_step("programs", "release", *OTHER_THAN_LAYERS, "-LE", f"^({MPI}|full|{LAYER})$"),
+        *waiting_steps(),
         ctest_step(
             "mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", ONE_MORE, timeout_s=2400
         ),
@@ -205,12 +220,7 @@ def quick_steps() -> list[Step]:
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),
-        pytest_step("docs site", "tests/docs_site"),
         pytest_step("tutorial", "tests/tutorial", "-m", "not slow"),
-        pytest_step("install", "tests/install"),
-        suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
-        suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
-        suite_step("messages", "tests/messages/run.py", "--check"),
         *instrument_steps(),
         *asan_steps(),
     ]
@@ -309,7 +319,7 @@ def run_command(step: Step, log: Path) -> tuple[bool, float]:
     """Runs a step without stdin; a step that outlives its time has failed."""
     start = time.monotonic()
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    command = ["nice", "-n", "19", *step.command] if step.aside else step.command
+    command = ["nice", "-n", "19", *step.command] if step.aside and not step.waits else step.command
     with log.open("w") as sink:
         process = subprocess.Popen(
             command,
