@@ -63,7 +63,7 @@ namespace {
 constexpr int kRanks = 4;
 constexpr int64_t kBlock = 512;
 constexpr int64_t kPage = 4096;
-constexpr int64_t kFew = 4, kMany = PENSTOCK_COUNTS_ALLOCATIONS ? 400 : 40;  // pages of a writer
+constexpr int64_t kFew = 4, kMany = PENSTOCK_COUNTS_ALLOCATIONS ? 200 : 40;  // pages of a writer
 constexpr int64_t kStagedLimit = 4 * kPage;
 constexpr int kTries = 20;  // enough, unless cycles allocate
 
