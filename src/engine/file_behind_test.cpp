@@ -456,7 +456,7 @@ TEST_P(FileBehindOnTwoNodes, NothingStaysBehindForLong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, FileBehindOnTwoNodes, testing::ValuesIn(exec::kProgresses),
-                         [](const auto& info) { return to_string(info.param); });
+                         [](const auto& tested) { return to_string(tested.param); });
 
 }  // namespace
 }  // namespace penstock::engine::file_behind_test

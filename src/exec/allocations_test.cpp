@@ -223,8 +223,9 @@ TEST_P(Allocations, OfManyCyclesAreThoseOfAFew) {
         check_ways({algorithm, mechanism, e, Pack::copy, false, staged});
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Allocations, testing::ValuesIn(pairs()), [](const auto& info) {
-  return std::string(info.param.algorithm->name) + "_" + std::string(info.param.mechanism->name);
+INSTANTIATE_TEST_SUITE_P(Every, Allocations, testing::ValuesIn(pairs()), [](const auto& tested) {
+  return std::string(tested.param.algorithm->name) + "_" +
+         std::string(tested.param.mechanism->name);
 });
 
 class AllocationsOfSyncs : public testing::TestWithParam<const io::SyncPolicy*> {};
@@ -236,7 +237,7 @@ TEST_P(AllocationsOfSyncs, OfManyCyclesAreThoseOfAFew) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, AllocationsOfSyncs, testing::ValuesIn(io::sync_policies()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& tested) { return std::string(tested.param->name); });
 
 // Into a page that is there. By either way, and through a view of very many blocks.
 TEST(AllocationsOfAcceptedWrites, AreNone) {
@@ -291,7 +292,7 @@ TEST_P(AllocationsOfReads, OfManyCyclesAreThoseOfAFew) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, AllocationsOfReads, testing::ValuesIn(plan::algorithms()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& tested) { return std::string(tested.param->name); });
 
 }  // namespace
 }  // namespace penstock::exec::allocations_test

@@ -128,8 +128,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Counts, testing::ValuesIn(cases()), [](const auto& info) {
-  const Case& c = info.param;
+INSTANTIATE_TEST_SUITE_P(Every, Counts, testing::ValuesIn(cases()), [](const auto& tested) {
+  const Case& c = tested.param;
   return std::string(c.algorithm->name) + "_" + c.exchange + "_" + std::to_string(c.ranks) +
          "ranks_" + std::to_string(c.nodes) + "nodes";
 });

@@ -95,9 +95,9 @@ TEST(NodeLeaders, WritersAreLedByDifferentRanks) {
 
 TEST(NodeLeaders, ABundleThatDoesNotFitTravelsInLoads) {
   // Of 16 KiB pages 8 KiB come from the other node.
-  const Exchange fits{.name = "fits", .shares_pages = true, .outbox_bytes = 8192};
+  const Exchange fits{.name = "fits", .summary = "", .shares_pages = true, .outbox_bytes = 8192};
   EXPECT_EQ(sum_of(write_once(8, 2, two_phase(2, 16384, &fits))).messages, 2 * 8);
-  const Exchange small{.name = "small", .shares_pages = true, .outbox_bytes = 3000};
+  const Exchange small{.name = "small", .summary = "", .shares_pages = true, .outbox_bytes = 3000};
   EXPECT_EQ(sum_of(write_once(8, 2, two_phase(2, 16384, &small))).messages, 2 * 8 * 3);
 }
 

@@ -97,10 +97,10 @@ std::vector<Way> ways() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Segmentation, testing::ValuesIn(ways()), [](const auto& info) {
-  const Way& w = info.param;
+INSTANTIATE_TEST_SUITE_P(Every, Segmentation, testing::ValuesIn(ways()), [](const auto& tested) {
+  const Way& w = tested.param;
   return std::string(w.algorithm) + "_" + std::to_string(w.ranks) + "_w" +
-         std::to_string(w.writers) + "_" + std::to_string(info.index);
+         std::to_string(w.writers) + "_" + std::to_string(tested.index);
 });
 
 // Ranks 0 to 3 send to 0, and 4 to 7 to 4, whose own bytes travel nowhere.

@@ -174,7 +174,7 @@ TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(kProgresses),
-                         [](const auto& info) { return to_string(info.param); });
+                         [](const auto& tested) { return to_string(tested.param); });
 
 // MPI has no communicator left, when the first loads are to leave.
 class NoParcels final : public comm::Borrowed {

@@ -127,8 +127,8 @@ TEST_P(AsyncFaults, ADiskThatFillsSaysNoSpaceAndEveryByteBeforeTheFirstMissingOn
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AsyncFaults, ::testing::ValuesIn(all_ways()), [](const auto& tested) {
-  const Tried& t = tested.param;
-  return name_of_way(*t.mechanism, t.way) + (t.way.depth > 0 ? "_depth_1" : "");
+  return name_of_way(*tested.param.mechanism, tested.param.way) +
+         (tested.param.way.depth > 0 ? "_depth_1" : "");
 });
 
 }  // namespace
