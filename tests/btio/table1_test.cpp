@@ -2,8 +2,8 @@
 // They are made, not computed: real calls of an open file, which counts them, with the grid that
 // the program of bench/btio has. Nothing is written: the mechanism is null.
 //
-// PENSTOCK_TEST_OUTPUTS says how many arrays the collective writes append; else it is a tenth of the
-// paper's 40, whose gigabytes take seconds for each number of ranks.
+// PENSTOCK_TEST_OUTPUTS says how many arrays the collective writes append; else it is a tenth of
+// the paper's 40, whose gigabytes take seconds for each number of ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
