@@ -1,10 +1,10 @@
 // What a configuration means for one program and one file: fnmatch(3) without flags, so that * also
 // matches slashes.
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "engine/absolute_path.hpp"
 #include "engine/config_keys.hpp"
 
 namespace penstock::engine {
@@ -15,19 +15,13 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-std::string absolute(const std::string& path) {
-  char directory[4096];
-  if (path.starts_with('/') || ::getcwd(directory, sizeof directory) == nullptr) return path;
-  return std::string(directory) + "/" + path;
-}
-
 bool matches(const std::string& glob, const std::string& text) {
   return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0;
 }
 
 bool names_file(const std::string& glob, const std::string& path) {
   if (glob.find('/') == std::string::npos) return matches(glob, base_name(path));
-  return matches(glob, path) || matches(glob, absolute(path));
+  return matches(glob, path) || matches(glob, absolute_path(path));
 }
 
 bool names_program(const std::string& glob, const std::string& path) {

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <ctime>
 #include <iterator>
 
 #include "base/units.hpp"
+#include "engine/absolute_path.hpp"
 #include "engine/replace_file.hpp"
 #include "engine/report_json.hpp"
 
@@ -32,14 +32,6 @@ std::string safe_word(std::string word, const char* fallback) {
   std::ranges::replace_if(
       word, [](char c) { return !harmless(c); }, '_');
   return word.empty() ? fallback : word;
-}
-
-// Absolute from the start, because a program may change its directory before the log is written.
-std::string absolute_directory(const std::string& dir) {
-  if (!dir.empty() && dir.front() == '/') return dir;
-  char here[PATH_MAX];
-  const std::string base = ::getcwd(here, sizeof here) != nullptr ? here : ".";
-  return dir.empty() ? base : base + "/" + dir;
 }
 
 // ---- the document
@@ -153,7 +145,7 @@ std::string verify_clause(const Totals& t) {
 }  // namespace
 
 JobLog::JobLog(std::string dir, JobFacts facts)
-    : dir_(absolute_directory(dir)),
+    : dir_(absolute_path(dir)),
       name_("penstock-" + safe_word(facts.program, "program") + "-" +
             safe_word(facts.job_id, "job") + ".json"),
       path_(dir_ + (dir_.back() == '/' ? "" : "/") + name_),
