@@ -88,6 +88,12 @@ def test_a_step_aside_has_the_lowest_priority(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "19\n"
 
 
+def test_a_step_aside_that_waits_keeps_its_priority(tmp_path: Path) -> None:
+    told = [sys.executable, "-c", "import os; print(os.nice(0))"]
+    check.run_command(check.Step("waits", told, aside=True, waits=True), tmp_path / "log")
+    assert (tmp_path / "log").read_text() == f"{os.nice(0)}\n"
+
+
 def test_a_check_that_is_broken_off_leaves_no_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
     aside = check.Step("aside", ["sh", "-c", "echo $$; exec sleep 60"], aside=True)
