@@ -232,7 +232,8 @@ def main() -> int:
     tests = (options.tests or options.build).resolve()
     for name in ("io_tests", "exec_tests"):
         if not (tests / name).exists():
-            parser.error(f"--tests {tests} has no {name}; remedy: make tests")
+            asked = "--tests" if options.tests else "--build"
+            parser.error(f"{asked} {tests} has no {name}; remedy: make tests")
     depth = ON_SERVERS if options.network else FULL if options.full else QUICK
     for kind in NETWORK if options.network else (*ON_LOOP, *IN_MEMORY):
         if options.only not in kind:
