@@ -222,7 +222,7 @@ void run_case(const Variant& v, int ranks, uint64_t seed) {
   int64_t bytes = 0;
   for (const RankCase& c : cases) bytes += c.range.size();
   EXPECT_EQ(totals.prefix, bytes);
-  EXPECT_TRUE(file.holds((v.mechanism->writes_file ? expectation(cases) : before)));
+  EXPECT_TRUE(file.holds(v.mechanism->writes_file ? expectation(cases) : before));
 }
 
 // So many, unless PENSTOCK_TEST_SEEDS asks for others (`make check-full` does).

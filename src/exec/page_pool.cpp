@@ -15,7 +15,8 @@ namespace penstock::exec {
 
 constexpr int64_t kSleep_ns = 100'000'000;
 
-// A lock of all zero bytes is open. Held for a few looks at the table.
+// Named, as is what it is a member of. A lock of all zero bytes is open. Held for a few looks at
+// the table.
 class SharedLock {
  public:
   void lock() noexcept {
