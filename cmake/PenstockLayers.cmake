@@ -8,6 +8,9 @@ target_compile_options(penstock_options INTERFACE -Wall -Wextra
 if(PENSTOCK_WERROR)
   target_compile_options(penstock_options INTERFACE -Werror)
 endif()
+if(PENSTOCK_SMALL_MESSAGES)
+  target_compile_definitions(penstock_options INTERFACE PENSTOCK_SMALL_MESSAGES)
+endif()
 if(PENSTOCK_SEEDED_FAULTS)
   target_compile_definitions(penstock_options INTERFACE PENSTOCK_SEEDED_FAULTS)
 endif()
@@ -60,6 +63,16 @@ function(penstock_compile_quickly target)
   endif()
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,]*undefined")
     target_compile_options(${target} PRIVATE -fno-sanitize=vptr,null,alignment)
+  endif()
+endfunction()
+
+# Options for what goes through no bytes: templates of JSON, TOML and of a command line, which a sanitizer
+# makes slow to optimise.
+set(PENSTOCK_COLD_OPTIONS "" CACHE STRING "Further options of the layer engine and of what measures")
+function(penstock_cold target)
+  if(PENSTOCK_COLD_OPTIONS)
+    target_compile_options(${target} PRIVATE ${PENSTOCK_COLD_OPTIONS})
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they have other options
   endif()
 endfunction()
 

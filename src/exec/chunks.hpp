@@ -1,6 +1,8 @@
-// A fixed number of equal buffers for messages in flight, allocated once.
+// How ranks cut what they send each other, and a fixed number of equal buffers for messages in flight,
+// allocated once.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,6 +11,15 @@
 #include "base/error.hpp"
 
 namespace penstock::exec {
+
+// A power of two, so that cuts between messages keep the granule of a coverage. Sanitizers have
+// small ones: what tests write at random is then cut, and memory costs less to watch.
+#ifdef PENSTOCK_SMALL_MESSAGES
+inline constexpr int64_t kMessageBytes = int64_t{64} << 10;
+#else
+inline constexpr int64_t kMessageBytes = int64_t{256} << 10;
+#endif
+inline constexpr int kChunks = 8;  // in each direction
 
 class Chunks {
  public:

@@ -28,9 +28,6 @@
 
 namespace penstock::exec {
 
-// A power of two, so that cuts between messages keep the granule of a coverage.
-inline constexpr int64_t kMessageBytes = int64_t{256} << 10;
-inline constexpr int kChunks = 8;     // in each direction
 inline constexpr int kInFlight = 64;  // messages in flight in each direction
 
 // A stream range in pieces of at most kMessageBytes: both sides cut alike.

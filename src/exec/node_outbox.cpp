@@ -16,6 +16,7 @@ constexpr int64_t kLine = 64;        // boards and their sizes begin on cache li
 constexpr int64_t kLoadStep = 4096;  // loads begin on pages
 // Of a job with very many writers: smaller loads would no longer be large messages.
 constexpr int64_t kLeastLoadBytes = int64_t{64} << 10;
+static_assert(kLeastLoadBytes <= NodeOutbox::kMostLoadBytes);
 
 }  // namespace
 

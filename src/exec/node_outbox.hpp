@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "exec/chunks.hpp"
 #include "exec/node_map.hpp"
 #include "exec/node_wait.hpp"
 #include "plan/plan.hpp"
@@ -28,7 +29,8 @@ namespace penstock::exec {
 
 class NodeOutbox {
  public:
-  static constexpr int64_t kMostLoadBytes = int64_t{1} << 20;
+  // Two are received at a time, where single messages were.
+  static constexpr int64_t kMostLoadBytes = kChunks * kMessageBytes / 2;
 
   // Collective.
   static Result<std::unique_ptr<NodeOutbox>> make(comm::Comm& comm);
