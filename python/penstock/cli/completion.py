@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from penstock import catalogue
-from penstock.explain import example
+from penstock.explain.shipped import shipped
 from penstock.reproduce import PAPERS
 
 
@@ -63,7 +63,7 @@ def _command(name: str, command: Any) -> Command:
     options.append(Option(("--help", "-h"), "Show the options", None))
     words: dict[str, tuple[str, ...]] = {
         "completion": tuple(Shell),
-        "explain": tuple(example.shipped()),
+        "explain": tuple(shipped()),
         "reproduce": PAPERS,
     }
     return Command(name, _first_sentence(command.help), tuple(options), words.get(name, ()))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from penstock.cli.output import console, print_json, write_picture
-from penstock.explain import example, svg, table
-from penstock.explain.story import Story, tell
+from penstock.explain.shipped import DEFAULT, shipped
+
+if TYPE_CHECKING:
+    from penstock.explain.story import Story
 
 
 def explain(
@@ -19,9 +21,9 @@ def explain(
         str,
         typer.Argument(
             metavar="EXAMPLE.toml",
-            help=f"A described job, or a shipped one: {', '.join(example.shipped())}.",
+            help=f"A described job, or a shipped one: {', '.join(shipped())}.",
         ),
-    ] = example.DEFAULT,
+    ] = DEFAULT,
     method: Annotated[
         str | None, typer.Option(metavar="METHOD", help="Instead of the example's own method.")
     ] = None,
@@ -40,6 +42,9 @@ def explain(
 
         penstock explain my-job.toml --method "two_phase(writers=1)" --json
     """
+    from penstock.explain import example, svg, table
+    from penstock.explain.story import tell
+
     job = example.load(described)
     if method is not None:
         job = job.model_copy(update={"method": method})
@@ -53,6 +58,8 @@ def explain(
 
 
 def _print(story: Story) -> None:
+    from penstock.explain import table
+
     out = console()
     out.print(f"[bold]{escape(story.title)}[/]")
     for what, value in table.facts(story):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from penstock import _core, joblog
+from penstock import _core
 from penstock.cli.output import console
+
+if TYPE_CHECKING:
+    from penstock import joblog
 
 _PHASES = ("plan", "pack", "exchange", "write", "sync", "close")
 _BAR = 24
@@ -35,6 +38,8 @@ def log(
 
         penstock log --json penstock-app-1234.json
     """
+    from penstock import joblog
+
     jobs = [joblog.load(file) for file in files]
     if as_json:
         texts = [file.read_text(encoding="utf-8") for file in files]

@@ -12,7 +12,7 @@ from rich.table import Table
 from penstock import _core
 from penstock.cli.output import console, print_json, write_picture
 from penstock.errors import ArgumentError
-from penstock.simulate import figure, gotwals
+from penstock.simulate import gotwals
 from penstock.simulate.gotwals import Over, Point, Step
 from penstock.simulate.output import Mapping, Order, System
 
@@ -105,6 +105,8 @@ def simulate(
     points = gotwals.curves(system, _ratios(sizes))
     steps = gotwals.sweep(system, max(p.ratio for p in points), sweep)
     if draw is not None:
+        from penstock.simulate import figure
+
         write_picture(draw, figure.draw(system))
     if as_json:
         print_json(gotwals.as_json(name, system, points, sweep, steps))

@@ -6,7 +6,6 @@ Sizes are byte counts or strings such as "4KiB". See the files in ``examples/``.
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -14,8 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from penstock import _core
 from penstock.errors import ArgumentError, PenstockError
-
-DEFAULT = "interleaved"
+from penstock.explain.shipped import folder, shipped
 
 
 def _size(value: object) -> object:
@@ -169,7 +167,7 @@ def load(name_or_path: str) -> Example:
     """Read an example from a file, or one of those shipped by its name."""
     path = Path(name_or_path)
     if not path.suffix and name_or_path in shipped():
-        resource = resources.files(__package__) / "examples" / f"{name_or_path}.toml"
+        resource = folder() / f"{name_or_path}.toml"
         return parse(resource.read_text(encoding="utf-8"), f"{name_or_path}.toml")
     try:
         return parse(path.read_text(encoding="utf-8"), name_or_path)
@@ -178,11 +176,3 @@ def load(name_or_path: str) -> Example:
         raise ArgumentError(
             f"{name_or_path} cannot be read: {reason}. Shipped examples: {', '.join(shipped())}"
         ) from error
-
-
-def shipped() -> list[str]:
-    """The names of the shipped examples."""
-    folder = resources.files(__package__) / "examples"
-    return sorted(
-        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
-    )

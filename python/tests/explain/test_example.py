@@ -8,6 +8,7 @@ import pytest
 
 from penstock.errors import ArgumentError
 from penstock.explain import example, views
+from penstock.explain.shipped import DEFAULT, shipped
 
 SMALL = """
 title = "small"
@@ -25,14 +26,14 @@ def test_sizes_may_have_units() -> None:
     assert access.bytes == 4096
 
 
-@pytest.mark.parametrize("name", example.shipped())
+@pytest.mark.parametrize("name", shipped())
 def test_every_shipped_example_is_read(name: str) -> None:
     assert example.load(name).title
 
 
 def test_at_least_three_examples_are_shipped() -> None:
-    assert len(example.shipped()) >= 3
-    assert example.DEFAULT in example.shipped()
+    assert len(shipped()) >= 3
+    assert DEFAULT in shipped()
 
 
 @pytest.mark.parametrize(

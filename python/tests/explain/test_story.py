@@ -9,10 +9,11 @@ import pytest
 
 from penstock.errors import ArgumentError
 from penstock.explain import example, svg, table
+from penstock.explain.shipped import shipped
 from penstock.explain.story import Story, join, tell
 
 
-@pytest.fixture(params=example.shipped())
+@pytest.fixture(params=shipped())
 def story(request: pytest.FixtureRequest) -> Story:
     return tell(example.load(request.param))
 

@@ -11,6 +11,7 @@ import pytest
 from penstock import _core
 from penstock.explain import example, svg
 from penstock.explain.rows import WIDTH
+from penstock.explain.shipped import shipped
 from penstock.explain.story import Story, tell
 
 ALGORITHMS = [a.name for a in _core.algorithms()]
@@ -53,7 +54,7 @@ def story(name: str, method: str) -> Story:
     return tell(example.load(name).model_copy(update={"method": method}))
 
 
-@pytest.mark.parametrize("name", example.shipped())
+@pytest.mark.parametrize("name", shipped())
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("writers", [1, 2, 4])
 def test_every_text_can_be_read(name: str, algorithm: str, writers: int) -> None:
