@@ -1,5 +1,5 @@
-// Threads that stay when their work is done, for the next to have work: tests run thousands of teams,
-// and under AddressSanitizer starting a thread costs more than most of them do.
+// Threads that stay when their work is done, for the next to have work: tests run thousands of
+// teams, and under AddressSanitizer starting a thread costs more than most of them do.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// How ranks cut what they send each other, and a fixed number of equal buffers for messages in flight,
-// allocated once.
+// How ranks cut what they send each other, and a fixed number of equal buffers for messages in
+// flight, allocated once.
 #pragma once
 
 #include <cstdint>
