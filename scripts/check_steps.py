@@ -65,12 +65,10 @@ def layers_step(name: str, preset: str, *selection: str) -> Step:
 
 
 def asan_steps() -> list[Step]:
-    """What runs under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    steps = [
-        layers_step("layers under asan", "asan", "-LE", "full"),
-        suite_step("file systems pairs", "tests/fs/product.py", "--tests", "build/asan"),
-    ]
-    return [replace(step, after="build asan") for step in steps]
+    """What runs under AddressSanitizer and UndefinedBehaviorSanitizer. Disks are waited for."""
+    pairs = suite_step("file systems pairs", "tests/fs/product.py", "--tests", "build/asan")
+    layers = layers_step("layers under asan", "asan", "-LE", "full")
+    return [replace(pairs, aside=True, waits=True), replace(layers, after="build asan")]
 
 
 def build_tests(name: str, preset: str) -> Step:

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "comm/kept_threads.hpp"
 #include "comm/meeting.hpp"
 #include "comm/thread_slots.hpp"
 
@@ -426,7 +425,8 @@ std::vector<std::unique_ptr<Comm>> make_thread_team(int ranks, const ThreadTeamO
 void run_thread_team(int ranks, const std::function<void(Comm&)>& body,
                      const ThreadTeamOptions& options) {
   const std::vector<std::unique_ptr<Comm>> team = make_thread_team(ranks, options);
-  run_on_threads(ranks, [&](int rank) { body(*team[size_t(rank)]); });
+  std::vector<std::jthread> threads;
+  for (const auto& comm : team) threads.emplace_back([&] { body(*comm); });
 }
 
 }  // namespace penstock::comm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from beside.spec import Conclusion, Verdict
 from beside.values import CellReport, CellVerdict, ConclusionReport, Spread
@@ -65,20 +65,34 @@ def _compared(conclusion: Conclusion, cell: CellReport) -> tuple[Spread | None, 
 
 
 def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellVerdict]:
-    """One verdict, of the geometric mean of the families' medians, and what each brought to it."""
-    names = dict.fromkeys(cell.family for cell in cells)
-    of_family = {
-        name: [r for c in cells if c.family == name and (r := _compared(conclusion, c)[0])]
-        for name in names
-    }
-    known = {name: _middle(ratios) for name, ratios in of_family.items() if ratios}
+    """One verdict, of the geometric mean of the families' medians, and what each brought to it.
+
+    Beside it what the page ring has of the same cells: more is hardly to be had on this machine.
+    """
+    known = _by_family((cell.family, _compared(conclusion, cell)[0]) for cell in cells)
     if not known:
         return [CellVerdict(cell="families", verdict="not measured", why="no pair of samples")]
     mean = _mean(list(known.values()))
     each = ", ".join(f"{name} {ratio.median:.2f}" for name, ratio in known.items())
-    why = f"{mean.median:.2f} [{mean.low:.2f}-{mean.high:.2f}] of {len(known)} families: {each}"
-    verdict = decide(mean, conclusion.at_least)
-    return [CellVerdict(cell="families", verdict=verdict, why=why)]
+    why = f"{_mean_of(known)}: {each}"
+    ring = _by_family((cell.family, cell.ring) for cell in cells)
+    if ring and conclusion.against == "best peer":
+        why += f"; the page ring itself has {_mean_of(ring)}"
+    return [CellVerdict(cell="families", verdict=decide(mean, conclusion.at_least), why=why)]
+
+
+def _by_family(ratios: Iterable[tuple[str, Spread | None]]) -> dict[str, Spread]:
+    """The middle of each family's ratios, as far as they are known."""
+    of_family: dict[str, list[Spread]] = {}
+    for family, ratio in ratios:
+        if ratio is not None:
+            of_family.setdefault(family, []).append(ratio)
+    return {family: _middle(ratios) for family, ratios in of_family.items()}
+
+
+def _mean_of(known: Mapping[str, Spread]) -> str:
+    mean = _mean(list(known.values()))
+    return f"{mean.median:.2f} [{mean.low:.2f}-{mean.high:.2f}] of {len(known)} families"
 
 
 def _middle(ratios: Sequence[Spread]) -> Spread:

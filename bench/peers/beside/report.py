@@ -64,8 +64,8 @@ def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -
     cell = Cell.model_validate({k: v for k, v in facts.items() if k in Cell.model_fields})
     best = best_peer(variants)
 
-    def against(other: str | None) -> Spread | None:
-        return paired(*(by_block(by_variant.get(name or "", [])) for name in (other, "penstock")))
+    def against(other: str | None, whose: str = "penstock") -> Spread | None:
+        return paired(*(by_block(by_variant.get(name or "", [])) for name in (other, whose)))
 
     ratio = against(best)
     expected = cell.expected
@@ -78,6 +78,7 @@ def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -
         ratio=ratio,
         of_ceiling=against("ceiling"),
         of_own=against(own_path(variants)),
+        ring=against(best, "ceiling"),
         instead={
             v.name: r
             for v in variants

@@ -50,7 +50,8 @@ class Variant(Value):
 
 class CellReport(Value):
     """A cell. ``ratio`` is Penstock's rate over the best peer's, ``of_ceiling`` over the ring's,
-    ``of_own`` over that of the MPI library it runs on, at its default where that was measured.
+    ``of_own`` over that of the MPI library it runs on, at its default where that was measured;
+    ``ring`` is the page ring's rate over the best peer's.
     """
 
     name: str
@@ -61,6 +62,7 @@ class CellReport(Value):
     ratio: Spread | None
     of_ceiling: Spread | None
     of_own: Spread | None = None
+    ring: Spread | None = None
     instead: dict[str, Spread]
     as_expected: bool | None
 
