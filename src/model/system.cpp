@@ -47,9 +47,10 @@ Result<void> check_blocks(const System& s, int64_t n_bytes) {
   if (s.block_bytes < 1)
     return refuse("block_bytes must be at least 1, got " + std::to_string(s.block_bytes));
   if ((n_bytes - 1) / s.block_bytes >= kMostBlocks)
-    return refuse("n_bytes must be at most " + std::to_string(kMostBlocks) + " blocks of " +
-                  std::to_string(s.block_bytes) + ", got " + std::to_string(n_bytes) +
-                  "; give larger blocks");
+    return refuse("block_bytes must be at least " +
+                  std::to_string((n_bytes - 1) / kMostBlocks + 1) + " to write n_bytes of " +
+                  std::to_string(n_bytes) + " as " + std::to_string(kMostBlocks) + " blocks, got " +
+                  std::to_string(s.block_bytes) + "; give larger blocks");
   return {};
 }
 
