@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from beside.spec import Conclusion, Verdict
 from beside.values import CellReport, CellVerdict, ConclusionReport, Spread
@@ -74,10 +74,11 @@ def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellV
         return [CellVerdict(cell="families", verdict="not measured", why="no pair of samples")]
     mean = _mean(list(known.values()))
     each = ", ".join(f"{name} {ratio.median:.2f}" for name, ratio in known.items())
-    why = f"{_mean_of(known)}: {each}"
+    why = f"{_shown(mean)} of {len(known)} families: {each}"
     ring = _by_family((cell.family, cell.ring) for cell in cells)
     if ring and conclusion.against == "best peer":
-        why += f"; the page ring itself has {_mean_of(ring)}"
+        of_ring = _shown(_mean(list(ring.values())))
+        why += f"; the page ring itself has {of_ring} of {len(ring)} families"
     return [CellVerdict(cell="families", verdict=decide(mean, conclusion.at_least), why=why)]
 
 
@@ -88,11 +89,6 @@ def _by_family(ratios: Iterable[tuple[str, Spread | None]]) -> dict[str, Spread]
         if ratio is not None:
             of_family.setdefault(family, []).append(ratio)
     return {family: _middle(ratios) for family, ratios in of_family.items()}
-
-
-def _mean_of(known: Mapping[str, Spread]) -> str:
-    mean = _mean(list(known.values()))
-    return f"{mean.median:.2f} [{mean.low:.2f}-{mean.high:.2f}] of {len(known)} families"
 
 
 def _middle(ratios: Sequence[Spread]) -> Spread:
@@ -128,7 +124,11 @@ def decide(ratio: Spread, at_least: float) -> Verdict:
 
 
 def _of(ratio: Spread, whom: str) -> str:
-    return f"{ratio.median:.2f} [{ratio.low:.2f}-{ratio.high:.2f}] n={ratio.n} of {whom}"
+    return f"{_shown(ratio)} n={ratio.n} of {whom}"
+
+
+def _shown(ratio: Spread) -> str:
+    return f"{ratio.median:.2f} [{ratio.low:.2f}-{ratio.high:.2f}]"
 
 
 def _every_sample(cell: CellReport) -> CellVerdict:
