@@ -49,8 +49,8 @@ Result<void> check_blocks(const System& s, int64_t n_bytes) {
   if ((n_bytes - 1) / s.block_bytes >= kMostBlocks)
     return refuse("block_bytes must be at least " +
                   std::to_string((n_bytes - 1) / kMostBlocks + 1) + " to write n_bytes of " +
-                  std::to_string(n_bytes) + " as " + std::to_string(kMostBlocks) + " blocks, got " +
-                  std::to_string(s.block_bytes) + "; give larger blocks");
+                  std::to_string(n_bytes) + " as at most " + std::to_string(kMostBlocks) +
+                  " blocks, got " + std::to_string(s.block_bytes) + "; give larger blocks");
   return {};
 }
 
