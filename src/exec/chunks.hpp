@@ -13,7 +13,7 @@
 namespace penstock::exec {
 
 // A power of two, so that cuts between messages keep the granule of a coverage. Sanitizers have
-// small ones: what tests write at random is then cut, and memory costs less to watch.
+// small ones, since all memory that is reserved for them costs time to watch.
 #ifdef PENSTOCK_SMALL_MESSAGES
 inline constexpr int64_t kMessageBytes = int64_t{64} << 10;
 #else
