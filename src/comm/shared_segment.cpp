@@ -9,6 +9,10 @@
 #include <cerrno>
 #include <utility>
 
+#ifndef MADV_POPULATE_READ  // glibc before 2.35; the kernel has it from 5.14
+#define MADV_POPULATE_READ 22
+#endif
+
 namespace penstock::comm {
 namespace {
 
@@ -40,6 +44,13 @@ class Mapped final : public SharedSegment {
     const int rc = ::posix_fallocate(file_.fd(), off_t(at), off_t(bytes));
     if (rc != 0) return os_error("posix_fallocate", "shared memory", rc);
     return {};
+  }
+
+  // Pages of shared memory are writable once they are mapped, even for reading, and those are
+  // mapped sixteen at a time.
+  void expect_stores(size_t at, size_t bytes) noexcept override {
+    if (file_.fd() < 0) return;
+    (void)::madvise(memory().data() + at, bytes, MADV_POPULATE_READ);  // older kernels: by faults
   }
 
  private:

@@ -28,6 +28,9 @@ class SharedSegment {
   // Takes memory for this part, or says why there is none. Harmless when it is there already.
   // Thread-safe, for all processes that share the segment.
   virtual Result<void> populate(size_t, size_t) { return {}; }
+  // This process is about to store all over this part, which has its memory: its page table is
+  // filled by one call, in place of a fault for each page. Only a hint.
+  virtual void expect_stores(size_t, size_t) noexcept {}
 
  protected:
   explicit SharedSegment(std::span<std::byte> memory) : memory_(memory) {}

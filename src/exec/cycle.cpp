@@ -67,7 +67,7 @@ class Outgoing {
     const Stopwatch watch(call_.times.pack_s);
     if (page_->list != nullptr) return fill_own_list(src);
     copy_into(call_, page_->memory.data(), page_->where, src);
-    cover(page_->coverage, call_.view, call_.cursor, src);
+    if (!page_->known_whole) cover(page_->coverage, call_.view, call_.cursor, src);
   }
 
   void fill_own_list(StreamRange src) {
@@ -165,7 +165,7 @@ class Incoming {
     const auto [peer, part] = brought_by(call_, rank, turn_of(*page_));
     if (part.empty()) return;
     const Source source{peer, part, peer->part.view.extent_of(part)};
-    if (page_->usable() && page_->list == nullptr)
+    if (page_->usable() && page_->list == nullptr && !page_->known_whole)
       cover(page_->coverage, peer->part.view, peer->cursor, part);
     if (shared(call_, rank)) return;  // comes by itself
     if (call_.leaders != nullptr && call_.leaders->expect(*peer, part)) return;

@@ -118,25 +118,34 @@ bool NodePages::reserve(const Layout& wanted) {
   if (segment_ != nullptr && size_t(bytes) <= segment_->memory().size()) return true;
   take_back();
   segment_.reset();
-  auto made = node_->shared_segment(size_t(align_up(bytes, kGrowth)), comm::Room::now);
+  auto made = node_->shared_segment(size_t(align_up(bytes, kGrowth)), comm::Room::when_used);
   if (!made) return off(made.error().message());
   segment_ = *std::move(made);
   return true;
 }
 
-// The file's leases are this rank's part of the segment from now on.
+// The file's leases are this rank's part of the segment from now on. The writers take the memory,
+// each for itself: the kernel clears it, and so on as many cores.
 Result<void> NodePages::give_out(const Layout& wanted) {
   layout_ = wanted;
+  entered_.assign(wanted.writers.size() * size_t(slots_), false);
+  if (Result<void> r = segment_->populate(0, size_t(boards_bytes())); !r) return r;
   const auto mine = std::ranges::lower_bound(wanted.writers, self_);
   if (mine == wanted.writers.end() || *mine != self_) return {};
   const int64_t first = (mine - wanted.writers.begin()) * slots_;
+  const auto areas_bytes = size_t(slots_ * wanted.area_bytes);
+  if (Result<void> r = segment_->populate(area_at(first), areas_bytes); !r) return r;
+  segment_->expect_stores(area_at(first), areas_bytes);
   std::vector<std::span<std::byte>> buffers;
   for (int64_t area = first; area < first + slots_; ++area)
-    buffers.push_back(segment_->memory().subspan(size_t(boards_bytes() + area * wanted.area_bytes),
-                                                 size_t(wanted.area_bytes)));
+    buffers.push_back(segment_->memory().subspan(area_at(area), size_t(wanted.area_bytes)));
   Result<void> given = file_.use_memory(buffers);
   given_ = given_ || given.has_value();
   return given;
+}
+
+size_t NodePages::area_at(int64_t area) const noexcept {
+  return size_t(boards_bytes() + area * layout_.area_bytes);
 }
 
 void NodePages::take_back() {
@@ -182,7 +191,16 @@ void NodePages::wait_until_filled(int cycle) {
 NodePages::Place NodePages::enter(int writer_rank, int cycle) {
   const Board& b = board(index_of(writer_rank), cycle);
   wait_.until(b.open, [&](uint32_t open) { return open == stamp(cycle); });
+  if (b.at >= 0) note_entered(b.at);
   return {b.at < 0 ? nullptr : segment_->memory().data() + b.at, b.where};
+}
+
+// The first time this rank comes to an area, it is going to store all over it.
+void NodePages::note_entered(int64_t at) {
+  const int64_t area = (at - boards_bytes()) / layout_.area_bytes;
+  if (entered_[size_t(area)]) return;
+  entered_[size_t(area)] = true;
+  segment_->expect_stores(area_at(area), size_t(layout_.area_bytes));
 }
 
 void NodePages::leave(int writer_rank, int cycle) {

@@ -66,6 +66,8 @@ class NodePages {
   bool all_can();
   Layout layout_for(const plan::Plan& plan) const;
   int64_t boards_bytes() const noexcept;
+  size_t area_at(int64_t area) const noexcept;  // in the segment
+  void note_entered(int64_t at);
   bool reserve(const Layout& wanted);
   Result<void> give_out(const Layout& wanted);
   void take_back();
@@ -84,6 +86,7 @@ class NodePages {
   const NodeWait wait_;
   std::shared_ptr<comm::SharedSegment> segment_;
   Layout layout_;             // of the segment now
+  std::vector<bool> entered_;  // areas to which this rank has come
   uint32_t first_stamp_ = 0;  // of this call; each cycle of each call has a stamp of its own
   uint32_t stamps_of_call_ = 0;
   bool given_ = false;  // the file's leases are in the segment

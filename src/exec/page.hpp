@@ -19,6 +19,7 @@ struct Page {
   Extent where;
   std::span<std::byte> memory;  // memory[i] is the file byte where.begin + i; empty: there is none
   layout::Coverage coverage;    // of `where`: what has been filled
+  bool known_whole = false;     // all of it will be, so that nobody follows what fills it
   // Of a page whose bytes lie scattered over `where`: memory holds these extents, one behind the
   // other, all of which will be filled. nullptr: as above.
   const layout::ExtentList* list = nullptr;

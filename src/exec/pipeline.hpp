@@ -65,6 +65,7 @@ struct Traffic {  // counts do not depend on the machine: tests assert on them
   int64_t shared_bytes = 0;  // copied straight into another rank's page
   int64_t syncs = 0;         // that the sync policy asked for and that succeeded
   int64_t unpacked = 0;      // of the messages: sent from where the bytes lie in pieces
+  int64_t known_pages = 0;   // whose blocks nobody followed: the pattern was known to fill them
 
   friend Traffic operator+(const Traffic& a, const Traffic& b) {
     return {a.messages + b.messages,
@@ -74,7 +75,8 @@ struct Traffic {  // counts do not depend on the machine: tests assert on them
             a.descriptions + b.descriptions,
             a.shared_bytes + b.shared_bytes,
             a.syncs + b.syncs,
-            a.unpacked + b.unpacked};
+            a.unpacked + b.unpacked,
+            a.known_pages + b.known_pages};
   }
 };
 

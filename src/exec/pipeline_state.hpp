@@ -12,6 +12,7 @@
 #include "exec/pipeline.hpp"
 #include "exec/staged_stream.hpp"
 #include "exec/turns.hpp"
+#include "exec/whole_places.hpp"
 #include "exec/write_behind.hpp"
 #include "exec/writer_pages.hpp"
 
@@ -86,6 +87,8 @@ struct Pipeline::State {
   int next_page(const CollectiveCall& call, int from) const;
   Page* turn_to(const CollectiveCall& call, int cycle);
   void open_page(const CollectiveCall& call, int cycle);
+  void expect_whole(Page& page);
+  void learn_whole(const Page& page);
   WriteOutcome conclude(const PageAccount& account);
 
   int64_t granule_of(const CollectiveCall& call) const;
@@ -107,6 +110,7 @@ struct Pipeline::State {
   PhaseTimes& times = together.times;
   Traffic& traffic = together.traffic;
   WriterPages pages;
+  WholePlaces whole_places;
   std::unique_ptr<io::BehindFile> behind;  // made for the first algorithm that asks for it
   DescriptionBytes description_bytes;
 

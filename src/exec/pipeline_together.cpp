@@ -142,6 +142,7 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
               staged ? &*staged : nullptr,
               staged && node == nullptr ? Memory::of_the_stager : Memory::of_the_file,
               staged ? nullptr : writer_thread(plan));
+  whole_places.begin(call, plan.page_bytes());
   run_cycles(call);
   if (staged) begun.last_staged = staged->last();
 }
@@ -269,6 +270,7 @@ void Pipeline::State::run_cycles(const CollectiveCall& call) {
     Page* const page = mine == cycle ? turn_to(call, cycle) : nullptr;
     run_cycle(call, cycle, slices, page);
     if (page == nullptr) continue;
+    learn_whole(*page);
     pages.submit(cycle);
     mine = next_page(call, cycle + 1);
   }
@@ -296,8 +298,24 @@ Page* Pipeline::State::turn_to(const CollectiveCall& call, int cycle) {
 
 void Pipeline::State::open_page(const CollectiveCall& call, int cycle) {
   if (pages.is_open(cycle)) return;
-  const Page& opened = pages.open(cycle);
+  Page& opened = pages.open(cycle);
+  expect_whole(opened);
   if (call.node != nullptr) call.node->open(opened, fillers_of(call, opened));
+}
+
+// Before it is filled. A page without holes in a call that repeats another needs not be followed.
+void Pipeline::State::expect_whole(Page& page) {
+  if (!page.usable() || page.list != nullptr || !whole_places.hold(page.where)) return;
+  page.known_whole = true;
+  page.coverage.add(page.where);
+  ++traffic.known_pages;
+}
+
+// When it has been filled.
+void Pipeline::State::learn_whole(const Page& page) {
+  const bool followed = page.usable() && page.list == nullptr && !page.known_whole;
+  if (followed && whole_places.would_keep(page.where) && page.coverage.complete())
+    whole_places.learn(page.where);
 }
 
 // --- Errors and counts ---

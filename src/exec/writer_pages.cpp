@@ -98,6 +98,7 @@ void WriterPages::give_memory_back(Slot& s) {
 
 // What is filled is followed where that is not known beforehand.
 Result<void> WriterPages::make_ready(Slot& s) {
+  s.page.known_whole = false;
   if (s.page.list != nullptr) return {};
   const Extent where = s.page.where;
   return s.page.coverage.reset(where, std::gcd(s.granule, std::gcd(where.begin, where.end)));

@@ -115,8 +115,11 @@ void copy_piece(std::byte* to_memory, Rest& to, const std::byte* from_memory, Re
 void gather(std::byte* packed, const std::byte* memory, Off origin, Cursor& from, int64_t n) {
   while (n > 0) {
     const Run run = from.next(n);
-    copy_blocks({packed, memory + (run.offset - origin), run.block, run.stride, run.count},
-                run.block);
+    const std::byte* const at = memory + (run.offset - origin);
+    if (run.count == 1)  // of an irregular list each is
+      std::memcpy(packed, at, size_t(run.block));
+    else
+      copy_blocks({packed, at, run.block, run.stride, run.count}, run.block);
     packed += run.bytes();
     n -= run.bytes();
   }
@@ -125,7 +128,10 @@ void gather(std::byte* packed, const std::byte* memory, Off origin, Cursor& from
 void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n) {
   while (n > 0) {
     const Run run = to.next(n);
-    scatter(memory, origin, run, packed);
+    if (run.count == 1)
+      std::memcpy(memory + (run.offset - origin), packed, size_t(run.block));
+    else
+      scatter(memory, origin, run, packed);
     packed += run.bytes();
     n -= run.bytes();
   }

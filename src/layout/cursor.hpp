@@ -65,6 +65,7 @@ class Cursor {
   void push(const Node& node, Off origin) noexcept;
   void descend() noexcept;
   void step(int64_t entries) noexcept;
+  void climb() noexcept;
   Run part_of_block(int64_t max_bytes) noexcept;
   void extend(Run& run, int64_t max_bytes) noexcept;
 

@@ -116,14 +116,40 @@ static int look_for_mpi(struct dl_phdr_info* info, size_t size, void* found) {
   return 0;
 }
 
+static const char* base_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+struct wanted {
+  const char* name;
+  void* handle;
+};
+
+static int look_for_name(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct wanted* wanted = data;
+  const char* path = info->dlpi_name;
+  if (path == NULL || strcmp(base_name(path), wanted->name) != 0) return 0;
+  wanted->handle = opened(path);
+  return wanted->handle != NULL;
+}
+
+/* By its path: for the name alone the loader would look through every directory that it knows. */
+static void* opened_under(const char* name) {
+  struct wanted wanted = {name, NULL};
+  dl_iterate_phdr(&look_for_name, &wanted);
+  return wanted.handle;
+}
+
 /* Python loads the MPI library out of RTLD_NEXT's sight, so loaded libraries are asked by name. */
 static void* find_library(void) {
   static const char* const usual[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40",
                                       "libmpi_abi.so.1", "libmpi_abi.so.0"};
+  const size_t names_known = sizeof usual / sizeof *usual;
   void* handle = NULL;
-  for (size_t i = 0; i < sizeof usual / sizeof *usual && handle == NULL; ++i) {
-    handle = opened(usual[i]);
-  }
+  for (size_t i = 0; i < names_known && handle == NULL; ++i) handle = opened_under(usual[i]);
+  for (size_t i = 0; i < names_known && handle == NULL; ++i) handle = opened(usual[i]);
   if (handle == NULL) dl_iterate_phdr(&look_for_mpi, (void*)&handle);
   return handle;
 }
@@ -141,8 +167,7 @@ static void resolve_library(void) {
  * number of the library's name: .12 is what MPICH and its derivatives agreed on, .40 Open MPI's
  * since its version 3. */
 static const char* flavour_of_library(void) {
-  const char* slash = strrchr(library_name, '/');
-  const char* name = slash != NULL ? slash + 1 : library_name;
+  const char* name = base_name(library_name);
   const int is_open_mpi = library != NULL && dlsym(library, "ompi_mpi_comm_world") != NULL;
   if (strncmp(name, "libmpi_abi.so", 13) == 0) return "abi";
   if (is_open_mpi) return strstr(name, ".so.40") != NULL ? "openmpi" : "";

@@ -93,7 +93,7 @@ namespace {
 int64_t most_blocks() {
   static const int64_t most = [] {
     const char* const asked = std::getenv("PENSTOCK_TEST_VIEW_BLOCKS");
-    return asked == nullptr ? int64_t{65536} : std::atoll(asked);
+    return asked == nullptr ? int64_t{1024} : std::atoll(asked);
   }();
   return most;
 }
