@@ -258,16 +258,22 @@ class Run {
     start_sampler();
     loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s, *place_.pulse);
     if (!together("barrier", team_.barrier())) return;
-    const std::optional<CpuTimes> before = first_of_node() ? cpu_times() : std::nullopt;
+    const CpuTimes before = first_of_node() ? cpu_times().value_or(CpuTimes{}) : CpuTimes{};
     agreed_ = loop_->run();
     if (const EngineReport* report = (*route)->engine_report(); report && file_team_->rank() == 0)
       record_.engine = *report;
     if (!record_.failure) record_.failure = loop_->failure();
     if (agreed_ == ErrorClass::none) drain();
-    if (before) record_.cpus = cpu_times().value_or(*before) - *before;
+    if (first_of_node()) record_.cpus = cpus_since(before);
     if (sampler_) sampler_->stop();
     if (agreed_ == ErrorClass::none) record_.overhead_s = loop_->overhead_s();
     route_ = *std::move(route);  // destroyed after everything that might still ask it
+  }
+
+  static std::optional<CpuTimes> cpus_since(const CpuTimes& before) {
+    const std::optional<CpuTimes> now = cpu_times();
+    if (!now) return {};
+    return *now - before;
   }
 
   bool writes_nothing() const {

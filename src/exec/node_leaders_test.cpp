@@ -117,7 +117,7 @@ class RandomViews : public testing::TestWithParam<int> {};  // nodes
 
 void run_random(int ranks, int nodes, const plan::Parameters& parameters, uint64_t seed) {
   Random random(seed);
-  const std::vector<RankCase> cases = draw_team(random, ranks, draw(random, 0, 2) == 0);
+  const std::vector<RankCase> cases = draw_writers(random, ranks, draw(random, 0, 2) == 0);
   const io::TemporaryFile path;
   fill_with_background(path.path());
   comm::run_thread_team(

@@ -192,4 +192,9 @@ inline std::vector<RankCase> draw_team(Random& random, int ranks, bool interleav
   return cases;
 }
 
+// A call of a team whose ranks share pages.
+inline std::vector<RankCase> draw_writers(Random& random, int ranks, bool interleave) {
+  return draw_team(random, ranks, interleave || !kMayOverlap);
+}
+
 }  // namespace penstock::exec

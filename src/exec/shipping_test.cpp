@@ -76,7 +76,7 @@ TEST_P(TeamsShip, WhatEachRankAcceptedIsInTheFileAfterAllHaveMet) {
     Random random{uint64_t(seed)};
     std::vector<std::vector<RankCase>> calls;
     for (int call = 0; call < 5; ++call)
-      calls.push_back(draw_team(random, t.ranks, draw(random, 0, 1) == 0 || !kMayOverlap));
+      calls.push_back(draw_writers(random, t.ranks, draw(random, 0, 1) == 0));
     comm::run_thread_team(t.ranks,
                           [&](comm::Comm& comm) {
                             Rank rank(comm, path.path(), moving(t.progress, t.limit), geometry);

@@ -63,7 +63,7 @@ TEST_P(TeamsBehind, WritesWhatEachRankAccepted) {
     Random random{uint64_t(seed)};
     std::vector<std::vector<RankCase>> calls;
     for (int call = 0; call < 4; ++call)
-      calls.push_back(draw_team(random, ranks, draw(random, 0, 1) == 0 || !kMayOverlap));
+      calls.push_back(draw_writers(random, ranks, draw(random, 0, 1) == 0));
     const auto body = [&, limit = limit, thread = thread](comm::Comm& comm) {
       BehindRank rank(comm, open(path.path()), {kSmallPage, limit}, thread);
       for (const auto& call : calls) {

@@ -66,13 +66,11 @@ const Node* Cursor::entry(const Level& level) const noexcept {
 
 // What is inline here is done for each of millions of blocks, of a few bytes perhaps, where a call
 // costs as much as all the rest.
-[[gnu::always_inline]] inline
-int64_t Cursor::length(const Level& level) const noexcept {
+[[gnu::always_inline]] inline int64_t Cursor::length(const Level& level) const noexcept {
   return level.node ? level.node->length(level.index) : top_bytes_;
 }
 
-[[gnu::always_inline]] inline
-Off Cursor::place(const Level& level) noexcept {
+[[gnu::always_inline]] inline Off Cursor::place(const Level& level) noexcept {
   if (!level.strided) return behind(level.origin, level.node->displacements[size_t(level.index)]);
   return saturate(level.origin + Wide(level.index) * level.stride);
 }
@@ -89,14 +87,12 @@ void Cursor::descend() noexcept {
   start_block();
 }
 
-[[gnu::always_inline]] inline
-void Cursor::start_block() noexcept {
+[[gnu::always_inline]] inline void Cursor::start_block() noexcept {
   block_ = length(bottom());
   within_ = 0;
 }
 
-[[gnu::always_inline]] inline
-void Cursor::step(int64_t entries) noexcept {
+[[gnu::always_inline]] inline void Cursor::step(int64_t entries) noexcept {
   Level& lowest = bottom();
   lowest.index += entries;
   if (lowest.plain && lowest.index < lowest.count)
@@ -131,8 +127,7 @@ void Cursor::seek(int64_t position) {
   within_ = rest;
 }
 
-[[gnu::always_inline]] inline
-Run Cursor::part_of_block(int64_t max_bytes) noexcept {
+[[gnu::always_inline]] inline Run Cursor::part_of_block(int64_t max_bytes) noexcept {
   const int64_t n = std::min(block_ - within_, max_bytes);
   const Run run{behind(place(bottom()), within_), n, n, 1};
   within_ += n;
@@ -141,8 +136,7 @@ Run Cursor::part_of_block(int64_t max_bytes) noexcept {
 }
 
 // Blocks of neighbouring entries may touch though no loop says so.
-[[gnu::always_inline]] inline
-void Cursor::extend(Run& run, int64_t max_bytes) noexcept {
+[[gnu::always_inline]] inline void Cursor::extend(Run& run, int64_t max_bytes) noexcept {
   while (run.block < max_bytes && within_ == 0 && bottom().index < bottom().count &&
          touches(run.offset, run.block, place(bottom()))) {
     run.block += part_of_block(max_bytes - run.block).block;
