@@ -59,7 +59,7 @@ class BehindRank : public Chore {
     EXPECT_EQ(write(bytes_at(offset, n), offset).prefix_bytes, n);
   }
   void flush() { behind_->flush(target()); }
-  void let_others_complete() { behind_->let_others_complete(); }
+  void let_others_complete() { behind_->let_others_complete(target()); }
   StagedNotes notes() const { return behind_->notes(); }
   int pages_in_memory() const { return behind_->pages_in_memory(); }
 

@@ -1,5 +1,6 @@
 // Bits are set a word at a time: what falls into one word is joined before it is stored, since the
-// word may travel between cores.
+// word may travel between cores; and whole words are stored without a lock, for which a core would
+// wait until the word has come.
 #include "exec/dirty_map.hpp"
 
 #include <algorithm>
@@ -21,11 +22,11 @@ class DirtyMap::Marker {
 
   // Of the page.
   void add(Off begin, Off end) {
-    const Off first = begin / kBits, last = (end - 1) / kBits;
-    if (first == last) return add_to(first, bits(begin % kBits, end - last * kBits));
-    add_to(first, bits(begin % kBits, kBits));
-    for (Off w = first + 1; w < last; ++w) fill(words_[size_t(w)]);
-    add_to(last, bits(0, end - last * kBits));
+    const Off whole = (begin + kBits - 1) / kBits, whole_end = end / kBits;
+    if (whole > whole_end) return add_to(whole_end, bits(begin % kBits, end % kBits));
+    if (begin % kBits != 0) add_to(whole - 1, bits(begin % kBits, kBits));
+    for (Off w = whole; w < whole_end; ++w) fill(words_[size_t(w)]);
+    if (end % kBits != 0) add_to(whole_end, bits(0, end % kBits));
   }
 
   void add(const layout::Run& run, Off origin) {

@@ -170,11 +170,11 @@ TEST_P(OnePage, HasOneWriter) {
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   const auto [ranks, limit, pattern, full] = info.param;
   return pattern->name + std::to_string(ranks) + (limit == 0 ? "" : "InFourPages") +
-         (full == FullPage::by_owner ? "ByOwner" : "ByWhoFillsIt");
+         (full == FullPage::by_owner ? "ByOwner" : "ByRanks");
 }
 // What is full or wanted leaves, and what is not is wanted soon where there are four pages for all.
 constexpr int64_t kRoom[] = {0, 1};
-constexpr FullPage kFull[] = {FullPage::by_owner, FullPage::by_who_fills_it};
+constexpr FullPage kFull[] = {FullPage::by_owner, FullPage::by_ranks};
 INSTANTIATE_TEST_SUITE_P(Squares, OnePage,
                          testing::Combine(testing::Values(1, 4, 9, 16), testing::ValuesIn(kRoom),
                                           testing::Values(&kPatterns[0]), testing::ValuesIn(kFull)),

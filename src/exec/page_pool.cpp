@@ -78,6 +78,10 @@ uint32_t number_of(uint64_t word) { return uint32_t(word >> 34); }
 bool is_filling(uint64_t word, const PagePool::Stay& stay) {
   return state_of(word) == State::filling && number_of(word) == stay.number;
 }
+constexpr uint64_t kNoOffer = 0;
+uint64_t offer_of(const PagePool::Stay& stay) {
+  return (uint64_t(stay.slot) + 1) << 32 | stay.number;
+}
 uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 30) - 1); }
 
 }  // namespace
@@ -97,6 +101,7 @@ struct PagePool::Header {
   std::atomic<int64_t> failures;
   std::atomic<bool> several_handles;
 
+  alignas(64) std::array<std::atomic<uint64_t>, kMostOffered> offers;  // kNoOffer, or a stay
   alignas(64) std::atomic<uint64_t> clock;
   alignas(64) std::atomic<int> held;  // slots that are not free
   FutexWord departures;
@@ -304,6 +309,31 @@ void PagePool::release(const Stay& stay) noexcept {
   futex_wake_all(header_->departures);
 }
 
+bool PagePool::offer(const Stay& full) noexcept {
+  return std::ranges::any_of(header_->offers, [&](std::atomic<uint64_t>& place) {
+    uint64_t none = kNoOffer;
+    return place.compare_exchange_strong(none, offer_of(full), std::memory_order_release,
+                                         std::memory_order_relaxed);
+  });
+}
+
+bool PagePool::has_offers() const noexcept {
+  return std::ranges::any_of(header_->offers, [](const std::atomic<uint64_t>& place) {
+    return place.load(std::memory_order_relaxed) != kNoOffer;
+  });
+}
+
+std::optional<PagePool::Stay> PagePool::take_offer() noexcept {
+  for (std::atomic<uint64_t>& place : header_->offers) {
+    if (place.load(std::memory_order_relaxed) == kNoOffer) continue;
+    const uint64_t offer = place.exchange(kNoOffer, std::memory_order_acquire);
+    if (offer == kNoOffer) continue;
+    const int slot = int(offer >> 32) - 1;
+    return Stay{slot, uint32_t(offer), slots()[slot].page.load(std::memory_order_relaxed)};
+  }
+  return std::nullopt;
+}
+
 bool PagePool::wait_until_left(const Stay& stay) const noexcept {
   return wait(slots()[stay.slot].left, [&](uint32_t left) { return left != stay.number; });
 }
@@ -330,8 +360,9 @@ bool PagePool::wait_for_departure(uint32_t seen) const noexcept {
   return wait(header_->departures, [&](uint32_t now) { return now != seen; });
 }
 
-bool PagePool::look_for_departure(uint32_t seen, int looks, double seconds) const noexcept {
-  for (const double end_s = now_s() + seconds; departures() == seen; ::sched_yield())
+bool PagePool::look_for_room(uint32_t seen, int looks, double seconds) const noexcept {
+  const double end_s = now_s() + seconds;
+  for (; departures() == seen && !has_offers(); ::sched_yield())
     if (looks-- == 0 || now_s() > end_s) return false;
   return true;
 }

@@ -70,6 +70,14 @@ class PagePool {
   // Gives the pin back. Whether the page looks full.
   bool unpin(const Stay& stay, int64_t newly_dirty) noexcept;
 
+  // --- Full pages, for whoever takes a new one ---
+  static constexpr int kMostOffered = 8;
+  // false: so many are offered already.
+  bool offer(const Stay& full) noexcept;
+  bool has_offers() const noexcept;
+  // The caller closes it, which fails if it has left meanwhile.
+  std::optional<Stay> take_offer() noexcept;
+
   // --- Leaving ---
   // Marks a page that is to be written soon; it may be filled until then. false: it was marked, or
   // is on its way.
@@ -90,8 +98,8 @@ class PagePool {
   // Until some page has left since `seen`. false: a while has passed, and none has.
   uint32_t departures() const noexcept;
   bool wait_for_departure(uint32_t seen) const noexcept;
-  bool look_for_departure(uint32_t seen, int looks,
-                          double seconds) const noexcept;  // without sleep
+  // Without sleep: until then, or some page is offered.
+  bool look_for_room(uint32_t seen, int looks, double seconds) const noexcept;
 
   struct Seen {
     Stay stay;

@@ -186,7 +186,8 @@ void Pipeline::flush_pages_together() {
 }
 void Pipeline::flush_pages() { state_->flush_pages(); }
 void Pipeline::let_others_complete_pages() {
-  if (state_->write_behind != nullptr) state_->write_behind->let_others_complete();
+  State& s = *state_;
+  if (s.write_behind != nullptr) s.write_behind->let_others_complete({s.file, s.observer, s.sync});
 }
 bool Pipeline::start_shipping() {
   State& s = *state_;

@@ -22,10 +22,11 @@ constexpr int64_t kMostSlots = 1 << 16;
 
 // A rank looks that often for a page that others complete: less than memory for a page of 1 MiB
 // takes, where nobody waits for its core, and else some time slices of theirs.
-constexpr int kLooksAtDeparture = 1000;
+constexpr int kLooks = 1000;
 constexpr double kLongestLook_s = 0.03;
-constexpr int kPagesAhead = 4;  // of all ranks in memory, before one looks
 constexpr int kMostVainLooks = 8;
+
+int ranks_per_node(const comm::Comm& comm) { return int(divide_up(comm.size(), comm.nodes())); }
 
 // A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
 // where these belong to a page's owner.
@@ -49,9 +50,8 @@ PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry) {
   PoolShape shape;
   shape.page_bytes = page_bytes_for(asked.page_bytes, geometry);
-  const int64_t ranks = divide_up(comm.size(), comm.nodes());
-  shape.slots =
-      int(std::clamp(limit_of(comm, asked) * ranks / shape.page_bytes, kLeastSlots, kMostSlots));
+  const int64_t limit = limit_of(comm, asked) * ranks_per_node(comm);
+  shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
   return shape;
 }
 
@@ -64,8 +64,13 @@ Shipping::Shape shipping_shape(const comm::Comm& comm, const WriteBehindShape& a
 // A thread that shares its core with a rank costs more than it hides.
 FullPage writer_of_full(const comm::Comm& comm, const WriteBehindShape& asked) {
   if (asked.full != FullPage::as_cores_allow) return asked.full;
-  const bool two_each = comm.cores_per_node() >= 2 * divide_up(comm.size(), comm.nodes());
-  return two_each ? FullPage::by_owner : FullPage::by_who_fills_it;
+  const bool two_each = comm.cores_per_node() >= 2 * ranks_per_node(comm);
+  return two_each ? FullPage::by_owner : FullPage::by_ranks;
+}
+
+// Pages in memory before a rank looks: those that are filled at a time, and one more.
+int pages_ahead(const comm::Comm& comm) {
+  return std::min(comm.cores_per_node(), ranks_per_node(comm)) + 1;
 }
 
 }  // namespace
@@ -135,8 +140,8 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
   if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
   owners->all_have_joined();
-  std::unique_ptr<WriteBehind> made(
-      new WriteBehind(*std::move(pool), std::move(owners), writer_of_full(comm, asked)));
+  std::unique_ptr<WriteBehind> made(new WriteBehind(
+      *std::move(pool), std::move(owners), writer_of_full(comm, asked), pages_ahead(comm)));
   if (comm.nodes() == 1) return made;
   made->stages_ = asked.stages;
   auto shipping = Shipping::make(comm, shipping_shape(comm, asked, geometry));
@@ -148,14 +153,14 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
 }
 
 WriteBehind::WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners,
-                         FullPage full)
-    : pool_(std::move(pool)), owners_(std::move(owners)), full_(full) {}
+                         FullPage full, int ahead)
+    : pool_(std::move(pool)), owners_(std::move(owners)), full_(full), ahead_(ahead) {}
 
 std::unique_ptr<WriteBehind> WriteBehind::beside() {
   if (shipping_ != nullptr || !why_not_shipped_.empty() || gone_) return nullptr;
   pool_->note_several_handles();
   owners_->one_more();
-  return std::unique_ptr<WriteBehind>(new WriteBehind(pool_, owners_, full_));
+  return std::unique_ptr<WriteBehind>(new WriteBehind(pool_, owners_, full_, ahead_));
 }
 
 WriteBehind::~WriteBehind() { let_go(); }
@@ -251,6 +256,8 @@ std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_
 
 std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page) {
   for (;;) {
+    // Who takes a new page is ahead of others, and they are spared the work.
+    if (pool_->has_offers() && !pool_->find(page)) write_offered(target);
     const uint32_t seen = pool_->departures();
     const auto [pinning, stay] = pool_->pin(page);
     switch (pinning) {
@@ -264,7 +271,7 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
         break;
       case PagePool::Pinning::no_room:
         if (!pool_->usable()) return std::nullopt;
-        make_room(target);
+        if (!others_complete_a_page(seen)) make_room(target);
     }
   }
 }
@@ -273,22 +280,24 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
 // warm: memory that is in use again is neither cleared nor taken into page tables. So who is ahead
 // lets others go on; where that is in vain, more and more seldom.
 bool WriteBehind::others_complete_a_page(uint32_t seen) {
-  if (owners_->count() == 1 || pool_->used() < kPagesAhead) return false;
+  if (owners_->count() == 1 || pool_->used() < ahead_) return false;
   if (not_to_look_ > 0) {
     --not_to_look_;
     return false;
   }
-  const bool completed = pool_->look_for_departure(seen, kLooksAtDeparture, kLongestLook_s);
+  const bool completed = pool_->look_for_room(seen, kLooks, kLongestLook_s);
   vain_looks_ = completed ? 0 : std::min(vain_looks_ + 1, kMostVainLooks);
   not_to_look_ = completed ? 0 : 1 << vain_looks_;
   return completed;
 }
 
 // What comes into memory meanwhile is not waited for, so that who writes on and on holds nobody up.
-void WriteBehind::let_others_complete() {
+void WriteBehind::let_others_complete(const Target& target) {
   if (owners_->count() == 1) return;
-  for (int left = pool_->used(); left > 0 && !pool_->empty(); --left)
-    if (!pool_->look_for_departure(pool_->departures(), kLooksAtDeparture, kLongestLook_s)) return;
+  for (int left = pool_->used(); left > 0 && !pool_->empty(); --left) {
+    if (!pool_->look_for_room(pool_->departures(), kLooks, kLongestLook_s)) return;
+    write_offered(target);
+  }
 }
 
 // What another node has sent, or this rank has kept here after all.

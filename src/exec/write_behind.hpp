@@ -38,9 +38,9 @@ namespace penstock::exec {
 // Who writes a page that is full, in one stay: nobody else has written to it, or will, unless the
 // program writes a byte twice. What leaves in parts is its owner's in any case.
 enum class FullPage : uint8_t {
-  as_cores_allow,  // by its owner's thread where each rank has a second core
+  as_cores_allow,  // by its owner's thread where each rank has a second core, else by the ranks
   by_owner,
-  by_who_fills_it,
+  by_ranks,  // by who is the first to take a new page
 };
 
 // 0: what suits the file.
@@ -101,7 +101,7 @@ class WriteBehind {
   void flush_together(const Target& target);
   // Local, before a flush that others have not come to: for a moment they may complete the pages
   // that are there, which leave in parts otherwise.
-  void let_others_complete();
+  void let_others_complete(const Target& target);
   // By the thread: writes pages of this rank that somebody wants.
   void serve_asked(const Target& target);
   // Likewise those that came `seconds` ago or longer, and what nobody else will write.
@@ -134,7 +134,8 @@ class WriteBehind {
   class Filling;
   class NodePages;
 
-  WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners, FullPage full);
+  WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners, FullPage full,
+              int ahead);
   int64_t written_beside_others(const StagedNotes& own, bool settled) const;
   bool sends_at_once() const noexcept;
   int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
@@ -157,6 +158,7 @@ class WriteBehind {
   bool are_being_filled(double seconds) const;
   void send_off(const Target& target, const PagePool::Stay& stay);
   void send_full(const Target& target, const PagePool::Stay& stay);
+  void write_offered(const Target& target);
   void ask_for(const Target& target, const PagePool::Stay& stay);
   void wait_until_left(const Target& target, const PagePool::Stay& stay);
   void relieve(const Target& target);
@@ -173,6 +175,7 @@ class WriteBehind {
   const std::shared_ptr<PagePool> pool_;
   const std::shared_ptr<PageOwners> owners_;
   const FullPage full_;  // not as_cores_allow
+  const int ahead_;      // pages in memory before this rank looks for others to complete some
   std::unique_ptr<Shipping> shipping_;
   std::string why_not_shipped_;
   int stages_ = 2;

@@ -98,6 +98,7 @@ void WriteBehind::serve_older(const Target& target, double seconds) {
     NodePages pages(*this, target);
     shipping_->send_older(seconds, pages);
   }
+  while (pool_->has_offers()) write_offered(target);
   if (pool_->empty() || are_being_filled(seconds)) return;
   const double then_s = now_s() - seconds;
   for (const PagePool::Stay& stay :
@@ -122,11 +123,19 @@ void WriteBehind::send_off(const Target& target, const PagePool::Stay& stay) {
     ask_for(target, stay);
 }
 
+// Where ranks write them themselves, who fills a page is the last that comes to it: it would fall
+// behind further and further, until pages leave in parts. So others get them, while they can.
 void WriteBehind::send_full(const Target& target, const PagePool::Stay& stay) {
-  if (full_ == FullPage::by_who_fills_it)
-    leave(target, stay);
-  else
+  if (full_ == FullPage::by_owner)
     ask_for(target, stay);
+  else if (owners_->count() == 1 || !pool_->offer(stay))
+    leave(target, stay);
+}
+
+// One full page, if there is any.
+void WriteBehind::write_offered(const Target& target) {
+  while (const auto full = pool_->take_offer())
+    if (pool_->close(*full, owners_->mine())) return write_and_release(target, *full);
 }
 
 // Its owner's thread is told; where nobody hears, the caller writes it.
