@@ -3,7 +3,9 @@
 // rank filled last, elsewhere into the file. What is not so, or has something else to be told, goes
 // the way of write().
 
-#include "base/clock.hpp"
+#include <algorithm>
+
+#include "base/ticks.hpp"
 #include "engine/file_state.hpp"
 
 namespace penstock::engine {
@@ -12,29 +14,29 @@ std::optional<WriteResult> File::write_piece(const Piece& piece) {
   State& s = *state_;
   const std::lock_guard one_at_a_time(s.by_itself);
   if (!s.walk || s.owners_write || s.has_untold()) return {};
-  const double begin_s = now_s();
+  const Ticks begin = ticks();
   const layout::Run run = s.run_at(piece.position_bytes, int64_t(piece.bytes.size()));
   if (run.bytes() != int64_t(piece.bytes.size())) return {};
-  if (s.defers) return s.accept_piece(piece, run, begin_s);
-  return piece.staged ? std::nullopt : s.put_piece(piece, run, begin_s);
+  if (s.defers) return s.accept_piece(piece, run, begin);
+  return piece.staged ? std::nullopt : s.put_piece(piece, run, begin);
 }
 
 std::optional<WriteResult> File::State::accept_piece(const Piece& piece, const layout::Run& run,
-                                                     double begin_s) {
-  const auto end_s = pipeline->stage_run(run, piece.bytes.data(), begin_s);
-  if (!end_s) return {};
-  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin_s, *end_s});
+                                                     Ticks begin) {
+  const std::optional<Ticks> end = pipeline->stage_run(run, piece.bytes.data(), begin);
+  if (!end) return {};
+  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin, *end});
   return WriteResult{ErrorClass::none, run.bytes(), {}};
 }
 
 std::optional<WriteResult> File::State::put_piece(const Piece& piece, const layout::Run& run,
-                                                  double begin_s) {
+                                                  Ticks begin) {
   drain();
   if (has_untold()) return {};  // what was staged before is lost: write() tells
   auto outcome = pipeline->write_run(run, piece.bytes.data());
   if (!outcome) return {};
-  if (outcome->mine) return account_failed(piece, *std::move(outcome), begin_s);
-  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin_s, now_s()});
+  if (outcome->mine) return account_failed(piece, *std::move(outcome), time_of(begin));
+  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin, ticks()});
   const std::lock_guard lock(mutex);
   spent_alone = pipeline->spent_alone();
   notes.counters.engine_bytes += run.bytes();
@@ -74,13 +76,13 @@ void PieceCalls::add(const Call& call) noexcept {
   calls_[size_t(call.kind)].add(1);
   sizes_[size_t(size_bucket(call.bytes))].add(1);
   patterns_[size_t(call.pattern)].add(1);
-  call_ns_.add(ns(call.end_s - call.begin_s));
-  if (first_s_.sum() == 0) first_s_.set(call.begin_s);
-  last_s_.set(call.end_s);
+  inside_.add(std::max<Ticks>(0, call.end - call.begin));
+  if (first_.sum() == 0) first_.set(call.begin);
+  last_.set(call.end);
 }
 
 void PieceCalls::add_to(FileNotes& notes) const {
-  if (first_s_.sum() == 0) return;
+  if (first_.sum() == 0) return;
   Counters& c = notes.counters;
   int64_t calls = 0;
   for (size_t kind = 0; kind < calls_.size(); ++kind) {
@@ -91,8 +93,8 @@ void PieceCalls::add_to(FileNotes& notes) const {
   c.contiguous_calls += patterns_[size_t(Pattern::contiguous)].sum();
   c.strided_calls += patterns_[size_t(Pattern::strided)].sum();
   c.irregular_calls += patterns_[size_t(Pattern::irregular)].sum();
-  c.call_ns += call_ns_.sum();
-  notes.wrote(first_s_.sum(), last_s_.sum());
+  c.call_ns += ns(seconds_of(inside_.sum()));
+  notes.wrote(time_of(first_.sum()), time_of(last_.sum()));
   notes.ran(plan::find_algorithm("individual"), calls);
 }
 

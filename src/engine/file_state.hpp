@@ -135,9 +135,8 @@ struct File::State {
   // file_pieces.cpp
   void keep_walk(const Write& write);
   layout::Run run_at(int64_t position_bytes, int64_t most_bytes);
-  std::optional<WriteResult> accept_piece(const Piece& piece, const layout::Run& run,
-                                          double begin_s);
-  std::optional<WriteResult> put_piece(const Piece& piece, const layout::Run& run, double begin_s);
+  std::optional<WriteResult> accept_piece(const Piece& piece, const layout::Run& run, Ticks begin);
+  std::optional<WriteResult> put_piece(const Piece& piece, const layout::Run& run, Ticks begin);
   WriteResult account_failed(const Piece& piece, exec::WriteOutcome outcome, double begin_s);
   PieceCalls::Pattern pattern_of(const layout::Run& run) const noexcept;
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/tally.hpp"
+#include "base/ticks.hpp"
 #include "engine/report.hpp"
 #include "engine/statistics.hpp"
 
@@ -19,7 +20,7 @@ class PieceCalls {
     CallKind kind;
     int64_t bytes;
     Pattern pattern;
-    double begin_s, end_s;
+    Ticks begin, end;
   };
   void add(const Call& call) noexcept;
   void add_to(FileNotes& notes) const;
@@ -28,8 +29,8 @@ class PieceCalls {
   std::array<Tally<int64_t>, size_t(CallKind::count)> calls_;
   std::array<Tally<int64_t>, kSizeBuckets> sizes_;
   std::array<Tally<int64_t>, size_t(Pattern::count)> patterns_;
-  Tally<int64_t> call_ns_;
-  Tally<double> first_s_, last_s_;  // 0: no call yet
+  Tally<Ticks> inside_;
+  Tally<Ticks> first_, last_;  // when the first began, and the last ended; 0: no call yet
 };
 
 }  // namespace penstock::engine

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/ticks.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/read_pipeline.hpp"
@@ -259,7 +259,7 @@ TEST(AllocationsOfAcceptedWrites, AreNone) {
         &view, {800, 800 + bytes}, memory.data(), layout::LoopTree::bytes(1), bytes};
     const layout::Run run{80, 40, 160, bytes / 40};
     const auto accept = [&] { EXPECT_EQ(pipeline.stage_alone(request).prefix_bytes, bytes); };
-    const auto add = [&] { EXPECT_TRUE(pipeline.stage_run(run, memory.data(), now_s())); };
+    const auto add = [&] { EXPECT_TRUE(pipeline.stage_run(run, memory.data(), ticks())); };
     accept();
     EXPECT_EQ(allocations_of(comm, accept), 0);
     EXPECT_EQ(allocations_of(comm, add), 0);

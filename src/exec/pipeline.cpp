@@ -160,11 +160,11 @@ std::optional<WriteOutcome> Pipeline::write_run(const layout::Run& run, const st
 WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
   return state_->stage_alone(request);
 }
-std::optional<double> Pipeline::stage_run(const layout::Run& run, const std::byte* bytes,
-                                          double begin_s) {
+std::optional<Ticks> Pipeline::stage_run(const layout::Run& run, const std::byte* bytes,
+                                         Ticks begin) {
   State& s = *state_;
   if (s.write_behind == nullptr || !s.serves) return {};
-  return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin_s);
+  return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin);
 }
 void Pipeline::drain() {
   drain_lane();

@@ -13,6 +13,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "base/error.hpp"
+#include "base/ticks.hpp"
 #include "comm/comm.hpp"
 #include "exec/exchange.hpp"
 #include "io/mechanism.hpp"
@@ -68,15 +69,10 @@ struct Traffic {  // counts do not depend on the machine: tests assert on them
   int64_t known_pages = 0;   // whose blocks nobody followed: the pattern was known to fill them
 
   friend Traffic operator+(const Traffic& a, const Traffic& b) {
-    return {a.messages + b.messages,
-            a.message_bytes + b.message_bytes,
-            a.writes + b.writes,
-            a.cycles + b.cycles,
-            a.descriptions + b.descriptions,
-            a.shared_bytes + b.shared_bytes,
-            a.syncs + b.syncs,
-            a.unpacked + b.unpacked,
-            a.known_pages + b.known_pages};
+    return {
+        a.messages + b.messages, a.message_bytes + b.message_bytes, a.writes + b.writes,
+        a.cycles + b.cycles,     a.descriptions + b.descriptions,   a.shared_bytes + b.shared_bytes,
+        a.syncs + b.syncs,       a.unpacked + b.unpacked,           a.known_pages + b.known_pages};
   }
 };
 
@@ -152,7 +148,7 @@ class Pipeline {
   // is in staged_notes(). With set_write_behind() the bytes go to the pages that the node shares.
   WriteOutcome stage_alone(const WriteRequest& request);
   // The short way of a small stage_alone() into these pages: as WriteBehind::add().
-  std::optional<double> stage_run(const layout::Run& run, const std::byte* bytes, double begin_s);
+  std::optional<Ticks> stage_run(const layout::Run& run, const std::byte* bytes, Ticks begin);
   // Collective: a write_all() in two halves. When the first returns the bytes are on their writers;
   // when the second does they are in the file, or the outcome says what is not. No other collective
   // write in between.

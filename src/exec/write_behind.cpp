@@ -198,19 +198,19 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   return outcome;
 }
 
-std::optional<double> WriteBehind::add(const Target& target, const layout::Run& run,
-                                       const std::byte* bytes, double begin_s) {
+std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& run,
+                                      const std::byte* bytes, Ticks begin) {
   if (shipping_ != nullptr || !last_ || !holds(pool_->extent(last_->page), run)) return {};
   if (!pool_->pin(*last_)) return {};
   const int64_t newly = put_into(*last_, run, bytes);
   const bool full = pool_->unpin(*last_, newly);
-  const double end_s = now_s();
+  const Ticks end = ticks();
   added_.bytes.add(run.bytes());
   added_.over.add(run.bytes() - newly);
-  added_.pack_s.add(end_s - begin_s);
-  if (!full) return end_s;
+  added_.pack.add(std::max<Ticks>(0, end - begin));
+  if (!full) return end;
   send_full(target, *last_);
-  return now_s();
+  return ticks();
 }
 
 // How many of these bytes were not dirty before. REQUIRES a pin of a page that holds them.
@@ -410,7 +410,7 @@ StagedNotes WriteBehind::notes() const {
     all.accepted_bytes += added;
     all.written_bytes += added_.over.sum();
     all.spent.traffic.shared_bytes += added;
-    all.spent.times.pack_s += added_.pack_s.sum();
+    all.spent.times.pack_s += seconds_of(added_.pack.sum());
     // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
     // Who ends alone has flushed, while others may still fill pages: their part is theirs.
     const bool settled = ended_alone_ || gone_ || (all_sent && pool_->empty());

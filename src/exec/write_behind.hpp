@@ -23,6 +23,7 @@
 
 #include "base/bell.hpp"
 #include "base/tally.hpp"
+#include "base/ticks.hpp"
 #include "comm/comm.hpp"
 #include "exec/page_owners.hpp"
 #include "exec/page_pool.hpp"
@@ -89,11 +90,11 @@ class WriteBehind {
   WriteOutcome write(const Target& target, const WriteRequest& request);
   // The short way of a small write(): a run of the file, from memory that lies in one piece, into
   // the page that the last call of this rank filled. Allocates nothing, and locks nothing. When it
-  // was accepted, by now_s(); nullopt: it goes another way, and nothing was done. `begin_s`: since
-  // when this call takes. REQUIRES a run that does not decrease; by one thread at a time, with
+  // was accepted; nullopt: it goes another way, and nothing was done. `begin`: since when this call
+  // takes. REQUIRES a run that does not decrease; by one thread at a time, with
   // write().
-  std::optional<double> add(const Target& target, const layout::Run& run, const std::byte* bytes,
-                            double begin_s);
+  std::optional<Ticks> add(const Target& target, const layout::Run& run, const std::byte* bytes,
+                           Ticks begin);
   // Local. What any rank of the node had accepted is in the file, or is known to be lost, but for
   // loads of other ranks that have not left it.
   void flush(const Target& target);
@@ -187,7 +188,7 @@ class WriteBehind {
   // By add().
   struct Added {
     Tally<int64_t> bytes, over;  // over: where bytes were that were to be written anyway
-    Tally<double> pack_s;
+    Tally<Ticks> pack;
   };
   Added added_;
 

@@ -3,15 +3,23 @@
 
 namespace penstock::pmpi {
 
+thread_local OpenFiles::Found OpenFiles::last_;
+
+// A file that a thread has in a call is closed by no other: MPI calls that an error.
 OpenFilePtr OpenFiles::find(MPI_File handle) {
+  if (last_.handle == handle && last_.changes == changes_.load(std::memory_order_acquire))
+    return last_.file->shared_from_this();
   const std::lock_guard lock(mutex_);
   const auto it = files_.find(handle);
-  return it == files_.end() ? nullptr : it->second;
+  if (it == files_.end()) return nullptr;
+  last_ = {changes_.load(std::memory_order_relaxed), handle, it->second.get()};
+  return it->second;
 }
 
 void OpenFiles::insert(MPI_File handle, OpenFilePtr file) {
   const std::lock_guard lock(mutex_);
   files_[handle] = std::move(file);
+  changes_.fetch_add(1, std::memory_order_release);
 }
 
 OpenFilePtr OpenFiles::extract(MPI_File handle) {
@@ -20,6 +28,7 @@ OpenFilePtr OpenFiles::extract(MPI_File handle) {
   if (it == files_.end()) return nullptr;
   OpenFilePtr file = std::move(it->second);
   files_.erase(it);
+  changes_.fetch_add(1, std::memory_order_release);
   return file;
 }
 

@@ -39,7 +39,7 @@ struct Served {
   int64_t bytes = 0;
 };
 
-struct OpenFile {
+struct OpenFile : std::enable_shared_from_this<OpenFile> {
   // One call at a time of each kind: collective calls wait for other ranks, which may wait for an
   // independent call of another thread of this one. Who needs both takes `together` first.
   // Recursive: an error handler may call on its own file.
@@ -78,8 +78,18 @@ class OpenFiles {
   std::vector<OpenFilePtr> all();
 
  private:
+  // What a thread found last, which it asks for in most calls: as it was when so many changes had
+  // been made.
+  struct Found {
+    uint64_t changes = 0;
+    MPI_File handle{};
+    OpenFile* file = nullptr;
+  };
+  static thread_local Found last_;
+
   std::mutex mutex_;
   std::unordered_map<MPI_File, OpenFilePtr> files_;
+  std::atomic<uint64_t> changes_ = 1;
 };
 
 OpenFiles& open_files();

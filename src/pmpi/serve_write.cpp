@@ -73,7 +73,7 @@ MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
 }
 
 // The pointer moves by what was asked for, as if the call had been whole; not by wrong arguments.
-void advance(const WriteArguments& a, OpenFile& file) {
+void move_pointer(const WriteArguments& a, OpenFile& file) {
   if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return;
   MPI_Count size = 0;
   PMPI_Type_size_x(a.type, &size);
@@ -152,7 +152,7 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
     const std::lock_guard lock(file.alone);
     a.offset = position_of(a.handle, file);
     // Before an error is raised, so that a handler finds the pointer where it will be.
-    if (a.offset >= 0) advance(a, file);
+    if (a.offset >= 0) move_pointer(a, file);
   }
   const bool alone = together == Together::no;
   if (const auto piece = alone ? piece_of(a, file, kind, when) : std::nullopt)
@@ -197,7 +197,7 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
   if (pointer == Pointer::individual) {
     const std::lock_guard lock(file.alone);
     a.offset = position_of(a.handle, file);
-    if (a.offset >= 0) advance(a, file);
+    if (a.offset >= 0) move_pointer(a, file);
   }
   engine::Write like;
   Packed packed;

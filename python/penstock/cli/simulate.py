@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -102,6 +103,7 @@ def simulate(
         order=order,
         startup_s=startup,
     )
+    _check(system)
     points = gotwals.curves(system, _ratios(sizes))
     steps = gotwals.sweep(system, max(p.ratio for p in points), sweep)
     if draw is not None:
@@ -112,6 +114,38 @@ def simulate(
         print_json(gotwals.as_json(name, system, points, sweep, steps))
     elif draw is None or str(draw) != "-":
         _print(name, system, points, sweep, steps)
+
+
+def _check(system: System) -> None:
+    """What the simulator would refuse, in the words of the command line."""
+    rates = {
+        "--disk": system.disk_bytes_per_s,
+        "--network": system.network_ratio,
+        "--paging-disk": system.paging_ratio,
+    }
+    for option, value in rates.items():
+        if not 0 < value < math.inf:
+            raise ArgumentError(f"{option} must be positive and finite, got {value:g}")
+    if not 0 <= system.startup_s < math.inf:
+        raise ArgumentError(
+            f"--startup must be finite and not negative, got {system.startup_s:g} seconds"
+        )
+    if system.nodes < 1:
+        raise ArgumentError(f"--nodes must be at least 1, got {system.nodes}")
+    _check_room(system)
+
+
+def _check_room(system: System) -> None:
+    block, memory = _core.human_size(system.block), _core.human_size(system.memory_bytes)
+    if system.block < 1:
+        raise ArgumentError("--block must be at least 1 byte, got 0")
+    if system.block > system.memory_bytes:
+        raise ArgumentError(f"--block must fit into --memory, {memory}, got {block}")
+    if system.buffer_bytes is not None and 0 < system.buffer_bytes < system.block:
+        raise ArgumentError(
+            f"--buffer must be 0 (none) or hold a --block, {block}, "
+            f"got {_core.human_size(system.buffer_bytes)}"
+        )
 
 
 def _ratios(sizes: str | None) -> Sequence[float]:

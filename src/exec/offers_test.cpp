@@ -1,0 +1,130 @@
+// Full pages where the ranks write them themselves: who takes a new page, being ahead, writes one
+// that others have filled, and who fills pages goes on.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "comm/thread_comm.hpp"
+#include "exec/behind_for_tests.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::exec::offers_test {
+namespace {
+
+constexpr int64_t kPage = 4096, kHalf = kPage / 2;
+constexpr WriteBehindShape kByRanks{kPage, 0, FullPage::by_ranks};
+constexpr int kOffers = PagePool::kMostOffered;
+
+std::unique_ptr<io::MechanismFile> open(const io::TemporaryFile& path) {
+  return io::find_mechanism("pwrite")->open({.path = path.path()}).value();
+}
+
+// Without a thread: what a call does is done when it returns.
+class Rank final : public BehindRank {
+ public:
+  Rank(comm::Comm& comm, const io::TemporaryFile& path)
+      : BehindRank(comm, open(path), kByRanks, Thread::none) {}
+  // This rank's halves of pages.
+  void write_halves(comm::Comm& comm, int64_t begin, int64_t end) {
+    for (int64_t page = begin; page < end; ++page)
+      write_at(page * kPage + comm.rank() * kHalf, kHalf);
+  }
+  int64_t writes() const { return notes().spent.traffic.writes; }
+};
+
+TEST(Offers, WhoTakesANewPageWritesAFullOneAndWhoFillsPagesIsSpared) {
+  constexpr int kFilled = kOffers + 4;
+  const io::TemporaryFile path;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, path);
+    if (comm.rank() == 0) rank.write_halves(comm, 0, kFilled);
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 1) {
+      rank.write_halves(comm, 0, kFilled);
+      EXPECT_EQ(rank.writes(), kFilled - kOffers);  // more than may be offered
+    }
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) {
+      EXPECT_EQ(rank.writes(), 0);
+      rank.write_halves(comm, kFilled, kFilled + 3);
+      EXPECT_EQ(rank.writes(), 3);  // one for each
+      rank.write_halves(comm, kFilled + 3, kFilled + kOffers + 2);
+      EXPECT_EQ(rank.writes(), kOffers);  // and no more when all have left
+    }
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 1) rank.write_halves(comm, kFilled, kFilled + kOffers + 2);
+    EXPECT_TRUE(comm.barrier());
+    rank.flush();
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_TRUE(path.holds(bytes_at(0, (kFilled + kOffers + 2) * kPage)));
+}
+
+TEST(Offers, AFlushWritesThem) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, path);
+    rank.write_halves(comm, 0, 3);
+    EXPECT_TRUE(comm.barrier());
+    rank.flush();
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_TRUE(path.holds(bytes_at(0, 3 * kPage)));
+    rank.write_halves(comm, 3, 6);  // past what is offered and has left
+    EXPECT_TRUE(comm.barrier());
+    rank.flush();
+  });
+  EXPECT_TRUE(path.holds(bytes_at(0, 6 * kPage)));
+}
+
+// A program that stops writing, and computes: nobody takes a new page.
+TEST(Offers, WhatNobodyTakesIsWrittenByTheThread) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, path);
+    rank.write_halves(comm, 0, 3);
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) rank.run(Chore::Why::due);
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_TRUE(path.holds(bytes_at(0, 3 * kPage)));
+    rank.flush();
+  });
+}
+
+// With one rank there is nobody who would be ahead.
+TEST(Offers, ARankAloneWritesWhatItFills) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path);
+    rank.write_at(0, kHalf);
+    rank.write_at(kHalf, kHalf);
+    EXPECT_EQ(rank.writes(), 1);
+    EXPECT_TRUE(path.holds(bytes_at(0, kPage)));
+  });
+}
+
+TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
+  const PoolShape shape{kPage, kOffers + 1};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  std::vector<PagePool::Stay> stays;
+  for (int page = 0; page <= kOffers; ++page) {
+    pool->add_slot();
+    stays.push_back(pool->pin(page).second);
+    pool->unpin(stays.back(), kPage);
+    EXPECT_EQ(pool->offer(stays.back()), page < kOffers);
+  }
+  EXPECT_TRUE(pool->has_offers());
+  const auto first = pool->take_offer();
+  EXPECT_EQ(first, stays[0]);
+  EXPECT_TRUE(pool->close(stays[1], 0));
+  pool->release(stays[1]);
+  const auto second = pool->take_offer();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->slot, stays[1].slot);
+  EXPECT_FALSE(pool->close(*second, 0));
+  for (int left = kOffers - 2; left > 0; --left) EXPECT_TRUE(pool->take_offer());
+  EXPECT_FALSE(pool->has_offers());
+  EXPECT_FALSE(pool->take_offer());
+}
+
+}  // namespace
+}  // namespace penstock::exec::offers_test
