@@ -85,9 +85,9 @@ class NodePages {
   const int self_;  // in ranks_
   const NodeWait wait_;
   std::shared_ptr<comm::SharedSegment> segment_;
-  Layout layout_;             // of the segment now
+  Layout layout_;              // of the segment now
   std::vector<bool> entered_;  // areas to which this rank has come
-  uint32_t first_stamp_ = 0;  // of this call; each cycle of each call has a stamp of its own
+  uint32_t first_stamp_ = 0;   // of this call; each cycle of each call has a stamp of its own
   uint32_t stamps_of_call_ = 0;
   bool given_ = false;  // the file's leases are in the segment
   bool never_ = false;  // sharing failed for good

@@ -77,8 +77,8 @@ bool WholePlaces::repeat_alike(const Parties& all) {
   bool alike = true;
   for_each_member(all, [&](const Member& m) {
     if (extent == 0) extent = m.view.filetype().extent();
-    alike = alike && m.view.is_monotone() && is_near(m.view) &&
-            m.view.filetype().extent() == extent;
+    alike =
+        alike && m.view.is_monotone() && is_near(m.view) && m.view.filetype().extent() == extent;
   });
   return alike && extent > 0;
 }

@@ -62,8 +62,8 @@ void ask(Random& random, Team& team) {
 std::vector<bool> brought(const Team& team) {
   std::vector<bool> there(2000);
   for (size_t r = 0; r < team.views.size(); ++r)
-    for (const Segment& s : expand(team.blocks[r], team.views[r].displacement(), team.extent,
-                                   team.ranges[r]))
+    for (const Segment& s :
+         expand(team.blocks[r], team.views[r].displacement(), team.extent, team.ranges[r]))
       std::fill_n(there.begin() + s.offset, s.bytes, true);
   return there;
 }
@@ -82,9 +82,7 @@ struct Call {
     layout::Cursor cursor = part.view.cursor();
     return {rank, summary, std::move(part), std::move(cursor)};
   }
-  Parties parties() {
-    return {*plan, crowd, team.views[0], team.ranges[0], {}, 0, peers};
-  }
+  Parties parties() { return {*plan, crowd, team.views[0], team.ranges[0], {}, 0, peers}; }
   const Team& team;
   std::vector<Peer> peers;
   plan::Crowd crowd;
@@ -102,8 +100,8 @@ void write_pages(Random& random, WholePlaces& places, const Team& team, Count& c
   places.begin(call.parties(), page);
   const std::vector<bool> there = brought(team);
   for (Off at = 90; at + page < 900; at += page) {
-    const bool whole = std::all_of(there.begin() + at, there.begin() + at + page,
-                                   [](bool byte) { return byte; });
+    const bool whole =
+        std::all_of(there.begin() + at, there.begin() + at + page, [](bool byte) { return byte; });
     const bool held = places.hold({at, at + page});
     ASSERT_TRUE(whole || !held) << "a page of " << page << " bytes at " << at;
     count.whole += whole ? 1 : 0;
