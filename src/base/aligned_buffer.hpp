@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 
 namespace penstock {
 
 class AlignedBuffer {
  public:
-  static constexpr size_t kAlignment = 4096;
+  static constexpr size_t kAlignment = kPageStep;
 
   AlignedBuffer() = default;
   AlignedBuffer(AlignedBuffer&& o) noexcept

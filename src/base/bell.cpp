@@ -15,10 +15,12 @@
 #include <string>
 #include <utility>
 
+#include "base/units.hpp"
+
 namespace penstock {
 namespace {
 
-constexpr size_t kMapped = 4096;
+constexpr size_t kMapped = kPageStep;
 
 BellMemory map(int flags, int fd) noexcept {
   void* at = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, flags, fd, 0);

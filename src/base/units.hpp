@@ -13,6 +13,9 @@ inline constexpr int64_t kKiB = int64_t{1} << 10;
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 
+// What memory, file pages and windows are cut and aligned by, whatever a memory page is here.
+inline constexpr int64_t kPageStep = 4 * kKiB;
+
 // "64KiB" -> 65536. A bare number is bytes. `what` names the argument in the message.
 Result<int64_t> parse_size(std::string_view text, std::string_view what);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/units.hpp"
 #include "engine/expected_syncs.hpp"
 #include "engine/file_state.hpp"
 #include "exec/write_behind.hpp"
@@ -33,7 +34,7 @@ std::string File::State::open_here() {
 std::string File::State::open_file(io::Written written) {
   const Method& method = info.config.method;
   auto opened = method.mechanism->open({.path = info.path,
-                                        .unit_bytes = 4096,
+                                        .unit_bytes = kPageStep,
                                         .direct = method.direct,
                                         .depth = method.depth,
                                         .registered = method.registered,

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::array kForeignKeys = {"cb_nodes", "cb_buffer_size", "romio_cb_write",
                                      "striping_unit", "striping_factor"};
-constexpr int64_t kLeastCycleBytes = 4096;
 
 std::string lower(std::string text) {
   for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
@@ -57,7 +56,7 @@ class Foreign {
     int64_t& cycle = config_.method.parameters.cycle_bytes;
     if (!bytes || cycle != 0 || !open_to("cycle")) return;
     cycle =
-        std::clamp(align_down(*bytes, kLeastCycleBytes), kLeastCycleBytes, plan::kMaxCycleBytes);
+        std::clamp(align_down(*bytes, kPageStep), kPageStep, plan::kMaxCycleBytes);
   }
 
   void stripes() {

@@ -12,10 +12,9 @@ namespace penstock::engine {
 namespace {
 
 constexpr int64_t kLeastWindow = int64_t{64} << 10, kMostWindow = int64_t{1} << 40;
-constexpr int64_t kWindowStep = 4096;
 
 bool is_window(int64_t bytes) {
-  return bytes >= kLeastWindow && bytes <= kMostWindow && bytes % kWindowStep == 0;
+  return bytes >= kLeastWindow && bytes <= kMostWindow && bytes % kPageStep == 0;
 }
 
 std::string name_of(const Method& m) { return std::string(m.mechanism->name); }

@@ -9,16 +9,15 @@
 namespace penstock::engine {
 namespace {
 
-constexpr int64_t kCycleStep = 4096;
-constexpr int64_t kLeastStaged = 4096, kMostStaged = int64_t{1} << 40;
-constexpr int64_t kLeastPage = 4096, kMostPage = int64_t{64} << 20;
+constexpr int64_t kLeastStaged = kPageStep, kMostStaged = int64_t{1} << 40;
+constexpr int64_t kLeastPage = kPageStep, kMostPage = int64_t{64} << 20;
 constexpr int64_t kLeastLimit = int64_t{1} << 20, kMostLimit = int64_t{1} << 40;
 constexpr int kMostSeconds = 86'400;
 
 Result<int64_t> check_pages(const char* what, int64_t bytes) {
-  if (bytes < kCycleStep || bytes > plan::kMaxCycleBytes || bytes % kCycleStep != 0)
+  if (bytes < kPageStep || bytes > plan::kMaxCycleBytes || bytes % kPageStep != 0)
     return refuse(std::string(what) + " must be a multiple of 4096 bytes between " +
-                  format_size(kCycleStep) + " and " + format_size(plan::kMaxCycleBytes) + ", got " +
+                  format_size(kPageStep) + " and " + format_size(plan::kMaxCycleBytes) + ", got " +
                   std::to_string(bytes));
   return bytes;
 }

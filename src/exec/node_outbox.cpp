@@ -12,8 +12,7 @@
 namespace penstock::exec {
 namespace {
 
-constexpr int64_t kLine = 64;        // boards and their sizes begin on cache lines
-constexpr int64_t kLoadStep = 4096;  // loads begin on pages
+constexpr int64_t kLine = 64;  // boards and their sizes begin on cache lines
 // Of a job with very many writers: smaller loads would no longer be large messages.
 constexpr int64_t kLeastLoadBytes = int64_t{64} << 10;
 static_assert(kLeastLoadBytes <= NodeOutbox::kMostLoadBytes);
@@ -71,7 +70,7 @@ NodeOutbox::Shape NodeOutbox::shape_for(const plan::Plan& plan, int64_t outbox_b
   // No more than a page: only ranks whose bytes overlap have more for a writer at a time.
   const int64_t load =
       std::min({std::clamp(even, kLeastLoadBytes, kMostLoadBytes),
-                align_up(std::max<int64_t>(plan.page_bytes(), 1), kLoadStep), outbox_bytes});
+                align_up(std::max<int64_t>(plan.page_bytes(), 1), kPageStep), outbox_bytes});
   return {load, int(std::min(writers, outbox_bytes / load))};
 }
 
@@ -96,7 +95,7 @@ int64_t NodeOutbox::board_step() const noexcept {
 }
 
 int64_t NodeOutbox::loads_begin() const noexcept {
-  return align_up(most_boards_ * board_step(), kLoadStep);
+  return align_up(most_boards_ * board_step(), kPageStep);
 }
 
 NodeOutbox::Board& NodeOutbox::board(int writer) const noexcept {

@@ -11,7 +11,6 @@
 namespace penstock::exec {
 namespace {
 
-constexpr int64_t kAreaStep = 4096;            // areas begin on pages
 constexpr int64_t kGrowth = int64_t{1} << 20;  // segments grow by whole MiB
 
 // Collective over `node`, the ranks of `all` that are on one: their numbers there.
@@ -100,14 +99,14 @@ bool NodePages::begin(const plan::Plan& plan) {
 NodePages::Layout NodePages::layout_for(const plan::Plan& plan) const {
   Layout l;
   // One page more, so that a mechanism can let memory and file agree modulo the device's block.
-  l.area_bytes = align_up(plan.page_bytes(), kAreaStep) + kAreaStep;
+  l.area_bytes = align_up(plan.page_bytes(), kPageStep) + kPageStep;
   for (size_t i = 0; i < ranks_.size(); ++i)
     if (plan.writer_of(ranks_[i])) l.writers.push_back(int(i));
   return l;
 }
 
 int64_t NodePages::boards_bytes() const noexcept {
-  return align_up(int64_t(ranks_.size()) * slots_ * int64_t(sizeof(Board)), kAreaStep);
+  return align_up(int64_t(ranks_.size()) * slots_ * int64_t(sizeof(Board)), kPageStep);
 }
 
 // All of the node have the same memory, or none has any.

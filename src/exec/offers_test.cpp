@@ -102,29 +102,5 @@ TEST(Offers, ARankAloneWritesWhatItFills) {
   });
 }
 
-TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
-  const PoolShape shape{kPage, kOffers + 1};
-  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
-  std::vector<PagePool::Stay> stays;
-  for (int page = 0; page <= kOffers; ++page) {
-    pool->add_slot();
-    stays.push_back(pool->pin(page).second);
-    pool->unpin(stays.back(), kPage);
-    EXPECT_EQ(pool->offer(stays.back()), page < kOffers);
-  }
-  EXPECT_TRUE(pool->has_offers());
-  const auto first = pool->take_offer();
-  EXPECT_EQ(first, stays[0]);
-  EXPECT_TRUE(pool->close(stays[1], 0));
-  pool->release(stays[1]);
-  const auto second = pool->take_offer();
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->slot, stays[1].slot);
-  EXPECT_FALSE(pool->close(*second, 0));
-  for (int left = kOffers - 2; left > 0; --left) EXPECT_TRUE(pool->take_offer());
-  EXPECT_FALSE(pool->has_offers());
-  EXPECT_FALSE(pool->take_offer());
-}
-
 }  // namespace
 }  // namespace penstock::exec::offers_test

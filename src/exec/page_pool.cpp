@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/units.hpp"
 
 namespace penstock::exec {
 
@@ -36,7 +37,6 @@ class SharedLock {
 
 namespace {
 
-constexpr int64_t kStep = 4096;
 constexpr int kLooks = 50;  // that give the core away, before a sleep
 
 class Holding {
@@ -124,13 +124,13 @@ struct alignas(64) PagePool::Slot {
 
 size_t PagePool::map_bytes(PoolShape shape) {
   return size_t(
-      align_up(shape.page_bytes / DirtyMap::kWordBytes * int64_t(sizeof(uint64_t)), kStep));
+      align_up(shape.page_bytes / DirtyMap::kWordBytes * int64_t(sizeof(uint64_t)), kPageStep));
 }
 
 size_t PagePool::table_bytes(PoolShape shape) {
   const auto slots = size_t(shape.slots);
   return size_t(
-      align_up(int64_t(sizeof(Header) + slots * (sizeof(Slot) + sizeof(uint32_t))), kStep));
+      align_up(int64_t(sizeof(Header) + slots * (sizeof(Slot) + sizeof(uint32_t))), kPageStep));
 }
 
 size_t PagePool::bytes_for(PoolShape shape) {
@@ -147,7 +147,8 @@ Result<std::unique_ptr<PagePool>> PagePool::make(std::shared_ptr<comm::SharedSeg
 PagePool::PagePool(std::shared_ptr<comm::SharedSegment> segment, PoolShape shape)
     : segment_(std::move(segment)),
       shape_(shape),
-      header_(reinterpret_cast<Header*>(segment_->memory().data())) {}
+      header_(reinterpret_cast<Header*>(segment_->memory().data())),
+      come_to_(size_t(shape.slots)) {}
 
 PagePool::Slot* PagePool::slots() const noexcept { return reinterpret_cast<Slot*>(header_ + 1); }
 
@@ -191,6 +192,18 @@ void PagePool::note_use(Slot& slot) noexcept {
 }
 
 std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin(int64_t page) {
+  const auto pinned = pin_or_settle(page);
+  if (pinned.first == Pinning::pinned) come_to(pinned.second.slot);
+  return pinned;
+}
+
+// A slot's memory is mapped by one call, in place of a fault for each 4 KiB of every rank.
+void PagePool::come_to(int slot) noexcept {
+  if (!come_to_[size_t(slot)].exchange(true, std::memory_order_relaxed))
+    segment_->expect_stores(area_at(slot), map_bytes(shape_) + size_t(shape_.page_bytes));
+}
+
+std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin_or_settle(int64_t page) {
   const Holding lock(header_->lock);
   if (const auto stay = find_locked(page))
     return {pin(*stay) ? Pinning::pinned : Pinning::leaving, *stay};

@@ -11,11 +11,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/extent.hpp"
@@ -137,10 +139,13 @@ class PagePool {
   Slot* slots() const noexcept;
   std::optional<Stay> find_locked(int64_t page) const noexcept;
   std::optional<Stay> settle_locked(int64_t page) noexcept;
+  std::pair<Pinning, Stay> pin_or_settle(int64_t page);
+  void come_to(int slot) noexcept;
 
   std::shared_ptr<comm::SharedSegment> segment_;
   PoolShape shape_;
   Header* header_;
+  std::vector<std::atomic<bool>> come_to_;  // slots, by this process
 };
 
 }  // namespace penstock::exec

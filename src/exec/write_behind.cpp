@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/units.hpp"
 #include "exec/alone.hpp"
 #include "exec/write_behind_pages.hpp"
 
 namespace penstock::exec {
 namespace {
 
-constexpr int64_t kPageStep = 4096;
 constexpr int64_t kLeastPage = int64_t{64} << 10, kUsualPage = int64_t{1} << 20,
                   kLargestPage = int64_t{64} << 20;
 constexpr int64_t kLeastSlots = 4;

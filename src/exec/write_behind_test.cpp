@@ -321,69 +321,6 @@ TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
   });
 }
 
-// A machine without memory to share: nothing is accepted, and the caller writes itself.
-class Bare final : public comm::SharedSegment {
- public:
-  explicit Bare(std::shared_ptr<comm::SharedSegment> real)
-      : SharedSegment(real->memory()), real_(std::move(real)) {}
-  Result<void> populate(size_t at, size_t bytes) override {
-    if (at == 0) return real_->populate(at, bytes);
-    return os_error("posix_fallocate", "the test", ENOSPC);
-  }
-
- private:
-  std::shared_ptr<comm::SharedSegment> real_;
-};
-
-TEST(PagePool, WithoutMemoryForAPageNoneIsGivenOut) {
-  const PoolShape shape{kSmallPage, 4};
-  auto pool = PagePool::make(
-      std::make_shared<Bare>(*comm::make_thread_segment(PagePool::bytes_for(shape))), shape);
-  ASSERT_TRUE(pool);
-  for (int slot = 0; slot < shape.slots; ++slot) {
-    EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_memory);
-    (*pool)->add_slot();
-  }
-  EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_room);
-  EXPECT_FALSE((*pool)->usable());
-  EXPECT_TRUE((*pool)->empty());
-}
-
-// While memory is being had, others find, fill and release pages.
-class Slow final : public comm::SharedSegment {
- public:
-  explicit Slow(std::shared_ptr<comm::SharedSegment> real)
-      : SharedSegment(real->memory()), real_(std::move(real)) {}
-  Result<void> populate(size_t at, size_t bytes) override {
-    if (meanwhile) meanwhile();
-    return real_->populate(at, bytes);
-  }
-  std::function<void()> meanwhile;
-
- private:
-  std::shared_ptr<comm::SharedSegment> real_;
-};
-
-TEST(PagePool, MemoryIsNotTakenUnderTheLock) {
-  const PoolShape shape{kSmallPage, 4};
-  const auto segment =
-      std::make_shared<Slow>(*comm::make_thread_segment(PagePool::bytes_for(shape)));
-  auto pool = PagePool::make(segment, shape).value();
-  pool->add_slot();
-  int others = 0;
-  segment->meanwhile = [&] {
-    const auto [pinning, stay] = pool->pin(7);
-    ASSERT_EQ(pinning, PagePool::Pinning::pinned);
-    pool->unpin(stay, 0);
-    EXPECT_TRUE(pool->close(stay, 0));
-    pool->release(stay);
-    ++others;
-  };
-  pool->add_slot();
-  EXPECT_EQ(others, 1);
-  EXPECT_EQ(pool->used(), 2);
-}
-
 // Where a rank goes ahead and another completes what it leaves, few pages are enough.
 // The pages in memory at most, of two ranks that write every page together.
 int pages_of_two_together(int64_t pages) {

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "io/buffer_slots.hpp"
 #include "io/descriptor.hpp"
 #include "io/mechanism.hpp"
@@ -72,7 +73,6 @@ constexpr size_t kLeastMapped = size_t{16} << 10;
 // Of the whole file, so that a file that grows is not mapped anew at each write.
 constexpr Off kLeastAhead = Off{64} << 20;
 constexpr Off kMostDoubled = Off{1} << 45;  // of the 2^47 bytes of a process
-constexpr Off kPage = 4096;
 // Windows of bytes, so that a writer of several ranks' parts does not map each anew.
 constexpr size_t kMostKept = 8;
 
@@ -217,7 +217,7 @@ class MmapFile final : public MechanismFile {
 
   // What is mapped for the sake of `where`, and stays. It may end behind the file.
   Extent to_keep(Extent where) const noexcept {
-    if (window_bytes_ == kWindowOfFile) return {0, align_up(ahead_of(where.end), kPage)};
+    if (window_bytes_ == kWindowOfFile) return {0, align_up(ahead_of(where.end), kPageStep)};
     const Off begin = align_down(where.begin, window_bytes_);
     return {begin, begin + window_bytes_};
   }
@@ -272,7 +272,7 @@ class MmapFile final : public MechanismFile {
 const Mechanism& mmap_mechanism() {
   static const Mechanism m{.name = "mmap",
                            .summary = "fills mapped windows of the file in place",
-                           .alignment_bytes = 4096,
+                           .alignment_bytes = kPageStep,
                            .writes_file = true,
                            .takes_window = true,
                            .unavailable = nullptr,

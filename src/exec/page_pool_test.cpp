@@ -1,0 +1,141 @@
+// The pool itself: memory that is not there, that takes its time, that is mapped; pages on offer.
+#include "exec/page_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/shared_segment.hpp"
+
+namespace penstock::exec::page_pool_test {
+namespace {
+
+constexpr int64_t kPage = 4096;
+
+// Of one process, with something else on the way.
+class Threads : public comm::SharedSegment {
+ public:
+  explicit Threads(PoolShape shape)
+      : Threads(*comm::make_thread_segment(PagePool::bytes_for(shape))) {}
+  Result<void> populate(size_t at, size_t bytes) override { return real_->populate(at, bytes); }
+
+ private:
+  explicit Threads(std::shared_ptr<comm::SharedSegment> real)
+      : SharedSegment(real->memory()), real_(std::move(real)) {}
+
+  std::shared_ptr<comm::SharedSegment> real_;
+};
+
+// A machine without memory to share: nothing is accepted, and the caller writes itself.
+class Bare final : public Threads {
+ public:
+  using Threads::Threads;
+  Result<void> populate(size_t at, size_t bytes) override {
+    if (at == 0) return Threads::populate(at, bytes);
+    return os_error("posix_fallocate", "the test", ENOSPC);
+  }
+};
+
+TEST(PagePool, WithoutMemoryForAPageNoneIsGivenOut) {
+  const PoolShape shape{kPage, 4};
+  auto pool = PagePool::make(std::make_shared<Bare>(shape), shape);
+  ASSERT_TRUE(pool);
+  for (int slot = 0; slot < shape.slots; ++slot) {
+    EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_memory);
+    (*pool)->add_slot();
+  }
+  EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_room);
+  EXPECT_FALSE((*pool)->usable());
+  EXPECT_TRUE((*pool)->empty());
+}
+
+// While memory is being had, others find, fill and release pages.
+class Slow final : public Threads {
+ public:
+  using Threads::Threads;
+  Result<void> populate(size_t at, size_t bytes) override {
+    if (meanwhile) meanwhile();
+    return Threads::populate(at, bytes);
+  }
+  std::function<void()> meanwhile;
+};
+
+TEST(PagePool, MemoryIsNotTakenUnderTheLock) {
+  const PoolShape shape{kPage, 4};
+  const auto segment = std::make_shared<Slow>(shape);
+  auto pool = PagePool::make(segment, shape).value();
+  pool->add_slot();
+  int others = 0;
+  segment->meanwhile = [&] {
+    const auto [pinning, stay] = pool->pin(7);
+    ASSERT_EQ(pinning, PagePool::Pinning::pinned);
+    pool->unpin(stay, 0);
+    EXPECT_TRUE(pool->close(stay, 0));
+    pool->release(stay);
+    ++others;
+  };
+  pool->add_slot();
+  EXPECT_EQ(others, 1);
+  EXPECT_EQ(pool->used(), 2);
+}
+
+// What a process is said to store into.
+class Mapping final : public Threads {
+ public:
+  using Threads::Threads;
+  void expect_stores(size_t at, size_t bytes) noexcept override {
+    expected.push_back({Off(at), Off(at + bytes)});
+  }
+  std::vector<Extent> expected;
+};
+
+TEST(PagePool, EachProcessMapsASlotAtItsFirstPageThere) {
+  const PoolShape shape{kPage, 4};
+  const auto mine = std::make_shared<Mapping>(shape);
+  auto pool = PagePool::make(mine, shape).value();
+  pool->add_slot();
+  EXPECT_TRUE(mine->expected.empty()) << "nobody fills it yet";
+  for (const int64_t page : {7, 7, 9}) {
+    const auto [pinning, stay] = pool->pin(page);
+    ASSERT_EQ(pinning, PagePool::Pinning::pinned);
+    ASSERT_EQ(mine->expected.size(), 1U) << "once, whatever page is there";
+    const Off memory = pool->memory(stay) - mine->memory().data();
+    EXPECT_LT(mine->expected[0].begin, memory) << "the map of dirty bytes is before it";
+    EXPECT_EQ(mine->expected[0].end, memory + kPage);
+    pool->unpin(stay, 0);
+    if (page == 7 && pool->close(stay, 0)) pool->release(stay);
+  }
+  pool->add_slot();
+  EXPECT_EQ(pool->pin(8).first, PagePool::Pinning::pinned);
+  EXPECT_EQ(mine->expected.size(), 2U);
+}
+
+TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
+  const PoolShape shape{kPage, PagePool::kMostOffered + 1};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  std::vector<PagePool::Stay> stays;
+  for (int page = 0; page <= PagePool::kMostOffered; ++page) {
+    pool->add_slot();
+    stays.push_back(pool->pin(page).second);
+    pool->unpin(stays.back(), kPage);
+    EXPECT_EQ(pool->offer(stays.back()), page < PagePool::kMostOffered);
+  }
+  EXPECT_TRUE(pool->has_offers());
+  const auto first = pool->take_offer();
+  EXPECT_EQ(first, stays[0]);
+  EXPECT_TRUE(pool->close(stays[1], 0));
+  pool->release(stays[1]);
+  const auto second = pool->take_offer();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->slot, stays[1].slot);
+  EXPECT_FALSE(pool->close(*second, 0));
+  for (int left = PagePool::kMostOffered - 2; left > 0; --left) EXPECT_TRUE(pool->take_offer());
+  EXPECT_FALSE(pool->has_offers());
+  EXPECT_FALSE(pool->take_offer());
+}
+
+}  // namespace
+}  // namespace penstock::exec::page_pool_test
