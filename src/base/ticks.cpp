@@ -1,5 +1,7 @@
 #include "base/ticks.hpp"
 
+#include <atomic>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -48,7 +50,20 @@ double seconds_per_tick(const Moment& now) noexcept {
   return passed > 0 ? (now.time_s - kBegin.time_s) / double(passed) : 0;
 }
 
+// Measured anew until enough time has passed for it to be exact.
+double speed() noexcept {
+  constexpr double kEnough_s = 0.01;
+  static std::atomic<double> measured = 0;
+  if (const double known = measured.load(std::memory_order_relaxed); known > 0) return known;
+  const Moment now = moment();
+  const double speed = seconds_per_tick(now);
+  if (now.time_s - kBegin.time_s > kEnough_s) measured.store(speed, std::memory_order_relaxed);
+  return speed;
+}
+
 }  // namespace
+
+double about_seconds(Ticks duration) noexcept { return double(duration) * speed(); }
 
 double seconds_of(Ticks duration) noexcept { return double(duration) * seconds_per_tick(moment()); }
 

@@ -29,5 +29,20 @@ inline Ticks ticks() noexcept {
 // To about a ten-thousandth, from some milliseconds after the process has begun.
 double seconds_of(Ticks duration) noexcept;
 double time_of(Ticks when) noexcept;  // by now_s()
+// By a speed that was measured once: without a look at the clock.
+double about_seconds(Ticks duration) noexcept;
+
+// As Stopwatch, for what takes hardly longer than the looks at a clock.
+class TickWatch {
+ public:
+  explicit TickWatch(double& sum_s) noexcept : sum_s_(sum_s), begin_(ticks()) {}
+  ~TickWatch() { sum_s_ += about_seconds(ticks() - begin_); }
+  TickWatch(const TickWatch&) = delete;
+  TickWatch& operator=(const TickWatch&) = delete;
+
+ private:
+  double& sum_s_;
+  Ticks begin_;
+};
 
 }  // namespace penstock

@@ -38,6 +38,21 @@ TEST(Ticks, ADurationIsAsLongAsByTheClock) {
   EXPECT_TRUE(found);
 }
 
+TEST(Ticks, AWatchAddsWhatThePiecesTook) {
+  bool found = false;
+  for (int i = 0; i < kTries && !found; ++i) {
+    double sum_s = 1;
+    const double begin_s = now_s();
+    for (int piece = 0; piece < 3; ++piece) {
+      const TickWatch watch(sum_s);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const double clock_s = now_s() - begin_s;
+    found = sum_s - 1 >= clock_s * 0.95 && sum_s - 1 <= clock_s * 1.01 + kExact_s;
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(Ticks, DoNotDecrease) {
   Ticks last = ticks();
   for (int i = 0; i < 1000; ++i) {

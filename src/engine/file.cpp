@@ -249,6 +249,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   const Result<void> agreed = comm::agree(*s.comm, mine);
   if (!agreed) ++c.errors;
   c.close_ns += ns(now_s() - begin_s);
+  s.take_spent_alone();
   report = merge(*s.comm, s.notes_now(), describe(s.info, s.file_system));
   report.closed = true;
   const ErrorClass never_ended = s.split ? s.split->result->agreed : ErrorClass::none;

@@ -107,9 +107,17 @@ FileNotes File::State::notes_now() const {
   return now;
 }
 
+// Calls that go the short way leave it to who asks. REQUIRES mutex, and that nobody writes alone.
+void File::State::take_spent_alone() {
+  if (pipeline != nullptr) spent_alone = pipeline->spent_alone();
+}
+
 FileReport File::snapshot() const {
   State& s = *state_;
+  // Of a call that is under way nothing is known before it ends.
+  const std::unique_lock nobody_writes(s.by_itself, std::try_to_lock);
   const std::lock_guard lock(s.mutex);
+  if (nobody_writes) s.take_spent_alone();
   return local_report(s.notes_now(), describe(s.info, s.file_system));
 }
 

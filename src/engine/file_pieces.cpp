@@ -36,10 +36,7 @@ std::optional<WriteResult> File::State::put_piece(const Piece& piece, const layo
   auto outcome = pipeline->write_run(run, piece.bytes.data());
   if (!outcome) return {};
   if (outcome->mine) return account_failed(piece, *std::move(outcome), time_of(begin));
-  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin, ticks()});
-  const std::lock_guard lock(mutex);
-  spent_alone = pipeline->spent_alone();
-  notes.counters.engine_bytes += run.bytes();
+  pieces.add({piece.kind, run.bytes(), pattern_of(run), begin, ticks(), true});
   return WriteResult{ErrorClass::none, run.bytes(), {}};
 }
 
@@ -76,6 +73,7 @@ void PieceCalls::add(const Call& call) noexcept {
   calls_[size_t(call.kind)].add(1);
   sizes_[size_t(size_bucket(call.bytes))].add(1);
   patterns_[size_t(call.pattern)].add(1);
+  if (call.in_file) in_file_.add(call.bytes);
   inside_.add(std::max<Ticks>(0, call.end - call.begin));
   if (first_.sum() == 0) first_.set(call.begin);
   last_.set(call.end);
@@ -93,6 +91,7 @@ void PieceCalls::add_to(FileNotes& notes) const {
   c.contiguous_calls += patterns_[size_t(Pattern::contiguous)].sum();
   c.strided_calls += patterns_[size_t(Pattern::strided)].sum();
   c.irregular_calls += patterns_[size_t(Pattern::irregular)].sum();
+  c.engine_bytes += in_file_.sum();
   c.call_ns += ns(seconds_of(inside_.sum()));
   notes.wrote(time_of(first_.sum()), time_of(last_.sum()));
   notes.ran(plan::find_algorithm("individual"), calls);

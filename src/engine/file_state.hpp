@@ -155,6 +155,7 @@ struct File::State {
   void note_mechanism();
   void take_sync_notes(FileNotes& into) const;
   FileNotes notes_now() const;
+  void take_spent_alone();
 };
 
 }  // namespace penstock::engine

@@ -55,8 +55,7 @@ class Foreign {
     const auto bytes = number("cb_buffer_size", INT64_MAX);
     int64_t& cycle = config_.method.parameters.cycle_bytes;
     if (!bytes || cycle != 0 || !open_to("cycle")) return;
-    cycle =
-        std::clamp(align_down(*bytes, kPageStep), kPageStep, plan::kMaxCycleBytes);
+    cycle = std::clamp(align_down(*bytes, kPageStep), kPageStep, plan::kMaxCycleBytes);
   }
 
   void stripes() {

@@ -21,6 +21,7 @@ class PieceCalls {
     int64_t bytes;
     Pattern pattern;
     Ticks begin, end;
+    bool in_file = false;  // already
   };
   void add(const Call& call) noexcept;
   void add_to(FileNotes& notes) const;
@@ -29,6 +30,7 @@ class PieceCalls {
   std::array<Tally<int64_t>, size_t(CallKind::count)> calls_;
   std::array<Tally<int64_t>, kSizeBuckets> sizes_;
   std::array<Tally<int64_t>, size_t(Pattern::count)> patterns_;
+  Tally<int64_t> in_file_;
   Tally<Ticks> inside_;
   Tally<Ticks> first_, last_;  // when the first began, and the last ended; 0: no call yet
 };

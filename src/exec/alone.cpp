@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/ticks.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -43,7 +44,7 @@ class Written {
  private:
   template <class Write>
   std::optional<io::Fault> timed(Write&& write) {
-    const Stopwatch watch(context_.times.write_s);
+    const TickWatch watch(context_.times.write_s);
     ++context_.traffic.writes;
     return write();
   }
@@ -63,7 +64,7 @@ class Written {
     if (synced_ == done_) unsynced_begin_ = offset;
     done_ += bytes;
     if (context_.sync == nullptr) return;
-    const Stopwatch watch(context_.times.sync_s);
+    const TickWatch watch(context_.times.sync_s);
     const Extent where{offset, offset + bytes};
     Result<bool> pushed = context_.sync->wrote(where, bytes);
     if (pushed) {

@@ -16,6 +16,10 @@ namespace {
 // not wait long for the one under way.
 constexpr int64_t kStreamedBytes = int64_t{4} << 20;
 
+// Ranks that write short pieces beside each other fill memory pages together, and a page whose
+// write-back has begun goes to the device once more for each who comes after it.
+constexpr int64_t kLeastRunBytes = int64_t{16} << 10;
+
 int start_write_back(int fd, Extent e) {
   int rc;
   do {
@@ -37,24 +41,35 @@ bool is_refusal(int sys_errno) {
 Result<bool> StreamSync::wrote(Extent where, int64_t bytes) {
   if (file_.fd() < 0) return false;  // of a mechanism without a file
   wrote_ = true;
-  collect(where);
-  if (due_.add(bytes) && wanted() && !thread_.nudge()) stream();
+  if (due_.add(collect(where, bytes)) && wanted() && !thread_.nudge()) stream();
   if (std::optional<Error> failed = take_untold()) return tl::unexpected(*std::move(failed));
   return false;
 }
 
 // From the first to the last byte of what came together. Where writers interleave, that holds bytes
-// of others too; theirs are only started earlier.
-void StreamSync::collect(Extent where) {
+// of others too; theirs are only started earlier. How many bytes came: none while their run is
+// short.
+int64_t StreamSync::collect(Extent where, int64_t bytes) {
   const std::lock_guard lock(mutex_);
+  if (where.begin != run_.end) run_ = {where.begin, run_collected_ = where.begin};
+  run_.end = where.end;
+  if (run_.size() < least_run_bytes()) return 0;
+  const Extent fresh{std::exchange(run_collected_, run_.end), run_.end};
   pending_ = pending_.empty()
-                 ? where
-                 : Extent{std::min(pending_.begin, where.begin), std::max(pending_.end, where.end)};
+                 ? fresh
+                 : Extent{std::min(pending_.begin, fresh.begin), std::max(pending_.end, fresh.end)};
+  return fresh.begin < where.begin ? fresh.size() : bytes;
+}
+
+// What the program did not ask for has to be worth it.
+int64_t StreamSync::least_run_bytes() const noexcept {
+  return streams_ == Streams::always ? 0 : std::min(kLeastRunBytes, due_.every_bytes());
 }
 
 void StreamSync::drop_pending() {
   const std::lock_guard lock(mutex_);
   pending_ = {};
+  run_collected_ = run_.end;
 }
 
 std::optional<Error> StreamSync::take_untold() {

@@ -19,7 +19,7 @@ namespace penstock::io {
 // written back is told by the next wrote(), once, and by every sync() and at_close() after it.
 class StreamSync final : public FileSync {
  public:
-  // if_it_syncs: as sync_habit() says at each write.
+  // if_it_syncs: as sync_habit() says at each write, and long runs only.
   enum class Streams : uint8_t { always, if_it_syncs };
 
   // REQUIRES every_bytes > 0. `start`: for tests.
@@ -38,7 +38,8 @@ class StreamSync final : public FileSync {
   SyncNotes notes() const override;
 
  private:
-  void collect(Extent where);
+  int64_t collect(Extent where, int64_t bytes);
+  int64_t least_run_bytes() const noexcept;
   void drop_pending();  // all of it is pushed
   Extent take_piece();
   bool start_piece();
@@ -55,6 +56,8 @@ class StreamSync final : public FileSync {
   std::atomic<bool> wrote_ = false, synced_ = false;  // since it was opened
 
   mutable std::mutex mutex_;  // of what follows; not held in system calls
+  Extent run_;                // the last writes, as far as they followed each other
+  Off run_collected_ = 0;     // the part of it that is pending or started ends there
   Extent pending_;            // written, and its write-back not started
   std::optional<Error> untold_;
   std::string refused_;

@@ -249,6 +249,25 @@ TEST_F(Anticipates, AFileThatNobodyWroteSaysNothing) {
   EXPECT_TRUE(starts());
 }
 
+// Others write beside them, on the same memory pages.
+TEST_F(Anticipates, NothingForShortPiecesAndAllForLongRuns) {
+  constexpr Off kPiece = 4 << 10, kRun = 16 << 10, kEvery = 64 << 10;
+  expect_syncs(true);
+  const auto sync = policy(file_, kEvery, StreamSync::Streams::if_it_syncs);
+  for (Off at = 0; at < 100 * kRun; at += kRun) EXPECT_TRUE(sync->wrote({at, at + kPiece}, kPiece));
+  EXPECT_TRUE(write_back.started.empty()) << "pieces, each beside others'";
+  const Off begin = 200 * kRun;
+  for (Off at = begin; at < begin + 3 * kEvery; at += kPiece)
+    EXPECT_TRUE(sync->wrote({at, at + kPiece}, kPiece));
+  ASSERT_EQ(write_back.started.size(), 3U) << "pieces that follow each other";
+  EXPECT_EQ(write_back.started[0].begin, begin) << "from the first of them on";
+  EXPECT_EQ(write_back.started[1].begin, write_back.started[0].end) << "and nothing twice";
+  const Off far = 400 * kRun;
+  for (Off at = far; at < far + 8 * kRun; at += 2 * kRun)
+    EXPECT_TRUE(sync->wrote({at, at + kRun}, kRun));
+  EXPECT_EQ(write_back.started.back().end, far + 7 * kRun) << "long pieces, though not one run";
+}
+
 TEST_F(Anticipates, TheFirstSyncOfAFileStartsIt) {
   const auto sync = open();
   EXPECT_TRUE(sync->wrote({0, 100}, 100));
