@@ -143,7 +143,7 @@ WriteResult File::write_all(const Write& write) {
 
 WriteResult File::write(const Write& write) {
   State& s = *state_;
-  if (s.defers) return s.accept(write);
+  if (s.defers) return s.accept(write, exec::Returns::soon);
   if (s.owners_write) return s.write_by_owners(write);
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.by_itself);

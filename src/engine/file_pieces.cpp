@@ -23,7 +23,8 @@ std::optional<WriteResult> File::write_piece(const Piece& piece) {
 
 std::optional<WriteResult> File::State::accept_piece(const Piece& piece, const layout::Run& run,
                                                      Ticks begin) {
-  const std::optional<Ticks> end = pipeline->stage_run(run, piece.bytes.data(), begin);
+  const std::optional<Ticks> end = pipeline->stage_run(
+      run, piece.bytes.data(), begin, piece.staged ? exec::Returns::at_once : exec::Returns::soon);
   if (!end) return {};
   pieces.add({piece.kind, run.bytes(), pattern_of(run), begin, *end});
   return WriteResult{ErrorClass::none, run.bytes(), {}};

@@ -40,14 +40,15 @@ WriteResult File::stage(const Write& write) {
   const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
   if (!s.stages()) return this->write(write);
   if (collective) s.staged_by_all = true;
-  return s.accept(write);
+  return s.accept(write, exec::Returns::at_once);
 }
 
 // A write of this rank alone that returns when its bytes are copied.
-WriteResult File::State::accept(const Write& write) {
+WriteResult File::State::accept(const Write& write, exec::Returns returns) {
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(by_itself);
-  const exec::WriteRequest r = request(write);
+  exec::WriteRequest r = request(write);
+  r.returns = returns;
   // Before its own bytes are on their way, so that what it tells does not depend on the thread.
   const std::optional<Error> earlier = untold();
   const exec::WriteOutcome outcome = pipeline->stage_alone(r);
@@ -70,7 +71,7 @@ WriteResult File::State::accept(const Write& write) {
 
 // A write that is in the file when it returns, where this rank's node may not write all of it.
 WriteResult File::State::write_by_owners(const Write& write) {
-  WriteResult result = accept(write);
+  WriteResult result = accept(write, exec::Returns::soon);
   const std::lock_guard one_at_a_time(by_itself);
   drain();
   const std::optional<Error> lost = untold();

@@ -101,7 +101,7 @@ struct File::State {
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
   void give_to_owners(int64_t page_bytes);
-  WriteResult accept(const Write& write);
+  WriteResult accept(const Write& write, exec::Returns returns);
   WriteResult write_by_owners(const Write& write);
 
   // file_handles.cpp

@@ -259,7 +259,9 @@ TEST(AllocationsOfAcceptedWrites, AreNone) {
         &view, {800, 800 + bytes}, memory.data(), layout::LoopTree::bytes(1), bytes};
     const layout::Run run{80, 40, 160, bytes / 40};
     const auto accept = [&] { EXPECT_EQ(pipeline.stage_alone(request).prefix_bytes, bytes); };
-    const auto add = [&] { EXPECT_TRUE(pipeline.stage_run(run, memory.data(), ticks())); };
+    const auto add = [&] {
+      EXPECT_TRUE(pipeline.stage_run(run, memory.data(), ticks(), Returns::soon));
+    };
     accept();
     EXPECT_EQ(allocations_of(comm, accept), 0);
     EXPECT_EQ(allocations_of(comm, add), 0);

@@ -48,7 +48,7 @@ class BehindRank : public Chore {
   // The short way. Whether it was taken.
   bool add(const layout::Run& run, std::span<const std::byte> bytes) {
     EXPECT_EQ(run.bytes(), int64_t(bytes.size()));
-    return behind_->add(target(), run, bytes.data(), ticks()).has_value();
+    return behind_->add(target(), run, bytes.data(), ticks(), Returns::soon).has_value();
   }
   bool add(std::span<const std::byte> bytes, Off offset) {
     const auto n = int64_t(bytes.size());

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
+#include <vector>
 
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
+#include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::offers_test {
@@ -100,6 +103,37 @@ TEST(Offers, ARankAloneWritesWhatItFills) {
     EXPECT_EQ(rank.writes(), 1);
     EXPECT_TRUE(path.holds(bytes_at(0, kPage)));
   });
+}
+
+// The device stands still, and the call returns: by a whole page at a time, which a blocking write
+// would not copy, and by pieces of one; alone, and where another rank has pages on offer.
+TEST(Offers, ANonBlockingWriteLeavesPagesToTheThread) {
+  constexpr int kPages = 4;
+  for (const int ranks : {1, 2}) {
+    const io::TemporaryFile path;
+    io::Hold hold;
+    comm::run_thread_team(ranks, [&](comm::Comm& comm) {
+      BehindRank rank(comm, std::make_unique<io::HeldFile>(open(path), hold), kByRanks,
+                      Thread::runs);
+      const auto write_at_once = [&](Off offset, int64_t n) {
+        const std::vector<std::byte> bytes = bytes_at(offset, n);
+        const layout::FileView view;
+        WriteRequest r{&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n};
+        r.returns = Returns::at_once;
+        EXPECT_EQ(rank.write(r).prefix_bytes, n);
+      };
+      const Off mine = comm.rank() * 2 * kPages * kPage;
+      write_at_once(mine, kPages * kPage);
+      for (Off at = mine + kPages * kPage; at < mine + 2 * kPages * kPage; at += kHalf)
+        write_at_once(at, kHalf);
+      EXPECT_EQ(hold.passed(), 0) << ranks;
+      EXPECT_TRUE(comm.barrier());
+      hold.open();
+      rank.flush();
+      EXPECT_TRUE(comm.barrier());
+    });
+    EXPECT_TRUE(path.holds(bytes_at(0, ranks * 2 * kPages * kPage)));
+  }
 }
 
 }  // namespace

@@ -161,10 +161,10 @@ WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
   return state_->stage_alone(request);
 }
 std::optional<Ticks> Pipeline::stage_run(const layout::Run& run, const std::byte* bytes,
-                                         Ticks begin) {
+                                         Ticks begin, Returns returns) {
   State& s = *state_;
   if (s.write_behind == nullptr || !s.serves) return {};
-  return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin);
+  return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin, returns);
 }
 void Pipeline::drain() {
   drain_lane();

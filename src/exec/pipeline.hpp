@@ -28,6 +28,12 @@ namespace penstock::exec {
 class Stager;
 class WriteBehind;
 
+// What the program expects of a write that is accepted first and written later.
+enum class Returns : uint8_t {
+  soon,     // it may write pages that are full on its way
+  at_once,  // a non-blocking one: what a thread can write, it leaves to the thread
+};
+
 // One rank's part of a write: bytes [range) of its stream through `view`, from `memory`.
 struct WriteRequest {
   const layout::FileView* view = nullptr;
@@ -38,6 +44,7 @@ struct WriteRequest {
   int64_t memory_count = 0;
   // Set when the arguments were wrong: the rank takes part with nothing, and every rank is told.
   ErrorClass argument_error = ErrorClass::none;
+  Returns returns = Returns::soon;
   // Of an earlier staged write of this rank: this call tells all ranks of it, in a collective call.
   std::optional<Error> earlier = std::nullopt;
 };
@@ -148,7 +155,8 @@ class Pipeline {
   // is in staged_notes(). With set_write_behind() the bytes go to the pages that the node shares.
   WriteOutcome stage_alone(const WriteRequest& request);
   // The short way of a small stage_alone() into these pages: as WriteBehind::add().
-  std::optional<Ticks> stage_run(const layout::Run& run, const std::byte* bytes, Ticks begin);
+  std::optional<Ticks> stage_run(const layout::Run& run, const std::byte* bytes, Ticks begin,
+                                 Returns returns);
   // Collective: a write_all() in two halves. When the first returns the bytes are on their writers;
   // when the second does they are in the file, or the outcome says what is not. No other collective
   // write in between.

@@ -74,6 +74,7 @@ class Shipping {
 
   // --- Local ---
   int owner_of(int64_t page) const noexcept { return int(page % comm_.size()); }
+  bool is_of_another_node(int64_t page) const noexcept { return is_foreign(owner_of(page)); }
   // How many bytes of this part of a page it has taken, from the beginning. The rest goes to the
   // pages of this node.
   int64_t take(int64_t page, Stream& stream, StreamRange part, Pages& pages);

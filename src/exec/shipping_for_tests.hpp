@@ -41,11 +41,13 @@ struct Rank {
     EXPECT_TRUE(file->close());
   }
 
-  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
+  WriteOutcome write(std::span<const std::byte> bytes, Off offset,
+                     Returns returns = Returns::soon) {
     const layout::FileView view;
     const auto n = int64_t(bytes.size());
-    return behind->write(
-        target, {&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n});
+    WriteRequest request{&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n};
+    request.returns = returns;
+    return behind->write(target, request);
   }
   Traffic traffic() const { return behind->notes().spent.traffic; }
 

@@ -127,8 +127,9 @@ TEST_P(Moves, ARanksLaterWriteWins) {
       const std::vector<std::byte> bytes(size_t(draw(random, 1, 12'000)),
                                          std::byte(call % 255 + 1));
       const bool alone = draw(random, 0, 40) == 0, together = draw(random, 0, 40) == 0;
+      const Returns returns = draw(random, 0, 2) == 0 ? Returns::at_once : Returns::soon;
       if (comm.rank() == 0) {
-        EXPECT_EQ(rank.write(bytes, begin).prefix_bytes, int64_t(bytes.size()));
+        EXPECT_EQ(rank.write(bytes, begin, returns).prefix_bytes, int64_t(bytes.size()));
         for (size_t i = 0; i < bytes.size(); ++i) last[begin + Off(i)] = bytes[i];
         if (alone) rank.behind->flush(rank.target);
       }
@@ -138,6 +139,22 @@ TEST_P(Moves, ARanksLaterWriteWins) {
   });
   const std::vector<std::byte> file = path.contents();
   for (const auto& [at, value] : last) ASSERT_EQ(file[size_t(at)], value) << at;
+}
+
+// No call of the program is needed for it to leave, whichever node's rank owns it.
+TEST_P(Moves, AWholePageOfANonBlockingWriteIsNoLoad) {
+  const io::TemporaryFile path;
+  on_two_nodes(2, path, moving(GetParam()), [&](comm::Comm& comm, Rank& rank) {
+    const Off mine = comm.rank() * 4 * kPage;
+    EXPECT_FALSE(rank.write(bytes_at(mine, 4 * kPage), mine, Returns::at_once).mine);
+    EXPECT_EQ(rank.traffic().messages, 0);
+    EXPECT_EQ(rank.traffic().shared_bytes, 4 * kPage);
+    rank.behind->serve_older(rank.target, 0);
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_TRUE(path.holds(bytes_at(0, 8 * kPage)));
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);
+  });
 }
 
 // A rank alone needs its bytes in the file: it does not wait for a collective call.

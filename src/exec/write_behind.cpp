@@ -83,6 +83,7 @@ class WriteBehind::Filling final : public Shipping::Stream {
         own(request.range),
         data(request.memory, request.memory_type, request.memory_count, own.begin),
         cursor(view.cursor()),
+        returns(request.returns),
         most_in_place_bytes_(most_in_place_bytes) {}
 
   // Bytes that follow each other in the file from stream position `at` on, as many as one write
@@ -112,6 +113,7 @@ class WriteBehind::Filling final : public Shipping::Stream {
   const StreamRange own;
   UserData data;
   layout::Cursor cursor;
+  const Returns returns;
   Spent spent;
   int64_t written_bytes = 0;  // past the pages, or with bytes that were in them before
   std::optional<Error> failed;
@@ -181,7 +183,10 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     if (whole > 0 || filling.failed) continue;
     const int64_t page = offset / pool_->page_bytes();
     const StreamRange part = filling.view.clip({at, filling.own.end}, pool_->extent(page));
-    at += ship(target, filling, page, part);
+    if (keeps_here(filling, page, part))
+      kept_ = kept_ || shipping_->is_of_another_node(page);
+    else
+      at += ship(target, filling, page, part);
     if (at == part.end) continue;
     room = fill(target, filling, page, {at, part.end});
     if (room) at = part.end;
@@ -199,7 +204,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
 }
 
 std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& run,
-                                      const std::byte* bytes, Ticks begin) {
+                                      const std::byte* bytes, Ticks begin, Returns returns) {
   if (shipping_ != nullptr || !last_ || !holds(pool_->extent(last_->page), run)) return {};
   if (!pool_->pin(*last_)) return {};
   const int64_t newly = put_into(*last_, run, bytes);
@@ -209,7 +214,7 @@ std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& r
   added_.over.add(run.bytes() - newly);
   added_.pack.add(std::max<Ticks>(0, end - begin));
   if (!full) return end;
-  send_full(target, *last_);
+  send_full(target, *last_, returns);
   return ticks();
 }
 
@@ -225,8 +230,24 @@ bool WriteBehind::sends_at_once() const noexcept {
   return stages_ == 1 && shipping_ != nullptr && shipping_->progress() != Progress::calls;
 }
 
+// A whole page that a blocking write would put into the file itself: the thread does.
+bool WriteBehind::keeps_here(const Filling& filling, int64_t page, StreamRange part) const {
+  return shipping_ != nullptr && filling.returns == Returns::at_once &&
+         part.size() == pool_->page_bytes() && shipping_->may_pass(page);
+}
+
+// What comes now must not enter the file before it.
+void WriteBehind::let_kept_leave(const Target& target, int64_t page) {
+  if (!kept_ || !shipping_->is_of_another_node(page)) return;
+  const std::optional<PagePool::Stay> stay = pool_->find(page);
+  if (!stay) return;
+  send_off(target, *stay);
+  wait_until_left(target, *stay);
+}
+
 int64_t WriteBehind::ship(const Target& target, Filling& filling, int64_t page, StreamRange part) {
   if (shipping_ == nullptr) return 0;
+  let_kept_leave(target, page);
   NodePages pages(*this, target);
   const Stopwatch watch(filling.spent.times.pack_s);
   return shipping_->take(page, filling, part, pages);
@@ -234,7 +255,7 @@ int64_t WriteBehind::ship(const Target& target, Filling& filling, int64_t page, 
 
 // false: no slot has memory.
 bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, StreamRange part) {
-  const std::optional<PagePool::Stay> stay = pin_last(target, page);
+  const std::optional<PagePool::Stay> stay = pin_last(target, page, filling.returns);
   if (!stay) return false;
   bool full = false;
   {
@@ -245,19 +266,22 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
     full = pool_->unpin(*stay, newly);
   }
   filling.spent.traffic.shared_bytes += part.size();
-  if (full) send_full(target, *stay);
+  if (full) send_full(target, *stay, filling.returns);
   return true;
 }
 
-std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_t page) {
-  if (!last_ || last_->page != page || !pool_->pin(*last_)) last_ = pin(target, page);
+std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_t page,
+                                                    Returns returns) {
+  if (!last_ || last_->page != page || !pool_->pin(*last_)) last_ = pin(target, page, returns);
   return last_;
 }
 
-std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page) {
+std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page,
+                                               Returns returns) {
   for (;;) {
     // Who takes a new page is ahead of others, and they are spared the work.
-    if (pool_->has_offers() && !pool_->find(page)) write_offered(target);
+    if (returns == Returns::soon && pool_->has_offers() && !pool_->find(page))
+      write_offered(target);
     const uint32_t seen = pool_->departures();
     const auto [pinning, stay] = pool_->pin(page);
     switch (pinning) {
@@ -302,7 +326,8 @@ void WriteBehind::let_others_complete(const Target& target) {
 
 // What another node has sent, or this rank has kept here after all.
 void WriteBehind::put(const Target& target, const layout::Run& run, const std::byte* bytes) {
-  const std::optional<PagePool::Stay> stay = pin(target, run.offset / pool_->page_bytes());
+  const std::optional<PagePool::Stay> stay =
+      pin(target, run.offset / pool_->page_bytes(), Returns::soon);
   if (!stay) {
     put_at_once(target, run, bytes);
     return;
@@ -313,7 +338,7 @@ void WriteBehind::put(const Target& target, const layout::Run& run, const std::b
     const std::lock_guard lock(mutex_);
     notes_.written_bytes += run.bytes() - newly;
   }
-  if (full) send_full(target, *stay);
+  if (full) send_full(target, *stay, Returns::soon);
 }
 
 // Where the machine has no memory for any page.
@@ -353,6 +378,7 @@ void WriteBehind::make_room(const Target& target) {
 int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, Off offset,
                                        int64_t at) {
   const int64_t page = pool_->page_bytes();
+  if (filling.returns == Returns::at_once) return 0;
   if (offset % page != 0 || filling.own.end - at < page || !filling.data.contiguous()) return 0;
   const int64_t passable = pages_that_may_pass(offset / page, filling.contiguous_at(at) / page);
   const int64_t whole = page * pages_elsewhere(offset / page, passable);

@@ -94,7 +94,7 @@ class WriteBehind {
   // takes. REQUIRES a run that does not decrease; by one thread at a time, with
   // write().
   std::optional<Ticks> add(const Target& target, const layout::Run& run, const std::byte* bytes,
-                           Ticks begin);
+                           Ticks begin, Returns returns);
   // Local. What any rank of the node had accepted is in the file, or is known to be lost, but for
   // loads of other ranks that have not left it.
   void flush(const Target& target);
@@ -139,14 +139,16 @@ class WriteBehind {
               int ahead);
   int64_t written_beside_others(const StagedNotes& own, bool settled) const;
   bool sends_at_once() const noexcept;
+  bool keeps_here(const Filling& filling, int64_t page, StreamRange part) const;
+  void let_kept_leave(const Target& target, int64_t page);
   int64_t ship(const Target& target, Filling& filling, int64_t page, StreamRange part);
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
   void put_at_once(const Target& target, const layout::Run& run, const std::byte* bytes);
   void flush_pages(const Target& target);
   int64_t put_into(const PagePool::Stay& stay, const layout::Run& run, const std::byte* bytes);
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
-  std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page);
-  std::optional<PagePool::Stay> pin(const Target& target, int64_t page);
+  std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page, Returns returns);
+  std::optional<PagePool::Stay> pin(const Target& target, int64_t page, Returns returns);
   bool others_complete_a_page(uint32_t seen);
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
@@ -158,7 +160,7 @@ class WriteBehind {
   bool is_mine(int64_t page) const noexcept { return owners_->owner_of(page) == owners_->mine(); }
   bool are_being_filled(double seconds) const;
   void send_off(const Target& target, const PagePool::Stay& stay);
-  void send_full(const Target& target, const PagePool::Stay& stay);
+  void send_full(const Target& target, const PagePool::Stay& stay, Returns returns);
   void write_offered(const Target& target);
   void ask_for(const Target& target, const PagePool::Stay& stay);
   void wait_until_left(const Target& target, const PagePool::Stay& stay);
@@ -181,6 +183,7 @@ class WriteBehind {
   std::string why_not_shipped_;
   int stages_ = 2;
   std::optional<PagePool::Stay> last_;  // that was filled
+  bool kept_ = false;                   // some page of another node was
   // For pages of others: looks in vain since one that was not, and pages to be taken before the
   // next.
   std::atomic<int> vain_looks_ = 0, not_to_look_ = 0;

@@ -125,8 +125,8 @@ void WriteBehind::send_off(const Target& target, const PagePool::Stay& stay) {
 
 // Where ranks write them themselves, who fills a page is the last that comes to it: it would fall
 // behind further and further, until pages leave in parts. So others get them, while they can.
-void WriteBehind::send_full(const Target& target, const PagePool::Stay& stay) {
-  if (full_ == FullPage::by_owner)
+void WriteBehind::send_full(const Target& target, const PagePool::Stay& stay, Returns returns) {
+  if (full_ == FullPage::by_owner || returns == Returns::at_once)
     ask_for(target, stay);
   else if (owners_->count() == 1 || !pool_->offer(stay))
     leave(target, stay);
