@@ -40,10 +40,13 @@ class BehindRank : public Chore {
   }
 
   WriteOutcome write(const WriteRequest& request) { return behind_->write(target(), request); }
-  WriteOutcome write(std::span<const std::byte> bytes, Off offset) {
+  WriteOutcome write(std::span<const std::byte> bytes, Off offset,
+                     Returns returns = Returns::soon) {
     const auto n = int64_t(bytes.size());
     const layout::FileView view;
-    return write({&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n});
+    WriteRequest request{&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n};
+    request.returns = returns;
+    return write(request);
   }
   // The short way. Whether it was taken.
   bool add(const layout::Run& run, std::span<const std::byte> bytes) {
@@ -59,6 +62,7 @@ class BehindRank : public Chore {
     EXPECT_EQ(write(bytes_at(offset, n), offset).prefix_bytes, n);
   }
   void flush() { behind_->flush(target()); }
+  void flush_together() { behind_->flush_together(target()); }
   void let_others_complete() { behind_->let_others_complete(target()); }
   StagedNotes notes() const { return behind_->notes(); }
   int pages_in_memory() const { return behind_->pages_in_memory(); }

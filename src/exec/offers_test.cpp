@@ -2,8 +2,13 @@
 // that others have filled, and who fills pages goes on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <span>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/thread_comm.hpp"
@@ -116,11 +121,7 @@ TEST(Offers, ANonBlockingWriteLeavesPagesToTheThread) {
       BehindRank rank(comm, std::make_unique<io::HeldFile>(open(path), hold), kByRanks,
                       Thread::runs);
       const auto write_at_once = [&](Off offset, int64_t n) {
-        const std::vector<std::byte> bytes = bytes_at(offset, n);
-        const layout::FileView view;
-        WriteRequest r{&view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n};
-        r.returns = Returns::at_once;
-        EXPECT_EQ(rank.write(r).prefix_bytes, n);
+        EXPECT_EQ(rank.write(bytes_at(offset, n), offset, Returns::at_once).prefix_bytes, n);
       };
       const Off mine = comm.rank() * 2 * kPages * kPage;
       write_at_once(mine, kPages * kPage);
@@ -134,6 +135,39 @@ TEST(Offers, ANonBlockingWriteLeavesPagesToTheThread) {
     });
     EXPECT_TRUE(path.holds(bytes_at(0, ranks * 2 * kPages * kPage)));
   }
+}
+
+// A page of the other node's rank stays here until a thread writes it, and what goes to its owner
+// comes after it. The device stands still for as long as another way would need to go wrong.
+TEST(Offers, WhatFollowsAWholePageOfANonBlockingWriteComesAfterIt) {
+  constexpr Off kOthers = kPage;  // of rank 1
+  const io::TemporaryFile path;
+  io::Hold hold;
+  comm::run_thread_team(2,
+                        [&](comm::Comm& comm) {
+                          auto file = open(path);
+                          if (comm.rank() == 0)
+                            file = std::make_unique<io::HeldFile>(std::move(file), hold);
+                          BehindRank rank(comm, std::move(file), kByRanks, Thread::runs);
+                          std::jthread opener;
+                          if (comm.rank() == 0) {
+                            const std::vector<std::byte> old(kPage, std::byte{1});
+                            EXPECT_EQ(rank.write(old, kOthers, Returns::at_once).prefix_bytes,
+                                      kPage);
+                            opener = std::jthread([&] {
+                              std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                              hold.open();
+                            });
+                            for (const Off at : {kOthers, kOthers + kHalf})
+                              rank.write_at(at, kHalf);
+                          }
+                          rank.flush_together();
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+  const std::vector<std::byte> file = path.contents();
+  ASSERT_EQ(file.size(), size_t(2 * kPage));
+  EXPECT_TRUE(std::ranges::equal(std::span(file).subspan(kPage), bytes_at(kOthers, kPage)));
 }
 
 }  // namespace
