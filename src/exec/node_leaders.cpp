@@ -130,9 +130,9 @@ void NodeLeaders::run(const CollectiveCall& call, Page* page) {
 }
 
 void NodeLeaders::run_group(const CollectiveCall& call, int group, Page* page) {
-  const auto mine = std::ranges::equal_range(
-      bundles_, group, {}, [this](const Bundle& b) { return outbox_.group_of(b.writer); });
-  const std::span<Bundle> bundles(mine.begin(), mine.end());
+  const auto group_of = [this](const Bundle& b) { return outbox_.group_of(b.writer); };
+  const std::span<Bundle> bundles(std::ranges::lower_bound(bundles_, group, {}, group_of),
+                                  std::ranges::upper_bound(bundles_, group, {}, group_of));
   meet(call, bundles);
   const bool receives = page != nullptr && outbox_.group_of(page->writer) == group;
   int64_t loads = 0;

@@ -293,7 +293,8 @@ TEST(Shipping, ALoadIsOneMessageAndHardlyMoreThanItsBytes) {
 
 // liao-2007's baseline against its two stages: a message for each write, or for as many as fit.
 TEST(Shipping, OneStageSendsEachWriteAtOnce) {
-  for (const auto& [stages, messages] : {std::pair(1, 10), std::pair(2, 0)}) {
+  for (const int stages : {1, 2}) {
+    const int messages = stages == 1 ? 10 : 0;
     const io::TemporaryFile path;
     WriteBehindShape shape = moving(kThread);
     shape.stages = stages;
