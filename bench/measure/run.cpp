@@ -245,8 +245,8 @@ class Run {
       begin += files_of_node_.back().size() + 1;
     }
     std::ranges::sort(files_of_node_);
-    const auto again = std::ranges::unique(files_of_node_);
-    files_of_node_.erase(again.begin(), again.end());
+    files_of_node_.erase(std::unique(files_of_node_.begin(), files_of_node_.end()),
+                         files_of_node_.end());
     return {};
   }
 
