@@ -374,7 +374,7 @@ void WriteBehind::make_room(const Target& target) {
 
 // Whole pages that lie in one piece in the file and in memory: how many bytes of them were written,
 // 0 where the stream goes on otherwise. Nobody else has bytes in them, so that they have one writer
-// too, unless the program writes a byte twice.
+// too, unless the program writes a byte twice. A write that returns at once does not wait for them.
 int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, Off offset,
                                        int64_t at) {
   const int64_t page = pool_->page_bytes();

@@ -10,7 +10,7 @@
 //
 // A rank's own writes enter the file in the order of its calls. Whole pages that are contiguous in
 // memory, and of which nothing is in the pool, are not copied: they are in the file when write()
-// returns.
+// returns. A non-blocking write copies these too, and leaves what is full to the threads.
 #pragma once
 
 #include <atomic>

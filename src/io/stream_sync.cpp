@@ -46,15 +46,24 @@ Result<bool> StreamSync::wrote(Extent where, int64_t bytes) {
   return false;
 }
 
+// What the run that goes on with `where` holds and nobody has collected; empty while it is short.
+// REQUIRES mutex_.
+Extent StreamSync::take_of_run(Extent where) {
+  if (where.begin != run_.end) {
+    run_.begin = where.begin;
+    run_collected_ = where.begin;
+  }
+  run_.end = where.end;
+  if (run_.size() < least_run_bytes()) return {};
+  return {std::exchange(run_collected_, run_.end), run_.end};
+}
+
 // From the first to the last byte of what came together. Where writers interleave, that holds bytes
-// of others too; theirs are only started earlier. How many bytes came: none while their run is
-// short.
+// of others too; theirs are only started earlier. How many bytes came.
 int64_t StreamSync::collect(Extent where, int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (where.begin != run_.end) run_ = {where.begin, run_collected_ = where.begin};
-  run_.end = where.end;
-  if (run_.size() < least_run_bytes()) return 0;
-  const Extent fresh{std::exchange(run_collected_, run_.end), run_.end};
+  const Extent fresh = take_of_run(where);
+  if (fresh.empty()) return 0;
   pending_ = pending_.empty()
                  ? fresh
                  : Extent{std::min(pending_.begin, fresh.begin), std::max(pending_.end, fresh.end)};

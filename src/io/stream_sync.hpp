@@ -38,6 +38,7 @@ class StreamSync final : public FileSync {
   SyncNotes notes() const override;
 
  private:
+  Extent take_of_run(Extent where);
   int64_t collect(Extent where, int64_t bytes);
   int64_t least_run_bytes() const noexcept;
   void drop_pending();  // all of it is pushed
