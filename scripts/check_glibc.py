@@ -2,10 +2,11 @@
 """Which glibc the sources need: no function that came after 2.28 may be called.
 
 Looks at the objects that were compiled from Penstock's own sources (a build directory's static
-layers, and the objects of the shims and the engines), not at the linked libraries: those contain
-the compiler's libstdc++, which takes newer functions where the machine that builds has them. A name
-counts by the oldest version of it that this machine's libc.so.6 exports: dlopen has one of 2.34
-here because the C library was merged then, and one of 2.2.5 from the beginning.
+layers, and the objects of the shims, the engines, the measuring program and the Python module), not
+at the linked libraries: those contain the compiler's libstdc++, which takes newer functions where
+the machine that builds has them. A name counts by the oldest version of it that this machine's
+libc.so.6 exports: dlopen has one of 2.34 here because the C library was merged then, and one of
+2.2.5 from the beginning.
 
     scripts/check_glibc.py BUILD_DIRECTORY
 """
