@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/ticks.hpp"
+#include "base/units.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -25,6 +26,19 @@ class Written {
 
   bool failed() const noexcept { return failed_.has_value(); }
   void fail_with(Error error) { failed_ = std::move(error); }
+
+  // The same of extents that come together, in ascending order.
+  template <class Write>
+  void write_together(Write&& write, std::span<const Extent> extents) {
+    context_.traffic.writes += int64_t(extents.size()) - 1;
+    const std::optional<io::Fault> fault = timed(std::forward<Write>(write));
+    for (const Extent e : extents) {
+      if (failed())
+        miss(e);
+      else
+        settle(fault && fault->first_missing < e.end ? fault : std::nullopt, e.size(), e.begin);
+    }
+  }
 
   // write() puts these bytes into the file at `offset`.
   template <class Write>
@@ -53,8 +67,7 @@ class Written {
   void settle(std::optional<io::Fault> fault, int64_t bytes, Off offset) {
     if (!fault) return follow(bytes, offset);
     done_ += std::clamp<int64_t>(fault->first_missing - offset, 0, bytes);
-    if (context_.observer != nullptr)
-      context_.observer->missed({fault->first_missing, offset + bytes});
+    miss({fault->first_missing, offset + bytes});
     failed_ = std::move(fault->error);
   }
 
@@ -74,8 +87,12 @@ class Written {
       return;
     }
     done_ = synced_;
-    if (context_.observer != nullptr) context_.observer->missed({unsynced_begin_, where.end});
+    miss({unsynced_begin_, where.end});
     failed_ = std::move(pushed).error();
+  }
+
+  void miss(Extent e) {
+    if (context_.observer != nullptr) context_.observer->missed(e);
   }
 
   const AloneContext& context_;
@@ -90,6 +107,50 @@ void write_extent(const AloneContext& context, Written& written, std::span<const
   if (context.observer != nullptr) context.observer->writing(offset, bytes);
   written.write([&] { return context.file.write(bytes, offset); }, int64_t(bytes.size()), offset);
 }
+
+// Short blocks of the file, near each other, whose bytes follow each other in memory.
+class Crumbs {
+ public:
+  // false: it is none, or cannot be written together with what is here.
+  bool take(Extent block, const std::byte* bytes) {
+    if (block.size() >= kPageStep || extents_.size() == kMost) return false;
+    if (first_.empty()) {
+      first_ = block;
+      bytes_ = bytes;
+      return true;
+    }
+    const Off gap = block.begin - extents().back().end;
+    if (gap < 0 || gap >= kPageStep) return false;
+    if (extents_.empty()) {
+      extents_.reserve(kMost);
+      extents_.push_back(first_);
+    }
+    extents_.push_back(block);
+    return true;
+  }
+
+  std::span<const Extent> extents() const noexcept {
+    if (extents_.empty()) return {&first_, first_.empty() ? 0U : 1U};
+    return extents_;
+  }
+  // REQUIRES some extents.
+  io::FileBytes bytes() const noexcept {
+    int64_t n = 0;
+    for (const Extent e : extents()) n += e.size();
+    return {{first_.begin, extents().back().end}, {bytes_, size_t(n)}, true};
+  }
+  void clear() noexcept {
+    first_ = {};
+    extents_.clear();
+  }
+
+ private:
+  static constexpr size_t kMost = 512;
+
+  Extent first_;                      // empty: there are none
+  std::vector<Extent> extents_;       // as soon as there are two
+  const std::byte* bytes_ = nullptr;  // of the first, and the others behind it
+};
 
 class Alone {
  public:
@@ -148,6 +209,7 @@ class Alone {
       write_blocks(bytes.first(size_t(run.bytes())), run);
       bytes = bytes.subspan(size_t(run.bytes()));
     }
+    write_gathered();
     return n;
   }
 
@@ -163,11 +225,37 @@ class Alone {
     return {context_.staging.data(), size_t(n)};
   }
 
+  // Short blocks that lie close to each other wait for the others of theirs.
   void write_blocks(std::span<const std::byte> bytes, const layout::Run& run) {
     for (int64_t i = 0; i < run.count && !written_.failed(); ++i) {
-      write_extent(context_, written_, bytes.first(size_t(run.block)), run.offset + i * run.stride);
+      const Off offset = run.offset + i * run.stride;
+      const Extent block{offset, offset + run.block};
+      if (!crumbs_.take(block, bytes.data())) {
+        write_gathered();
+        if (!crumbs_.take(block, bytes.data()) && !written_.failed())
+          write_extent(context_, written_, bytes.first(size_t(run.block)), offset);
+      }
       bytes = bytes.subspan(size_t(run.block));
     }
+  }
+
+  // What waits; before its memory is used again.
+  void write_gathered() {
+    const std::span<const Extent> extents = crumbs_.extents();
+    const bool wanted = !extents.empty() && !written_.failed();
+    if (wanted && extents.size() == 1)
+      write_extent(context_, written_, crumbs_.bytes().memory, extents.front().begin);
+    else if (wanted)
+      write_together(crumbs_.bytes(), extents);
+    crumbs_.clear();
+  }
+
+  void write_together(const io::FileBytes& bytes, std::span<const Extent> extents) {
+    if (context_.observer != nullptr) {
+      io::DirtyBytes parts(bytes);
+      for (const Extent e : extents) context_.observer->writing(e.begin, parts.of(e));
+    }
+    written_.write_together([&] { return context_.file.write_extents(bytes, extents); }, extents);
   }
 
   // --- Pieces of memory, block by block of the file.
@@ -193,6 +281,7 @@ class Alone {
       part.count = std::min(at_once, run.count - i);
       const std::span<const std::byte> bytes = stage(at + i * run.block, part.bytes());
       if (!written_.failed()) write_blocks(bytes, part);
+      write_gathered();
     }
   }
 
@@ -248,6 +337,7 @@ class Alone {
   const bool gathers_;
   const int64_t in_place_bytes_;
   layout::Cursor cursor_;
+  Crumbs crumbs_;
   std::vector<std::span<const std::byte>> pieces_;  // allocated when something is gathered
   Written written_;
 };

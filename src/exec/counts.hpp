@@ -103,7 +103,7 @@ class CountingComm final : public comm::Borrowed {
 // --- What is written: the same bytes, however many ranks divide them ---
 
 inline constexpr int64_t kCountedBytes = int64_t{1} << 21;
-inline constexpr int64_t kCountedBlock = 512;
+inline constexpr int64_t kCountedBlock = 4096;  // none is a crumb: each run of them is a call
 inline constexpr int64_t kCountedCycle = int64_t{1} << 16;
 
 // Blocks dealt to the ranks in turn, to each as many whole ones; behind each round of them perhaps
@@ -203,17 +203,20 @@ class Costs {
   void count_writes(const plan::Plan& plan, const std::vector<plan::Part>& parts) {
     for (int writer = 0; writer < plan.writers(); ++writer)
       for (int cycle = 0; cycle < plan.cycles(writer); ++cycle) {
-        std::vector<Off> blocks;
+        std::vector<Extent> blocks;
         for (int rank = 0; rank < team_.ranks; ++rank) {
           const plan::Part& p = parts[size_t(rank)];
           const StreamRange src = plan.part(p.view, p.own, rank, writer, cycle);
-          for (int64_t at = src.begin; at < src.end; at += kCountedBlock)
-            blocks.push_back(p.view.offset_of(at));
+          for (int64_t at = src.begin, n; at < src.end; at += n) {
+            n = std::min(kCountedBlock - at % kCountedBlock, src.end - at);
+            const Off offset = p.view.offset_of(at);
+            blocks.push_back({offset, offset + n});
+          }
         }
-        std::ranges::sort(blocks);
+        std::ranges::sort(blocks, {}, &Extent::begin);
         int64_t runs = blocks.empty() ? 0 : 1;
         for (size_t i = 1; i < blocks.size(); ++i)
-          runs += blocks[i] > blocks[i - 1] + kCountedBlock ? 1 : 0;
+          runs += blocks[i].begin > blocks[i - 1].end ? 1 : 0;
         costs_[size_t(plan.writer_rank(writer))].writes += runs;
       }
   }

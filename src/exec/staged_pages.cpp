@@ -32,16 +32,14 @@ void StagedPage::write() noexcept {
 }
 
 std::optional<io::Fault> StagedPage::write_extents() {
-  for (const Extent e : dirty_) {
-    const std::span<const std::byte> bytes =
-        memory.first(size_t(where_.size()))
-            .subspan(size_t(e.begin - where_.begin), size_t(e.size()));
-    if (target_.observer != nullptr) target_.observer->writing(e.begin, bytes);
-    ++target_.spent->traffic.writes;
-    const Stopwatch watch(target_.spent->times.write_s);
-    if (auto fault = target_.file->write(bytes, e.begin)) return fault;
+  const io::FileBytes bytes{where_, memory.first(size_t(where_.size()))};
+  if (target_.observer != nullptr) {
+    io::DirtyBytes parts(bytes);
+    for (const Extent e : dirty_) target_.observer->writing(e.begin, parts.of(e));
   }
-  return std::nullopt;
+  target_.spent->traffic.writes += int64_t(dirty_.size());
+  const Stopwatch watch(target_.spent->times.write_s);
+  return target_.file->write_extents(bytes, dirty_);
 }
 
 // To be assigned.

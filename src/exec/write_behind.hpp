@@ -172,6 +172,8 @@ class WriteBehind {
   void write_page(const Target& target, const PagePool::Stay& stay);
   static std::optional<io::Fault> write_extent(const Target& target, Extent where,
                                                std::span<const std::byte> bytes, Spent& spent);
+  struct Leaving;
+  void write_extents(const Target& target, Leaving& page, std::span<const Extent> extents);
   static Result<void> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
 
   // Of all handles of this process on the file.

@@ -1,6 +1,7 @@
 // Pages leave for the file: full, wanted, old, or at a flush; each by its owner, where that is to
 // be heard.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -12,8 +13,22 @@ namespace penstock::exec {
 namespace {
 
 constexpr double kLeastPatience_s = 1;
+constexpr size_t kExtentsAtOnce = 512;
 
 }  // namespace
+
+// A page on its way into the file.
+struct WriteBehind::Leaving {
+  io::FileBytes bytes;
+  Extent hull{};  // of what is in the file
+  int64_t written = 0, lost = 0;
+  Spent spent = {};
+
+  void add(Extent e) {
+    hull = {written == 0 ? e.begin : hull.begin, e.end};
+    written += e.size();
+  }
+};
 
 // In file order.
 template <class Wanted>
@@ -185,30 +200,51 @@ void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& 
 
 void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   if (seeded_fault("page_forgotten")) return;
-  const std::byte* const memory = pool_->memory(stay);
-  const Off origin = pool_->extent(stay.page).begin;
-  Spent spent;
-  int64_t written = 0, lost = 0;
-  Extent hull{};
+  const Extent where = pool_->extent(stay.page);
+  Leaving page{{where, {pool_->memory(stay), size_t(where.size())}}};
+  std::array<Extent, kExtentsAtOnce> some;
+  size_t n = 0;
   pool_->dirty(stay).for_each_extent([&](Extent e) {
-    const auto fault =
-        write_extent(target, e, {memory + (e.begin - origin), size_t(e.size())}, spent);
-    const Off end = fault ? std::clamp(fault->first_missing, e.begin, e.end) : e.end;
-    if (fault) pool_->lost(Extent{end, e.end}, fault->error);
-    lost += e.end - end;
-    hull = {written == 0 ? e.begin : hull.begin, end};
-    written += end - e.begin;
+    some[n++] = e;
+    if (n == some.size()) write_extents(target, page, {some.data(), std::exchange(n, 0)});
   });
-  if (written > 0) {
-    if (auto synced = follow(target, hull, written, spent); !synced) {
-      pool_->lost(hull, synced.error());
-      lost += std::exchange(written, 0);
+  write_extents(target, page, {some.data(), n});
+  if (page.written > 0) {
+    if (auto synced = follow(target, page.hull, page.written, page.spent); !synced) {
+      pool_->lost(page.hull, synced.error());
+      page.lost += std::exchange(page.written, 0);
     }
   }
   const std::lock_guard lock(mutex_);
-  notes_.written_bytes += written;
-  lost_here_ += lost;
-  notes_.spent = notes_.spent + spent;
+  notes_.written_bytes += page.written;
+  lost_here_ += page.lost;
+  notes_.spent = notes_.spent + page.spent;
+}
+
+// After a fault those behind it are tried as well.
+void WriteBehind::write_extents(const Target& target, Leaving& page,
+                                std::span<const Extent> extents) {
+  if (target.observer != nullptr) {
+    io::DirtyBytes parts(page.bytes);
+    for (const Extent e : extents) target.observer->writing(e.begin, parts.of(e));
+  }
+  page.spent.traffic.writes += int64_t(extents.size());
+  const Stopwatch watch(page.spent.times.write_s);
+  while (!extents.empty()) {
+    const auto fault = target.file.write_extents(page.bytes, extents);
+    const size_t whole = size_t(std::ranges::count_if(
+        extents, [&](Extent e) { return !fault || e.end <= fault->first_missing; }));
+    for (const Extent e : extents.first(whole)) page.add(e);
+    if (whole == extents.size()) return;
+    const Extent broken = extents[whole];
+    const Off end = std::clamp(fault->first_missing, broken.begin, broken.end);
+    const Extent missing{end, broken.end};
+    page.add({broken.begin, end});
+    page.lost += missing.size();
+    pool_->lost(missing, fault->error);
+    if (target.observer != nullptr) target.observer->missed(missing);
+    extents = extents.subspan(whole + 1);
+  }
 }
 
 std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent where,

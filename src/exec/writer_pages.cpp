@@ -115,7 +115,7 @@ void WriterPages::submit(int cycle) {
   const bool packed = s.page.list != nullptr;
   s.dirty =
       sow_faults(s.lease, cycle, packed ? s.list.extents() : s.page.coverage.extents(), s.sown);
-  io::LeaseBytes memory(s.lease);
+  io::DirtyBytes memory(bytes_of(s.lease));
   if (observer_ != nullptr)
     for (const Extent e : s.dirty) observer_->writing(e.begin, memory.of(e));
   spent_.traffic.writes += int64_t(s.dirty.size());

@@ -160,7 +160,7 @@ void AsyncFile::cut(const Lease& lease, std::span<const Extent> dirty,
                     std::vector<Piece>& pieces) const {
   const int64_t most = piece_bytes(lease);
   pieces.clear();
-  LeaseBytes memory(lease);
+  DirtyBytes memory(bytes_of(lease));
   join_touching(dirty, [&](Extent run) {
     const std::span<const std::byte> bytes = memory.of(run);
     for (const Part& part : cut_for_direct(run, file_->unit_bytes()))

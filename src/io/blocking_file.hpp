@@ -1,5 +1,5 @@
 // The file of mechanisms that fill ordinary memory and write all of a lease inside submit(). What
-// is left to them is the system call: write().
+// is left to them is the system call: write(). Crumbs need none (io/crumbs.hpp).
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "io/buffer_slots.hpp"
+#include "io/crumbs.hpp"
 #include "io/direct.hpp"
 #include "io/mechanism.hpp"
 #include "io/touching.hpp"
@@ -16,13 +17,15 @@ namespace penstock::io {
 
 class BlockingFile : public MechanismFile {
  public:
-  explicit BlockingFile(std::unique_ptr<DirectFile> file) : file_(std::move(file)) {}
+  BlockingFile(std::unique_ptr<DirectFile> file, Written written)
+      : file_(std::move(file)), crumbs_(file_->fd(), written) {}
 
   // `File` is the mechanism's own, derived from this one.
   template <class File>
   static Result<std::unique_ptr<MechanismFile>> open(const OpenRequest& request) {
-    return DirectFile::open(request).map([](std::unique_ptr<DirectFile>&& file) {
-      return std::unique_ptr<MechanismFile>(std::make_unique<File>(std::move(file)));
+    return DirectFile::open(request).map([&](std::unique_ptr<DirectFile>&& file) {
+      return std::unique_ptr<MechanismFile>(
+          std::make_unique<File>(std::move(file), request.written));
     });
   }
 
@@ -31,7 +34,7 @@ class BlockingFile : public MechanismFile {
   }
   void submit(Lease lease, std::span<const Extent> dirty) final {
     if (dirty.empty()) return slots_.give_back(lease.slot);
-    slots_.settle(lease.slot, write_all(lease, dirty));
+    slots_.settle(lease.slot, write_extents(bytes_of(lease), dirty));
   }
   std::optional<Fault> reap() final { return slots_.reap_settled(); }
   int slots() const noexcept final { return BufferSlots::kSlots; }
@@ -39,21 +42,39 @@ class BlockingFile : public MechanismFile {
     return slots_.use_memory(buffers);
   }
 
+  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
+  std::optional<Fault> write_extents(const FileBytes& bytes, std::span<const Extent> dirty) final {
+    DirtyBytes memory(bytes);
+    std::optional<Fault> fault;
+    while (!fault && !dirty.empty()) {
+      const auto [count, are_crumbs] = first_stretch(dirty);
+      const std::span<const Extent> stretch = dirty.first(count);
+      if (!are_crumbs || !crumbs_.store(stretch, memory)) fault = write_runs(memory, stretch);
+      dirty = dirty.subspan(count);
+    }
+    return fault;
+  }
+
   Result<void> sync(SyncKind kind) final { return file_->sync(kind); }
-  Result<void> close() final { return file_->close(); }
+  Result<void> close() final {
+    Result<void> first = crumbs_.close();
+    Result<void> second = file_->close();
+    return first ? second : first;
+  }
   int fd() const noexcept final { return file_->fd(); }
-  std::string degraded() const final { return file_->degraded(); }
+  std::string degraded() const final {
+    const std::string whole = file_->degraded(), crumbs = crumbs_.degraded();
+    return whole + (whole.empty() || crumbs.empty() ? "" : "; ") + crumbs;
+  }
 
  protected:
   DirectFile& file() noexcept { return *file_; }
   const DirectFile& file() const noexcept { return *file_; }
 
  private:
-  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
-  std::optional<Fault> write_all(const Lease& lease, std::span<const Extent> dirty) {
-    LeaseBytes memory(lease);
+  std::optional<Fault> write_runs(DirtyBytes& memory, std::span<const Extent> extents) {
     std::optional<Fault> fault;
-    join_touching(dirty, [&](Extent run) {
+    join_touching(extents, [&](Extent run) {
       if (!fault) fault = write_run(memory.of(run), run);
     });
     return fault;
@@ -61,6 +82,7 @@ class BlockingFile : public MechanismFile {
 
   std::optional<Fault> write_run(std::span<const std::byte> bytes, Extent run) {
     for (const auto& [where, way] : cut_for_direct(run, file_->unit_bytes())) {
+      if (where.empty()) continue;
       const std::span<const std::byte> part = part_of(bytes, run, where);
       auto fault =
           way == Way::direct ? file_->write(part, where.begin, way) : write(part, where.begin);
@@ -70,6 +92,7 @@ class BlockingFile : public MechanismFile {
   }
 
   std::unique_ptr<DirectFile> file_;
+  CrumbWindows crumbs_;
   BufferSlots slots_;
 };
 

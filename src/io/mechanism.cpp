@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "io/touching.hpp"
+
 namespace penstock::io {
 
 #define PENSTOCK_MECHANISM(name) const Mechanism& name##_mechanism();
@@ -36,6 +38,17 @@ std::optional<Fault> MechanismFile::write_pieces(std::span<const std::span<const
     offset += Off(piece.size());
   }
   return std::nullopt;
+}
+
+// The same.
+std::optional<Fault> MechanismFile::write_extents(const FileBytes& bytes,
+                                                  std::span<const Extent> dirty) {
+  DirtyBytes memory(bytes);
+  std::optional<Fault> fault;
+  join_touching(dirty, [&](Extent run) {
+    if (!fault) fault = write(memory.of(run), run.begin);
+  });
+  return fault;
 }
 
 }  // namespace penstock::io

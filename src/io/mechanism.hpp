@@ -49,22 +49,31 @@ struct Lease {
   bool packed = false;
 };
 
-// Where the dirty extents of a lease lie in its memory. They are asked for in their order; those
-// that touch may be asked for as one.
-class LeaseBytes {
- public:
-  explicit LeaseBytes(const Lease& lease) noexcept : lease_(lease) {}
+// The same of memory that is only read.
+struct FileBytes {
+  Extent where;
+  std::span<const std::byte> memory;
+  bool packed = false;
+};
+inline FileBytes bytes_of(const Lease& lease) noexcept {
+  return {lease.where, lease.memory, lease.packed};
+}
 
-  std::span<std::byte> of(Extent e) noexcept {
-    assert(lease_.where.begin <= e.begin && e.end <= lease_.where.end);
-    if (!lease_.packed)
-      return lease_.memory.subspan(size_t(e.begin - lease_.where.begin), size_t(e.size()));
-    const size_t at = std::exchange(behind_, behind_ + size_t(e.size()));
-    return lease_.memory.subspan(at, size_t(e.size()));
+// Where dirty extents lie in that memory. They are asked for in their order; those that touch may
+// be asked for as one.
+class DirtyBytes {
+ public:
+  explicit DirtyBytes(const FileBytes& bytes) noexcept : bytes_(bytes) {}
+
+  std::span<const std::byte> of(Extent e) noexcept {
+    assert(bytes_.where.begin <= e.begin && e.end <= bytes_.where.end);
+    const size_t at = bytes_.packed ? std::exchange(behind_, behind_ + size_t(e.size()))
+                                    : size_t(e.begin - bytes_.where.begin);
+    return bytes_.memory.subspan(at, size_t(e.size()));
   }
 
  private:
-  const Lease& lease_;
+  const FileBytes bytes_;
   size_t behind_ = 0;  // what was asked for
 };
 
@@ -79,12 +88,11 @@ enum class SyncKind : uint8_t { data, full };  // fdatasync, fsync
 
 inline constexpr size_t kGatheredPieces = 1024;  // IOV_MAX of Linux
 
-// An open file. Used by one thread at a time, but that write(), write_pieces() and sync() may be
-// called by several threads at once, also while another is in lease, submit or reap; and that
-// lease() and submit() of nothing may be called while another thread submits and reaps other
-// leases. Destroying it
-// without close() discards errors, so nobody does. After a fault the object stays usable: later
-// submissions are tried anew.
+// An open file. Used by one thread at a time, but that write(), write_pieces(), write_extents() and
+// sync() may be called by several threads at once, also while another is in lease, submit or reap;
+// and that lease() and submit() of nothing may be called while another thread submits and reaps
+// other leases. Destroying it without close() discards errors, so nobody does. After a fault the
+// object stays usable: later submissions are tried anew.
 class MechanismFile {
  public:
   virtual ~MechanismFile() = default;
@@ -114,6 +122,9 @@ class MechanismFile {
   // one write() for each.
   virtual std::optional<Fault> write_pieces(std::span<const std::span<const std::byte>> pieces,
                                             Off offset);
+  // Writes parts of caller's memory, the dirty extents (ascending, disjoint, inside bytes.where),
+  // as submit() does those of a lease. By default one write() for each run of extents that touch.
+  virtual std::optional<Fault> write_extents(const FileBytes& bytes, std::span<const Extent> dirty);
   // write_pieces() is one call for up to kGatheredPieces of them, so packing them first is waste.
   virtual bool gathers() const noexcept { return false; }
 

@@ -235,6 +235,31 @@ TEST_P(EveryMechanism, WritesPiecesOfMemoryOneBehindTheOther) {
   expect_contents(model);
 }
 
+TEST_P(EveryMechanism, WritesExtentsOfCallersMemoryPlacedOrPacked) {
+  std::minstd_rand random(7);
+  auto file = open();
+  Bytes model;
+  for (unsigned round = 0; round < 12; ++round) {
+    const Extent where{Off(random() % 9000), 300'000};
+    const Off most = round % 2 == 0 ? 200 : 9000;
+    const Bytes data = random_bytes(size_t(where.size()), round);
+    std::vector<Extent> dirty;
+    Bytes packed;
+    for (Off at = where.begin; at + most < where.end; at += Off(random() % size_t(most))) {
+      dirty.push_back({at, at + 1 + Off(random() % size_t(most))});
+      const auto part =
+          std::span(data).subspan(size_t(at - where.begin), size_t(dirty.back().size()));
+      packed.insert(packed.end(), part.begin(), part.end());
+      keep(model, dirty.back(), part);
+      at = dirty.back().end;
+    }
+    const bool is_packed = round % 3 == 0;
+    EXPECT_FALSE(file->write_extents({where, is_packed ? packed : data, is_packed}, dirty));
+  }
+  EXPECT_TRUE(file->close());
+  expect_contents(model);
+}
+
 TEST_P(EveryMechanism, KeepsOtherBytesOfTheFile) {
   Bytes model = random_bytes(40960, 8);
   {

@@ -28,40 +28,14 @@
 #include "base/units.hpp"
 #include "io/buffer_slots.hpp"
 #include "io/descriptor.hpp"
+#include "io/in_place.hpp"
 #include "io/mechanism.hpp"
 #include "io/probe.hpp"
 #include "io/window.hpp"
 #include "io/write_fully.hpp"
 
-#ifndef FALLOC_FL_UNSHARE_RANGE  // headers of Linux before 4.9
-#define FALLOC_FL_UNSHARE_RANGE 0x40
-#endif
-
 namespace penstock::io {
 namespace {
-
-// Where a store into a page whose block is reserved needs no other block: no copies on write, no
-// server. Files of xfs may share blocks with a clone until they are told not to.
-struct InPlace {
-  std::string_view type;
-  int reserve_mode;
-};
-constexpr std::array kInPlace = {
-    InPlace{"ext4", FALLOC_FL_KEEP_SIZE},
-    InPlace{"xfs", FALLOC_FL_KEEP_SIZE | FALLOC_FL_UNSHARE_RANGE},
-    InPlace{"tmpfs", FALLOC_FL_KEEP_SIZE},
-};
-
-const InPlace* in_place(std::string_view type) {
-  const auto found = std::ranges::find(kInPlace, type, &InPlace::type);
-  return found == kInPlace.end() ? nullptr : &*found;
-}
-
-// Of a call that no other window will be granted either.
-bool is_for_good(int sys_errno) {
-  constexpr std::array kLacking = {EOPNOTSUPP, ENOSYS, EINVAL, ENODEV, EACCES, EPERM};
-  return std::ranges::find(kLacking, sys_errno) != kLacking.end();
-}
 
 constexpr std::string_view kNotReadable =
     "the file may be written but not read, and a shared mapping needs both; written by pwrite";
@@ -249,7 +223,7 @@ class MmapFile final : public MechanismFile {
   // Of an ordinary buffer. Stops at the first fault: the extents are in file order, so it is the
   // first missing byte.
   std::optional<Fault> write_all(const Lease& lease, std::span<const Extent> dirty) {
-    LeaseBytes memory(lease);
+    DirtyBytes memory(bytes_of(lease));
     for (const Extent e : dirty)
       if (auto fault = write(memory.of(e), e.begin)) return fault;
     return std::nullopt;

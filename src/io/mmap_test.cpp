@@ -1,14 +1,12 @@
 // The contract of mmap (docs/decisions/0019-mmap.md): windows are the file's own pages, no store
 // ends in SIGBUS on a full disk, the file is never longer than what was written, and what is not
-// mapped is said. This program defines fallocate and madvise itself, so that a test decides what
-// they answer.
+// mapped is said.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,57 +15,15 @@
 #include <cstring>
 #include <fstream>
 
+#include "io/kernel_answers.hpp"
+#include "io/mappable_directory.hpp"
 #include "io/mechanism.hpp"
-#include "io/probe.hpp"
 #include "io/temporary_file.hpp"
-
-namespace {
-
-struct Answers {
-  int fallocate_errno = 0, madvise_errno = 0;  // 0: the kernel answers
-  int fallocate_interruptions = 0;
-  int populated = 0;  // calls of madvise that the kernel answered
-} answers;
-
-int fail_with(int sys_errno) {
-  errno = sys_errno;
-  return -1;
-}
-
-}  // namespace
-
-extern "C" {
-int fallocate(int fd, int mode, off_t offset, off_t n) {
-  if (answers.fallocate_interruptions > 0) {
-    --answers.fallocate_interruptions;
-    return fail_with(EINTR);
-  }
-  if (answers.fallocate_errno != 0) return fail_with(answers.fallocate_errno);
-  return int(::syscall(SYS_fallocate, fd, mode, offset, n));
-}
-
-int madvise(void* at, size_t n, int advice) noexcept {
-  if (answers.madvise_errno != 0) return fail_with(answers.madvise_errno);
-  ++answers.populated;
-  return int(::syscall(SYS_madvise, at, n, advice));
-}
-}
 
 namespace penstock::io::mmap_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// A directory whose file system can be mapped.
-std::string mappable_directory() {
-  const std::string usual = test_directory();
-  const int fd = ::open(usual.c_str(), O_RDONLY | O_CLOEXEC);
-  const auto found = probe(fd);
-  ::close(fd);
-  if (found && (found->type == "ext4" || found->type == "xfs" || found->type == "tmpfs"))
-    return usual;
-  return "/dev/shm";
-}
 
 Bytes counting_bytes(size_t n) {
   Bytes b(n);

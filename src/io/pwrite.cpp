@@ -1,5 +1,6 @@
-// Positional writes with pwrite(2), done inside submit(); `direct` past the page cache. The
-// reference: no other mechanism may leave different bytes in the file.
+// Positional writes with pwrite(2), done inside submit(); `direct` past the page cache, crumbs
+// without a call (io/crumbs.hpp). The reference: no other mechanism may leave different bytes in
+// the file.
 #include "io/blocking_file.hpp"
 
 namespace penstock::io {
@@ -17,13 +18,14 @@ class PwriteFile final : public BlockingFile {
 }  // namespace
 
 const Mechanism& pwrite_mechanism() {
-  static const Mechanism m{.name = "pwrite",
-                           .summary = "positional writes, one system call per extent",
-                           .alignment_bytes = 1,
-                           .writes_file = true,
-                           .takes_direct = true,
-                           .unavailable = nullptr,
-                           .open = &BlockingFile::open<PwriteFile>};
+  static const Mechanism m{
+      .name = "pwrite",
+      .summary = "positional writes, one system call per extent; crumbs are stored through windows",
+      .alignment_bytes = 1,
+      .writes_file = true,
+      .takes_direct = true,
+      .unavailable = nullptr,
+      .open = &BlockingFile::open<PwriteFile>};
   return m;
 }
 

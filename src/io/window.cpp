@@ -53,11 +53,16 @@ Mapping::~Mapping() {
   if (begin_ != nullptr) ::munmap(begin_, size_t(where_.size()));
 }
 
-tl::expected<Window, Refusal> Window::map(int fd, Extent where, int reserve_mode) {
+tl::expected<Window, Refusal> Window::map(int fd, Extent where, int reserve_mode,
+                                          ReadAhead read_ahead) {
   if (const int e = reserve(fd, whole_pages(where), reserve_mode))
     return tl::unexpected(Refusal{"fallocate", e});
   auto pages = Mapping::make(fd, whole_pages(where));
   if (!pages) return tl::unexpected(pages.error());
+  if (read_ahead == ReadAhead::none) {
+    const std::span<std::byte> memory = pages->memory(pages->where());
+    (void)::madvise(memory.data(), memory.size(), MADV_RANDOM);  // else more is read, no harm
+  }
   auto window = populated(*pages, where);
   if (window) window->own_ = *std::move(pages);
   return window;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <tl/expected.hpp>
@@ -18,6 +19,10 @@ struct Refusal {
   const char* operation;
   int sys_errno;
 };
+
+// What a page that is not in memory brings along from the device when it is faulted in: what the
+// kernel thinks will be wanted next, or nothing.
+enum class ReadAhead : uint8_t { as_usual, none };
 
 // Pages of a file, unmapped when it goes. Nothing is promised of them: a store into them may raise
 // a signal.
@@ -52,7 +57,8 @@ class Window {
  public:
   // Mapped for itself. `reserve_mode` is fallocate's. REQUIRES that `where` is not empty and lies
   // inside the file, and that `fd` is open for reading and writing.
-  static tl::expected<Window, Refusal> map(int fd, Extent where, int reserve_mode);
+  static tl::expected<Window, Refusal> map(int fd, Extent where, int reserve_mode,
+                                           ReadAhead read_ahead = ReadAhead::as_usual);
   // The same, as a part of pages of `fd` that are mapped already. REQUIRES that `where` is in them.
   static tl::expected<Window, Refusal> within(std::shared_ptr<const Mapping> pages, int fd,
                                               Extent where, int reserve_mode);

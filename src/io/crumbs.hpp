@@ -1,0 +1,65 @@
+// Crumbs: short extents of a file that lie close to each other, with gaps between them. A write of
+// each would cost a system call and the file's lock for some dozens of bytes; read, filled in and
+// written back, the gaps could take somebody else's bytes with them. So crumbs are stored into the
+// file's own pages, which touches no byte of a gap (docs/decisions/0052-crumbs.md).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "io/descriptor.hpp"
+#include "io/in_place.hpp"
+#include "io/mechanism.hpp"
+#include "io/window.hpp"
+
+namespace penstock::io {
+
+// The extents that a list begins with: those of a stretch of crumbs, or those up to where one may
+// begin.
+struct Stretch {
+  size_t count = 0;
+  bool crumbs = false;
+};
+
+// REQUIRES some extents, ascending and disjoint.
+Stretch first_stretch(std::span<const Extent> extents) noexcept;
+
+// Windows of a file that is otherwise written by calls. Used by several threads at once.
+class CrumbWindows {
+ public:
+  // Of the file that is open as `fd`, which stays open as long as this.
+  explicit CrumbWindows(int fd, Written written) noexcept : fd_(fd), written_(written) {}
+
+  // Stores the extents, a stretch of crumbs, which `memory` is asked for then. false: nothing was
+  // stored and nothing asked for.
+  bool store(std::span<const Extent> crumbs, DirtyBytes& memory);
+
+  Result<void> close();
+  // Why nothing is stored, if anything was to be.
+  std::string degraded() const;
+
+ private:
+  struct Opened {
+    int fd = -1;
+    const InPlace* how = nullptr;  // nullptr: nothing is stored
+  };
+
+  Window map(Extent where);
+  Opened opened();
+  void open();
+  void refuse(const std::string& why);
+
+  const int fd_;
+  const Written written_;
+  mutable std::mutex mutex_;  // of what follows
+  bool tried_ = false;
+  std::optional<Descriptor> mapped_;  // the same file, open for reading too
+  const InPlace* how_ = nullptr;
+  std::string degraded_;
+};
+
+}  // namespace penstock::io
