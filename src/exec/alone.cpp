@@ -3,6 +3,7 @@
 #include "exec/alone.hpp"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -112,43 +113,34 @@ void write_extent(const AloneContext& context, Written& written, std::span<const
 class Crumbs {
  public:
   // false: it is none, or cannot be written together with what is here.
-  bool take(Extent block, const std::byte* bytes) {
-    if (block.size() >= kPageStep || extents_.size() == kMost) return false;
-    if (first_.empty()) {
-      first_ = block;
+  bool take(Extent block, const std::byte* bytes) noexcept {
+    if (block.size() >= kPageStep || count_ == kMost) return false;
+    if (count_ == 0) {
       bytes_ = bytes;
-      return true;
+    } else if (const Off gap = block.begin - extents().back().end; gap < 0 || gap >= kPageStep) {
+      return false;
     }
-    const Off gap = block.begin - extents().back().end;
-    if (gap < 0 || gap >= kPageStep) return false;
-    if (extents_.empty()) {
-      extents_.reserve(kMost);
-      extents_.push_back(first_);
-    }
-    extents_.push_back(block);
+    new (room_ + sizeof(Extent) * count_++) Extent(block);
     return true;
   }
 
   std::span<const Extent> extents() const noexcept {
-    if (extents_.empty()) return {&first_, first_.empty() ? 0U : 1U};
-    return extents_;
+    return {std::launder(reinterpret_cast<const Extent*>(room_)), count_};
   }
   // REQUIRES some extents.
   io::FileBytes bytes() const noexcept {
     int64_t n = 0;
     for (const Extent e : extents()) n += e.size();
-    return {{first_.begin, extents().back().end}, {bytes_, size_t(n)}, true};
+    return {{extents().front().begin, extents().back().end}, {bytes_, size_t(n)}, true};
   }
-  void clear() noexcept {
-    first_ = {};
-    extents_.clear();
-  }
+  void clear() noexcept { count_ = 0; }
 
  private:
   static constexpr size_t kMost = 512;
 
-  Extent first_;                      // empty: there are none
-  std::vector<Extent> extents_;       // as soon as there are two
+  // Of extents, left uninitialised: most calls have one block.
+  alignas(Extent) std::byte room_[kMost * sizeof(Extent)];
+  size_t count_ = 0;
   const std::byte* bytes_ = nullptr;  // of the first, and the others behind it
 };
 
