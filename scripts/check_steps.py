@@ -158,6 +158,7 @@ def quick_steps() -> list[Step]:
         *source_steps(),
         Step("build release", ["scripts/build.sh", "release"], timeout_s=2400),
         replace(build_tests("build asan", "asan"), aside=True),
+        Step("clang", [PYTHON, "scripts/check_clang.py"], aside=True),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         layers_step("programs", "release", *OTHER_THAN_LAYERS, "-LE", f"^({MPI}|full|{LAYER})$"),
         *waiting_steps(),
