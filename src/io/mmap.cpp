@@ -88,7 +88,8 @@ class MmapFile final : public MechanismFile {
     const Window window = std::exchange(windows_[size_t(lease.slot)], Window());
     note_filled(total_bytes(dirty), lease.where.size());
     if (dirty.empty()) return slots_.give_back(lease.slot);
-    slots_.settle(lease.slot, window.mapped() ? std::nullopt : write_all(lease, dirty));
+    slots_.settle(lease.slot,
+                  window.mapped() ? std::nullopt : write_extents(bytes_of(lease), dirty));
   }
 
   std::optional<Fault> reap() override { return slots_.reap_settled(); }
@@ -218,15 +219,6 @@ class MmapFile final : public MechanismFile {
     if (degraded_.find(why) != std::string::npos) return;
     if (!degraded_.empty()) degraded_ += "; ";
     degraded_ += why;
-  }
-
-  // Of an ordinary buffer. Stops at the first fault: the extents are in file order, so it is the
-  // first missing byte.
-  std::optional<Fault> write_all(const Lease& lease, std::span<const Extent> dirty) {
-    DirtyBytes memory(bytes_of(lease));
-    for (const Extent e : dirty)
-      if (auto fault = write(memory.of(e), e.begin)) return fault;
-    return std::nullopt;
   }
 
   Descriptor file_;
