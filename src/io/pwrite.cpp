@@ -20,7 +20,7 @@ class PwriteFile final : public BlockingFile {
 const Mechanism& pwrite_mechanism() {
   static const Mechanism m{
       .name = "pwrite",
-      .summary = "positional writes, one system call per extent; crumbs are stored through windows",
+      .summary = "positional writes, one call per extent, one mapping for many short ones",
       .alignment_bytes = 1,
       .writes_file = true,
       .takes_direct = true,
