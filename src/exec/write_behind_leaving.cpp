@@ -2,6 +2,7 @@
 // be heard.
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -232,10 +233,12 @@ void WriteBehind::write_extents(const Target& target, Leaving& page,
   const Stopwatch watch(page.spent.times.write_s);
   while (!extents.empty()) {
     const auto fault = target.file.write_extents(page.bytes, extents);
-    const size_t whole = size_t(std::ranges::count_if(
-        extents, [&](Extent e) { return !fault || e.end <= fault->first_missing; }));
+    const auto is_whole = [&](Extent e) { return !fault || e.end <= fault->first_missing; };
+    const auto broken_at = std::ranges::find_if_not(extents, is_whole);
+    const auto whole = size_t(broken_at - extents.begin());
     for (const Extent e : extents.first(whole)) page.add(e);
-    if (whole == extents.size()) return;
+    if (!fault) return;
+    assert(whole < extents.size());  // a fault names a byte of what was submitted
     const Extent broken = extents[whole];
     const Off end = std::clamp(fault->first_missing, broken.begin, broken.end);
     const Extent missing{end, broken.end};

@@ -3,7 +3,6 @@
 #include "io/crumbs.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "io/kernel_answers.hpp"
 #include "io/mappable_directory.hpp"
 #include "io/temporary_file.hpp"
+#include "io/tiny_disk.hpp"
 
 namespace penstock::io::crumbs_test {
 namespace {
@@ -278,33 +278,23 @@ TEST_F(CrumbFiles, TheFileThatIsOpenIsStoredIntoWhereverItsNameLeadsNow) {
   EXPECT_TRUE(file_.holds(model));
 }
 
-// A disk that fills: a tmpfs of 64 KiB, mounted for one test.
-TEST(CrumbsOnATinyDisk, SayNoSpaceAndTheExactPrefix) {
-  if (::geteuid() != 0) GTEST_SKIP() << "mounting a tmpfs needs root";
-  std::string directory = ::testing::TempDir() + "penstock-tiny-XXXXXX";
-  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  if (::mount("tmpfs", directory.c_str(), "tmpfs", 0, "size=64k") != 0) {
-    ::rmdir(directory.c_str());
-    GTEST_SKIP() << "mounting a tmpfs is refused here: " << std::strerror(errno);
-  }
-  {
-    const TemporaryFile target(directory);
-    auto file = BlockingFile::open<CountedFile>({.path = target.path()}).value();
-    const auto dirty = comb(0, 48, 400, 1000);
-    const Bytes data(400'000, std::byte{'x'});
-    const auto fault = file->write_extents({{0, 400'000}, data}, dirty);
-    ASSERT_TRUE(fault);
-    EXPECT_EQ(fault->error.error_class, ErrorClass::no_space);
-    EXPECT_GT(fault->first_missing, 32'768);
-    EXPECT_LE(fault->first_missing, 65'600);
-    const Bytes got = target.contents();
-    for (const Extent e : dirty)
-      for (Off at = e.begin; at < std::min(e.end, fault->first_missing); ++at)
-        ASSERT_EQ(got[size_t(at)], std::byte{'x'}) << at;
-    EXPECT_TRUE(file->close());
-  }
-  ::umount(directory.c_str());
-  ::rmdir(directory.c_str());
+class CrumbsOnATinyDisk : public OnATinyDisk<> {};
+
+TEST_F(CrumbsOnATinyDisk, SayNoSpaceAndTheExactPrefix) {
+  const TemporaryFile target(directory_);
+  auto file = BlockingFile::open<CountedFile>({.path = target.path()}).value();
+  const auto dirty = comb(0, 48, 400, 1000);
+  const Bytes data(400'000, std::byte{'x'});
+  const auto fault = file->write_extents({{0, 400'000}, data}, dirty);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->error.error_class, ErrorClass::no_space);
+  EXPECT_GT(fault->first_missing, 32'768);
+  EXPECT_LE(fault->first_missing, 65'600);
+  const Bytes got = target.contents();
+  for (const Extent e : dirty)
+    for (Off at = e.begin; at < std::min(e.end, fault->first_missing); ++at)
+      ASSERT_EQ(got[size_t(at)], std::byte{'x'}) << at;
+  EXPECT_TRUE(file->close());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // layer under test meet what a test has prepared.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +17,7 @@
 #include "io/faulty.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
+#include "io/tiny_disk.hpp"
 #include "io/write_fully.hpp"
 
 namespace {
@@ -311,25 +311,7 @@ TEST_F(IoFaults, AFileSizeLimitGivesFileTooLargeAndTheExactPrefix) {
   EXPECT_EQ(file_.contents(), Bytes(data.begin(), data.begin() + 10'000));
 }
 
-// A disk that fills: a tmpfs of 64 KiB, mounted for one test.
-class TinyDisk : public IoFaults {
- protected:
-  void SetUp() override {
-    IoFaults::SetUp();
-    if (::geteuid() != 0) GTEST_SKIP() << "mounting a tmpfs needs root";
-    ASSERT_NE(::mkdtemp(directory_.data()), nullptr);
-    if (::mount("tmpfs", directory_.c_str(), "tmpfs", 0, "size=64k") != 0)
-      GTEST_SKIP() << "mounting a tmpfs is refused here: " << std::strerror(errno);
-    mounted_ = true;
-  }
-  void TearDown() override {
-    if (mounted_) ::umount(directory_.c_str());
-    ::rmdir(directory_.c_str());
-    IoFaults::TearDown();
-  }
-  std::string directory_ = ::testing::TempDir() + "penstock-tiny-XXXXXX";
-  bool mounted_ = false;
-};
+class TinyDisk : public OnATinyDisk<IoFaults> {};
 
 TEST_F(TinyDisk, SaysNoSpaceAndEveryByteBeforeTheFirstMissingOneIsThere) {
   const TemporaryFile target(directory_);

@@ -1,6 +1,5 @@
 // Where the kernel maps nothing, or not now: no store ends in SIGBUS on a full disk, and what is
 // not mapped is written all the same, and said.
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <cerrno>
@@ -8,6 +7,7 @@
 #include <cstring>
 
 #include "io/mapped_for_tests.hpp"
+#include "io/tiny_disk.hpp"
 
 namespace penstock::io::mmap_refusals_test {
 namespace {
@@ -120,24 +120,7 @@ TEST_F(MmapOfAnothersFile, WhatMayBeWrittenButNotReadIsWrittenAndSaid) {
   EXPECT_EQ(file_.contents(), Bytes(65536, kX));
 }
 
-// A disk that fills: a tmpfs of 64 KiB, mounted for one test.
-class MmapOnATinyDisk : public ::testing::Test {
- protected:
-  void SetUp() override {
-    answers = {};
-    if (::geteuid() != 0) GTEST_SKIP() << "mounting a tmpfs needs root";
-    ASSERT_NE(::mkdtemp(directory_.data()), nullptr);
-    if (::mount("tmpfs", directory_.c_str(), "tmpfs", 0, "size=64k") != 0)
-      GTEST_SKIP() << "mounting a tmpfs is refused here: " << std::strerror(errno);
-    mounted_ = true;
-  }
-  void TearDown() override {
-    if (mounted_) ::umount(directory_.c_str());
-    ::rmdir(directory_.c_str());
-  }
-  std::string directory_ = ::testing::TempDir() + "penstock-tiny-XXXXXX";
-  bool mounted_ = false;
-};
+class MmapOnATinyDisk : public OnATinyDisk<> {};
 
 // Stores into a mapping of this hole would be a SIGBUS from the 65537th byte on.
 TEST_F(MmapOnATinyDisk, AHoleThatTheDiskCannotFillIsAFaultAndNoSignal) {
