@@ -55,7 +55,7 @@ LOOKS: list[Look | Promise] = [
     Look("truth", "openmpi", "fsync_fails collective two_phase(writers=2"),
     Look("truth", "openmpi", "close_fails collective two_phase(writers=2"),
     Promise("exec_tests", "*HasOneWriter*"),
-    Promise("io_tests", "CrumbFiles.*"),
+    Promise("io_tests", "CrumbFiles.*:TrailFiles.*"),
     Look("histories", "openmpi", "deferred", ("--ranks=2", "--seeds=15", "--uncut")),
 ]
 
@@ -79,6 +79,7 @@ REQUIRED = {
     "page_of_another",
     "load_lost",
     "crumb_forgotten",
+    "trail_forgotten",
 }
 
 

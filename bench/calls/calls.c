@@ -1,8 +1,9 @@
 /* What a call costs: a rank writes many small pieces, each by an independent call of its own.
- *   calls FILE at|view|pointer BYTES CALLS [rdwr]
+ *   calls FILE at|view|pointer BYTES CALLS [rdwr|inside]
  * Piece i of a rank is block i * RANKS + RANK of the file. `at` names its offset to
  * MPI_File_write_at; `view` its place in a view of the rank's blocks; `pointer` leaves it to
- * MPI_File_write in that view. `rdwr` opens the file to be read, too, as HDF5 does.
+ * MPI_File_write in that view. `rdwr` opens the file to be read, too, as HDF5 does; `inside` does
+ * so and gives the file its size before, as who writes over a checkpoint finds it.
  *
  * As many again come first and are not counted: they open what is opened once. Rank 0 prints the
  * medians over the ranks: nanoseconds of a call, and those until all bytes are synced, per call. */
@@ -99,9 +100,11 @@ static struct Job job_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   struct Job j = job_of(argc, argv);
-  const bool readable = argc == 6 && strcmp(argv[5], "rdwr") == 0;
+  const bool inside = argc == 6 && strcmp(argv[5], "inside") == 0;
+  const bool readable = inside || (argc == 6 && strcmp(argv[5], "rdwr") == 0);
   const int mode = MPI_MODE_CREATE | (readable ? MPI_MODE_RDWR : MPI_MODE_WRONLY);
   check(MPI_File_open(MPI_COMM_WORLD, argv[1], mode, MPI_INFO_NULL, &j.file));
+  if (inside) check(MPI_File_set_size(j.file, (MPI_Offset)2 * j.calls * j.ranks * j.bytes));
   if (j.through_view) set_view(&j);
   const struct Cost mine = measure(&j);
   check(MPI_File_close(&j.file));

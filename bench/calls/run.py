@@ -46,6 +46,7 @@ class Cell:
     way: str
     bytes: int
     readable: bool
+    inside: bool
 
 
 def parse() -> argparse.Namespace:
@@ -61,6 +62,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=100_000, help="fewer where they are large")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rdwr", action="store_true", help="files that may be read, too")
+    parser.add_argument(
+        "--inside", action="store_true", help="as --rdwr, of their full size before"
+    )
     parser.add_argument("--count", action="store_true", help="instructions, by callgrind")
     parser.add_argument("--dir", type=Path, help="where the file is written; default: --new")
     args = parser.parse_args()
@@ -74,6 +78,8 @@ def job(cell: Cell, calls: int, folder: Path) -> list[str]:
     target = folder / "data"
     target.unlink(missing_ok=True)
     words = [str(folder / "calls"), str(target), cell.way, str(cell.bytes), str(calls)]
+    if cell.inside:
+        return [*words, "inside"]
     return [*words, "rdwr"] if cell.readable else words
 
 
@@ -134,7 +140,7 @@ def main() -> int:
         small_program.compiled(args.mpi, Path(__file__).resolve().parent / "calls.c", folder)
         for way in args.way or WAYS:
             for size in args.bytes or SIZES:
-                rows += measure(args, Cell(way, size, args.rdwr), folder)
+                rows += measure(args, Cell(way, size, args.rdwr, args.inside), folder)
     print(f"\nOf a call, {args.mpi}, ranks: {args.ranks}, n={args.rounds}, median [min-max]:\n")
     print("\n".join(rows))
     return 0

@@ -106,7 +106,12 @@ class Written {
 void write_extent(const AloneContext& context, Written& written, std::span<const std::byte> bytes,
                   Off offset) {
   if (context.observer != nullptr) context.observer->writing(offset, bytes);
-  written.write([&] { return context.file.write(bytes, offset); }, int64_t(bytes.size()), offset);
+  const auto write = [&]() -> std::optional<io::Fault> {
+    if (context.trail != nullptr && context.file.store_next(*context.trail, bytes, offset))
+      return std::nullopt;
+    return context.file.write(bytes, offset);
+  };
+  written.write(write, int64_t(bytes.size()), offset);
 }
 
 // Short blocks of the file, near each other, whose bytes follow each other in memory.

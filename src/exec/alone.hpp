@@ -17,8 +17,9 @@ struct AloneContext {
   io::FileSync* sync;       // or nullptr
   PhaseTimes& times;
   Traffic& traffic;
-  int64_t cycle_bytes = 0;  // of the stream, written at a time; 0: all of it
-  Turns* turns = nullptr;   // when each cycle may be written; needs cycle_bytes
+  int64_t cycle_bytes = 0;          // of the stream, written at a time; 0: all of it
+  Turns* turns = nullptr;           // when each cycle may be written; needs cycle_bytes
+  io::CrumbTrail* trail = nullptr;  // of this thread
 };
 
 // Contiguous memory of the program is written from where it is: how much by one write, at most, and

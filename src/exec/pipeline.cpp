@@ -146,16 +146,12 @@ WriteOutcome Pipeline::end_all() {
   }
 }
 WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
-  State& s = *state_;
-  return s.alone(request, {s.file, s.staging_alone, s.observer, s.sync, s.by_itself.times,
-                           s.by_itself.traffic});
+  return state_->alone(request, state_->by_this_rank());
 }
 std::optional<WriteOutcome> Pipeline::write_run(const layout::Run& run, const std::byte* bytes) {
   State& s = *state_;
   if (run.bytes() > std::min(kMostPieceBytes, in_place_bytes(s.sync))) return {};
-  return exec::write_run(
-      {s.file, s.staging_alone, s.observer, s.sync, s.by_itself.times, s.by_itself.traffic}, run,
-      bytes);
+  return exec::write_run(s.by_this_rank(), run, bytes);
 }
 WriteOutcome Pipeline::stage_alone(const WriteRequest& request) {
   return state_->stage_alone(request);
@@ -177,6 +173,7 @@ Off Pipeline::pages_end() const {
   return state_->write_behind != nullptr ? state_->write_behind->end() : 0;
 }
 void Pipeline::drain_together() {
+  state_->trail_ends = true;
   drain_lane();
   flush_pages_together();
 }
@@ -231,6 +228,7 @@ bool Pipeline::share_pages_of(Pipeline& other, double seconds) {
   return true;
 }
 void Pipeline::let_pages_go() {
+  state_->trail.let_go();
   State& s = *state_;
   if (s.serves) s.stager->remove(s.service);
   s.serves = false;

@@ -15,6 +15,7 @@
 #include "exec/whole_places.hpp"
 #include "exec/write_behind.hpp"
 #include "exec/writer_pages.hpp"
+#include "io/crumb_trail.hpp"
 
 namespace penstock::exec {
 
@@ -57,6 +58,13 @@ struct Pipeline::State {
   WriteOutcome end();
   void begin_alone(const WriteRequest& request, const plan::Parameters& parameters, How how);
   WriteOutcome end_alone();
+  // Of independent writes that are in the file when they return.
+  AloneContext by_this_rank() {
+    if (trail_ends && trail_ends.exchange(false)) trail.let_go();
+    AloneContext c{file, staging_alone, observer, sync, by_itself.times, by_itself.traffic};
+    c.trail = &trail;
+    return c;
+  }
   WriteOutcome alone(const WriteRequest& request, const AloneContext& context);
   WriteOutcome stage(const WriteRequest& request, const std::shared_ptr<StreamAccount>& account,
                      PhaseTimes& spent, int64_t& last);
@@ -106,6 +114,9 @@ struct Pipeline::State {
   WriteObserver* observer = nullptr;
   io::FileSync* sync = nullptr;
   AlignedBuffer staging, staging_alone;
+  io::CrumbTrail trail{comm.size() > 1 ? io::Writers::several
+                                       : io::Writers::one};  // of who is in write_alone
+  std::atomic<bool> trail_ends = false;  // all ranks have met: the file may become another
   Spent together, by_itself;
   PhaseTimes& times = together.times;
   Traffic& traffic = together.traffic;

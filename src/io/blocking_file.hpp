@@ -55,6 +55,11 @@ class BlockingFile : public MechanismFile {
     return fault;
   }
 
+  // A page that is ready and not stored to must not lie over what goes past the page cache.
+  bool store_next(CrumbTrail& trail, std::span<const std::byte> bytes, Off offset) final {
+    return file_->unit_bytes() == 0 && crumbs_.store_next(trail, bytes, offset);
+  }
+
   Result<void> sync(SyncKind kind) final { return file_->sync(kind); }
   Result<void> close() final {
     Result<void> first = crumbs_.close();

@@ -2,7 +2,7 @@
 #include "io/crumbs.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -29,10 +29,8 @@ size_t pages_of(Extent where) {
 
 Extent hull(std::span<const Extent> extents) { return {extents.front().begin, extents.back().end}; }
 
-Off size_of(int fd) {
-  struct stat file {};
-  return ::fstat(fd, &file) == 0 ? file.st_size : 0;
-}
+// By the call that costs least; the descriptor's position is nobody's.
+Off size_of(int fd) { return std::max<Off>(0, ::lseek(fd, 0, SEEK_END)); }
 
 // What is on the device comes by few large reads. Of a page that is faulted in the kernel would
 // read as much again around it, and clear what is none yet.
@@ -81,11 +79,41 @@ Window CrumbWindows::map(Extent where) {
   const int grow = where.end > size ? FALLOC_FL_KEEP_SIZE : 0;
   auto window = Window::map(file.fd, where, file.how->reserve_mode & ~grow, ReadAhead::none);
   if (window) return *std::move(window);
-  const Refusal& r = window.error();
-  if (!is_for_good(r.sys_errno)) return {};
-  const std::lock_guard lock(mutex_);
-  refuse(os_error(r.operation, "", r.sys_errno).value().message());
+  note(window.error());
   return {};
+}
+
+// The file grows by write(2) alone; and whoever has cut it short is found out before the store.
+bool CrumbWindows::store_next(CrumbTrail& trail, std::span<const std::byte> bytes, Off offset) {
+  const Extent piece{offset, offset + Off(bytes.size())};
+  if (!trail.leads_to(piece)) return false;
+  const Opened file = opened();
+  if (file.how == nullptr) return false;
+  const Off size = size_of(file.fd);
+  std::byte* place = piece.end <= size ? trail.place_of(piece) : nullptr;
+  if (place == nullptr) place = make_ready(trail, file, piece.begin, size);
+  if (place == nullptr) return false;
+  if (!seeded_fault("trail_forgotten")) std::memcpy(place, bytes.data(), bytes.size());
+  return true;
+}
+
+// From `begin` on; nullptr: what there is of the file would not pay, or there is no room.
+std::byte* CrumbWindows::make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size) {
+  const Extent where{begin, std::min(begin + trail.ahead(), size)};
+  if (where.size() >= CrumbTrail::kLeastReady) {
+    fetch(file.fd, where);
+    const auto place = trail.make_ready(file.fd, where, file.how->reserve_mode);
+    if (place) return *place;
+    note(place.error());
+  }
+  trail.look_away();
+  return nullptr;
+}
+
+void CrumbWindows::note(const Refusal& refusal) {
+  if (!is_for_good(refusal.sys_errno)) return;
+  const std::lock_guard lock(mutex_);
+  refuse(os_error(refusal.operation, "", refusal.sys_errno).value().message());
 }
 
 CrumbWindows::Opened CrumbWindows::opened() {

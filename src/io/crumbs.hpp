@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "io/crumb_trail.hpp"
 #include "io/descriptor.hpp"
 #include "io/in_place.hpp"
 #include "io/mechanism.hpp"
@@ -37,6 +38,8 @@ class CrumbWindows {
   // Stores the extents, a stretch of crumbs, which `memory` is asked for then. false: nothing was
   // stored and nothing asked for.
   bool store(std::span<const Extent> crumbs, DirtyBytes& memory);
+  // The same of one piece, of a trail that leads through this file.
+  bool store_next(CrumbTrail& trail, std::span<const std::byte> bytes, Off offset);
 
   Result<void> close();
   // Why nothing is stored, if anything was to be.
@@ -49,6 +52,8 @@ class CrumbWindows {
   };
 
   Window map(Extent where);
+  std::byte* make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size);
+  void note(const Refusal& refusal);
   Opened opened();
   void open();
   void refuse(const std::string& why);

@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cerrno>
 #include <random>
 #include <thread>
 
-#include "io/blocking_file.hpp"
+#include "io/counted_file.hpp"
 #include "io/kernel_answers.hpp"
 #include "io/mappable_directory.hpp"
 #include "io/temporary_file.hpp"
@@ -75,17 +74,6 @@ TEST(Crumbs, OfAVeryLongStretchOneWindowTakesAPart) {
   EXPECT_GT(found.count, 10'000U);
 }
 
-// The blocking mechanisms' file, and how often it was asked for a call.
-class CountedFile final : public BlockingFile {
- public:
-  using BlockingFile::BlockingFile;
-  std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
-    ++writes;
-    return file().write(bytes, offset, Way::buffered);
-  }
-  std::atomic<int> writes = 0;
-};
-
 class CrumbFiles : public ::testing::Test {
  protected:
   explicit CrumbFiles(const std::string& directory = mappable_directory()) : file_(directory) {}
@@ -94,8 +82,7 @@ class CrumbFiles : public ::testing::Test {
 
   std::unique_ptr<CountedFile> open(OpenRequest request = {}) {
     request.path = file_.path();
-    auto opened = BlockingFile::open<CountedFile>(request).value();
-    return std::unique_ptr<CountedFile>(static_cast<CountedFile*>(opened.release()));
+    return CountedFile::open(request);
   }
 
   Off size() const {
@@ -282,7 +269,7 @@ class CrumbsOnATinyDisk : public OnATinyDisk<> {};
 
 TEST_F(CrumbsOnATinyDisk, SayNoSpaceAndTheExactPrefix) {
   const TemporaryFile target(directory_);
-  auto file = BlockingFile::open<CountedFile>({.path = target.path()}).value();
+  auto file = CountedFile::open({.path = target.path()});
   const auto dirty = comb(0, 48, 400, 1000);
   const Bytes data(400'000, std::byte{'x'});
   const auto fault = file->write_extents({{0, 400'000}, data}, dirty);

@@ -26,6 +26,7 @@ int fail_with(int sys_errno) {
 extern "C" {
 int fallocate(int fd, int mode, off_t offset, off_t n) {
   using namespace penstock::io;
+  ++answers.fallocated;
   if (answers.fallocate_interruptions > 0) {
     --answers.fallocate_interruptions;
     return fail_with(EINTR);

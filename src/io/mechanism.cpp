@@ -40,7 +40,9 @@ std::optional<Fault> MechanismFile::write_pieces(std::span<const std::span<const
   return std::nullopt;
 }
 
-// The same.
+bool MechanismFile::store_next(CrumbTrail&, std::span<const std::byte>, Off) { return false; }
+
+// As write_pieces().
 std::optional<Fault> MechanismFile::write_extents(const FileBytes& bytes,
                                                   std::span<const Extent> dirty) {
   DirtyBytes memory(bytes);

@@ -18,6 +18,8 @@
 
 namespace penstock::io {
 
+class CrumbTrail;
+
 // Bytes of a file that stay mapped at a time, a multiple of the page size; or one of these.
 inline constexpr int64_t kWindowOfCycle = 0;         // what is written, while it is
 inline constexpr int64_t kWindowOfFile = INT64_MAX;  // all of it, until the file is closed
@@ -125,6 +127,9 @@ class MechanismFile {
   // Writes parts of caller's memory, the dirty extents (ascending, disjoint, inside bytes.where),
   // as submit() does those of a lease. By default one write() for each run of extents that touch.
   virtual std::optional<Fault> write_extents(const FileBytes& bytes, std::span<const Extent> dirty);
+  // Puts a short piece into the file where `trail`, of the calling thread and of this file, has led
+  // to it. false: it is still to be written. By default always.
+  virtual bool store_next(CrumbTrail& trail, std::span<const std::byte> bytes, Off offset);
   // write_pieces() is one call for up to kGatheredPieces of them, so packing them first is waste.
   virtual bool gathers() const noexcept { return false; }
 

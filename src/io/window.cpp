@@ -37,14 +37,16 @@ int populate(std::span<std::byte> pages) {
   return rc == 0 ? 0 : errno;
 }
 
-Extent whole_pages(Extent where) { return {align_down(where.begin, page_bytes()), where.end}; }
-
 }  // namespace
 
-tl::expected<Mapping, Refusal> Mapping::make(int fd, Extent where) {
+Extent whole_pages(Extent where) { return {align_down(where.begin, page_bytes()), where.end}; }
+
+tl::expected<Mapping, Refusal> Mapping::make(int fd, Extent where, ReadAhead read_ahead) {
   void* at =
       ::mmap(nullptr, size_t(where.size()), PROT_READ | PROT_WRITE, MAP_SHARED, fd, where.begin);
   if (at == MAP_FAILED) return tl::unexpected(Refusal{"mmap", errno});
+  if (read_ahead == ReadAhead::none)
+    (void)::madvise(at, size_t(where.size()), MADV_RANDOM);  // else more is read, no harm
   return Mapping(static_cast<std::byte*>(at), where);
 }
 
@@ -53,35 +55,36 @@ Mapping::~Mapping() {
   if (begin_ != nullptr) ::munmap(begin_, size_t(where_.size()));
 }
 
+tl::expected<std::span<std::byte>, Refusal> ready_part(const Mapping& pages, int fd, Extent where,
+                                                       int reserve_mode) {
+  if (const int e = reserve(fd, whole_pages(where), reserve_mode))
+    return tl::unexpected(Refusal{"fallocate", e});
+  if (const int e = populate(pages.memory(whole_pages(where))))
+    return tl::unexpected(Refusal{"madvise", e});
+  return pages.memory(where);
+}
+
 tl::expected<Window, Refusal> Window::map(int fd, Extent where, int reserve_mode,
                                           ReadAhead read_ahead) {
   if (const int e = reserve(fd, whole_pages(where), reserve_mode))
     return tl::unexpected(Refusal{"fallocate", e});
-  auto pages = Mapping::make(fd, whole_pages(where));
+  auto pages = Mapping::make(fd, whole_pages(where), read_ahead);
   if (!pages) return tl::unexpected(pages.error());
-  if (read_ahead == ReadAhead::none) {
-    const std::span<std::byte> memory = pages->memory(pages->where());
-    (void)::madvise(memory.data(), memory.size(), MADV_RANDOM);  // else more is read, no harm
-  }
-  auto window = populated(*pages, where);
-  if (window) window->own_ = *std::move(pages);
+  if (const int e = populate(pages->memory(whole_pages(where))))
+    return tl::unexpected(Refusal{"madvise", e});
+  Window window;
+  window.memory_ = pages->memory(where);
+  window.own_ = *std::move(pages);
   return window;
 }
 
 tl::expected<Window, Refusal> Window::within(std::shared_ptr<const Mapping> pages, int fd,
                                              Extent where, int reserve_mode) {
-  if (const int e = reserve(fd, whole_pages(where), reserve_mode))
-    return tl::unexpected(Refusal{"fallocate", e});
-  auto window = populated(*pages, where);
-  if (window) window->whole_ = std::move(pages);
-  return window;
-}
-
-tl::expected<Window, Refusal> Window::populated(const Mapping& pages, Extent where) {
-  if (const int e = populate(pages.memory(whole_pages(where))))
-    return tl::unexpected(Refusal{"madvise", e});
+  const auto memory = ready_part(*pages, fd, where, reserve_mode);
+  if (!memory) return tl::unexpected(memory.error());
   Window window;
-  window.memory_ = pages.memory(where);
+  window.memory_ = *memory;
+  window.whole_ = std::move(pages);
   return window;
 }
 

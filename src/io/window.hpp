@@ -24,13 +24,17 @@ struct Refusal {
 // kernel thinks will be wanted next, or nothing.
 enum class ReadAhead : uint8_t { as_usual, none };
 
+// The same from the beginning of a page of this machine's memory on.
+Extent whole_pages(Extent where);
+
 // Pages of a file, unmapped when it goes. Nothing is promised of them: a store into them may raise
 // a signal.
 class Mapping {
  public:
   // REQUIRES that `where` is not empty and begins with a page, and that `fd` is open for reading
   // and writing.
-  static tl::expected<Mapping, Refusal> make(int fd, Extent where);
+  static tl::expected<Mapping, Refusal> make(int fd, Extent where,
+                                             ReadAhead read_ahead = ReadAhead::as_usual);
   Mapping() = default;  // of nothing
   Mapping(Mapping&& o) noexcept
       : begin_(std::exchange(o.begin_, nullptr)), where_(std::exchange(o.where_, {})) {}
@@ -53,13 +57,19 @@ class Mapping {
   Extent where_;
 };
 
+// A part of pages of `fd` that are mapped already, its blocks reserved and its pages there: its
+// memory. REQUIRES that the pages of `where`, which is not empty, are in them, and that it lies
+// inside the file.
+tl::expected<std::span<std::byte>, Refusal> ready_part(const Mapping& pages, int fd, Extent where,
+                                                       int reserve_mode);
+
 class Window {
  public:
   // Mapped for itself. `reserve_mode` is fallocate's. REQUIRES that `where` is not empty and lies
   // inside the file, and that `fd` is open for reading and writing.
   static tl::expected<Window, Refusal> map(int fd, Extent where, int reserve_mode,
                                            ReadAhead read_ahead = ReadAhead::as_usual);
-  // The same, as a part of pages of `fd` that are mapped already. REQUIRES that `where` is in them.
+  // As ready_part(), and keeps the pages.
   static tl::expected<Window, Refusal> within(std::shared_ptr<const Mapping> pages, int fd,
                                               Extent where, int reserve_mode);
 
@@ -79,9 +89,6 @@ class Window {
   std::span<std::byte> memory() const noexcept { return memory_; }
 
  private:
-  // Of `pages`; the window then holds them.
-  static tl::expected<Window, Refusal> populated(const Mapping& pages, Extent where);
-
   Mapping own_;                           // or
   std::shared_ptr<const Mapping> whole_;  // that stays as long as a window of it
   std::span<std::byte> memory_;

@@ -1,0 +1,86 @@
+// What makes a trail, and how far ahead of it pages are ready.
+#include "io/crumb_trail.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::io {
+namespace {
+
+// As for the crumbs of one call (crumbs.cpp); a rank that was on a trail is soon believed to be on
+// the next.
+constexpr Off kLeastOfATrail = 16, kLeastOfAnother = 3;
+constexpr int kTrusted = 4;
+
+constexpr Off kMostReady = 256 * kKiB;
+constexpr Off kMostMappedAhead = 32 * kMiB;
+constexpr int kLongestPause = 64;
+// What nobody has stored to for so long may have left memory: it is made ready anew, by a call that
+// can say that it failed.
+constexpr double kLongestRest_s = 0.01;
+
+}  // namespace
+
+bool Trail::is_longer_than(Off crumbs) const noexcept {
+  return crumbs_ >= crumbs && all_.size() <= crumbs_ * most_bytes_each_;
+}
+
+bool Trail::goes_on(Extent piece) noexcept {
+  const Off gap = piece.begin - all_.end;
+  if (piece.size() >= kPageStep || gap < 0 || gap >= kPageStep) {
+    trusted_ = is_longer_than(kLeastOfATrail) ? kTrusted : std::max(0, trusted_ - 1);
+    all_ = {piece.begin, piece.begin};
+    crumbs_ = 0;
+  }
+  all_.end = piece.end;
+  ++crumbs_;
+  return is_longer_than(trusted_ > 0 ? kLeastOfAnother : kLeastOfATrail);
+}
+
+bool CrumbTrail::leads_to(Extent piece) noexcept {
+  if (!trail_.goes_on(piece)) return false;
+  if (left_ > 0) --left_;
+  return left_ == 0;
+}
+
+void CrumbTrail::look_away() noexcept {
+  pause_ = std::clamp(2 * pause_, 1, kLongestPause);
+  left_ = pause_;
+}
+
+std::byte* CrumbTrail::place_of(Extent piece) noexcept {
+  if (piece.begin < where_.begin || piece.end > where_.end) return nullptr;
+  const Ticks now = ticks();
+  if (about_seconds(now - used_) > kLongestRest_s) return nullptr;
+  used_ = now;
+  return memory_.data() + (piece.begin - where_.begin);
+}
+
+Off CrumbTrail::ahead() const noexcept {
+  return std::clamp(trail_.length(), kLeastReady, kMostReady);
+}
+
+tl::expected<std::byte*, Refusal> CrumbTrail::make_ready(int fd, Extent where, int reserve_mode) {
+  where_ = {};
+  const Extent pages = whole_pages(where);
+  if (pages.begin < pages_.where().begin || pages.end > pages_.where().end) {
+    pages_ = {};
+    auto made = Mapping::make(fd, {pages.begin, pages.begin + kMostMappedAhead}, ReadAhead::none);
+    if (!made) return tl::unexpected(made.error());
+    pages_ = *std::move(made);
+  }
+  const auto memory = ready_part(pages_, fd, where, reserve_mode);
+  if (!memory) return tl::unexpected(memory.error());
+  where_ = where;
+  memory_ = *memory;
+  used_ = ticks();
+  pause_ = 0;
+  return memory_.data();
+}
+
+void CrumbTrail::let_go() noexcept {
+  where_ = {};
+  pages_ = {};
+}
+
+}  // namespace penstock::io

@@ -1,0 +1,286 @@
+// Crumbs that are written one by one, where the file is already: from the sixteenth on by no call
+// of write(2), whatever becomes of the file and whoever else writes. Where the file ends, by calls.
+#include "io/crumb_trail.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "io/counted_file.hpp"
+#include "io/kernel_answers.hpp"
+#include "io/mappable_directory.hpp"
+#include "io/temporary_file.hpp"
+#include "io/tiny_disk.hpp"
+
+namespace penstock::io::crumb_trail_test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// The number of the first piece from which on a trail of such pieces goes on; -1: it never does.
+int begins_at(Trail& trail, Off begin, Off block, Off stride, int count) {
+  int first = -1;
+  for (int i = 0; i < count; ++i) {
+    const Off at = begin + i * stride;
+    if (!trail.goes_on({at, at + block}))
+      first = -1;
+    else if (first < 0)
+      first = i;
+  }
+  return first;
+}
+int begins_at(Off block, Off stride, Writers writers = Writers::several) {
+  Trail trail{writers};
+  return begins_at(trail, 1000, block, stride, 500);
+}
+
+TEST(Trails, AreSixteenShortPiecesNearEachOther) {
+  EXPECT_EQ(begins_at(48, 400), 15);
+  EXPECT_EQ(begins_at(48, 48), 15);
+  EXPECT_EQ(begins_at(1, 2040), 15);
+}
+
+TEST(Trails, HaveTwoPiecesForEachPage) {
+  EXPECT_EQ(begins_at(48, 2500), -1);
+  EXPECT_EQ(begins_at(4095, 4095), -1);
+}
+
+TEST(Trails, HaveEightForEachPageWhereNobodyElseHoldsTheFilesLock) {
+  EXPECT_EQ(begins_at(48, 400, Writers::one), 15);
+  EXPECT_EQ(begins_at(48, 600, Writers::one), -1);
+}
+
+TEST(Trails, AreNotOfLongPiecesNorFarFromEachOther) {
+  EXPECT_EQ(begins_at(4096, 4096), -1);
+  EXPECT_EQ(begins_at(8, 5000), -1);
+}
+
+TEST(Trails, LeadForwards) {
+  Trail trail{Writers::several};
+  for (Off i = 500; i > 0; --i) EXPECT_FALSE(trail.goes_on({i * 400, i * 400 + 48}));
+}
+
+TEST(Trails, ASecondOneIsBelievedSooner) {
+  Trail trail{Writers::several};
+  EXPECT_EQ(begins_at(trail, 0, 48, 400, 50), 15);
+  EXPECT_EQ(begins_at(trail, 1'000'000, 48, 400, 50), 2);
+}
+
+TEST(Trails, AreForgottenAfterSomeShortOnes) {
+  Trail trail{Writers::several};
+  EXPECT_EQ(begins_at(trail, 0, 48, 400, 50), 15);
+  for (Off jump = 1; jump < 5; ++jump) EXPECT_FALSE(trail.goes_on({jump << 20, (jump << 20) + 8}));
+  EXPECT_EQ(begins_at(trail, 100'000'000, 48, 400, 50), 15);
+}
+
+class TrailFiles : public ::testing::Test {
+ protected:
+  explicit TrailFiles(const std::string& directory = mappable_directory()) : file_(directory) {}
+  void SetUp() override { answers = {}; }
+  void TearDown() override { answers = {}; }
+
+  std::unique_ptr<CountedFile> open(OpenRequest request = {}) {
+    request.path = file_.path();
+    return CountedFile::open(request);
+  }
+  void resize(Off size) {
+    ASSERT_EQ(::truncate(file_.path().c_str(), size), 0);
+    model_.resize(size_t(size));
+  }
+
+  // One piece, as exec does it, with bytes of its own.
+  void put(MechanismFile& file, CrumbTrail& trail, Extent e) {
+    Bytes bytes(size_t(e.size()));
+    for (std::byte& b : bytes) b = std::byte(random_());
+    if (!file.store_next(trail, bytes, e.begin)) EXPECT_FALSE(file.write(bytes, e.begin));
+    if (model_.size() < size_t(e.end)) model_.resize(size_t(e.end));
+    std::ranges::copy(bytes, model_.begin() + e.begin);
+  }
+  void put(MechanismFile& file, CrumbTrail& trail, Off begin, Off block, Off stride, int count) {
+    for (int i = 0; i < count; ++i)
+      put(file, trail, {begin + i * stride, begin + i * stride + block});
+  }
+
+  TemporaryFile file_;
+  Bytes model_;
+  std::minstd_rand random_{1};
+};
+
+TEST_F(TrailFiles, InsideTheFileAreWrittenByNoCall) {
+  resize(1'000'000);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  put(*file, trail, 777, 48, 400, 2000);
+  EXPECT_EQ(file->writes, 15);
+  EXPECT_TRUE(file_.holds(model_));
+  EXPECT_TRUE(file->sync(SyncKind::full));
+  put(*file, trail, 777 + 800'000, 48, 400, 100);
+  EXPECT_EQ(file->writes, 15) << "and goes on after a sync";
+  trail.let_go();
+  EXPECT_TRUE(file->close());
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, PagesAreMadeReadyInStepsThatGrow) {
+  resize(10 << 20);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  put(*file, trail, 0, 48, 400, 20'000);  // 8 MB
+  EXPECT_GT(answers.populated, 20);
+  EXPECT_LT(answers.populated, 60) << "256 KiB at a time, soon";
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, WhoMakesTheFileLongerWritesAndTheFileEndsWithTheLastByte) {
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  put(*file, trail, 5, 48, 400, 1000);
+  EXPECT_EQ(file->writes, 1000);
+  EXPECT_EQ(answers.populated, 0);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, TheLastBytesOfTheFileAreWrittenByCalls) {
+  resize(400'010);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  put(*file, trail, 0, 48, 400, 1100);
+  EXPECT_LT(file->writes, 300);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+// A store behind the end would be a signal.
+TEST_F(TrailFiles, AFileThatIsCutShortMeanwhileIsWrittenByCalls) {
+  resize(1'000'000);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  put(*file, trail, 0, 48, 400, 500);
+  resize(0);
+  const int before = file->writes;
+  put(*file, trail, 200'000, 48, 400, 500);
+  EXPECT_EQ(file->writes - before, 500);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, AgreeWithAModelOnRandomPieces) {
+  resize(300'000);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  Off at = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const auto dice = random_() % 1000;
+    if (dice < 3) at = Off(random_() % 400'000);
+    if (dice == 3) resize(Off(random_() % 500'000));
+    if (dice == 4) trail.let_go();
+    const Off size = 1 + Off(random_() % (dice < 10 ? 9000 : 300));
+    put(*file, trail, {at, at + size});
+    at += size + Off(random_() % (i % 20'000 < 10'000 ? 100 : 2000));
+    if (at > 600'000) at = 0;
+  }
+  EXPECT_GT(answers.populated, 100);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, TakeNothingOfWhatAnotherWritesIntoTheGaps) {
+  constexpr int kPieces = 4000;
+  resize(Off(kPieces) * 100);
+  auto mine = open(), theirs = open();
+  const Bytes m(50, std::byte{'m'}), t(50, std::byte{'t'});
+  std::thread other([&] {
+    for (Off i = 0; i < kPieces; ++i) EXPECT_FALSE(theirs->write(t, i * 100 + 50));
+  });
+  CrumbTrail trail{Writers::several};
+  for (Off i = 0; i < kPieces; ++i)
+    if (!mine->store_next(trail, m, i * 100)) EXPECT_FALSE(mine->write(m, i * 100));
+  other.join();
+  EXPECT_EQ(mine->writes, 15);
+  const Bytes got = file_.contents();
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i], std::byte(i % 100 < 50 ? 'm' : 't')) << "byte " << i;
+}
+
+TEST_F(TrailFiles, AfterARestPagesAreMadeReadyAnew) {
+  resize(1'000'000);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  put(*file, trail, 0, 48, 400, 20);
+  const int before = answers.populated;
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  put(*file, trail, 20 * 400, 48, 400, 1);
+  EXPECT_EQ(answers.populated, before + 1);
+  EXPECT_EQ(file->writes, 15);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, WhereWritesHaveToBeOnTheDeviceOrGoPastTheCacheEachIsACall) {
+  resize(1'000'000);
+  for (const OpenRequest& request :
+       {OpenRequest{.written = Written::through}, OpenRequest{.direct = true}}) {
+    auto file = open(request);
+    if (request.direct && !file->degraded().empty()) continue;  // this one is not direct
+    CrumbTrail trail{Writers::several};
+    put(*file, trail, 0, 48, 400, 100);
+    EXPECT_EQ(file->writes, 100);
+  }
+  EXPECT_EQ(answers.populated, 0);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, WithoutRoomEachIsACallAndRoomIsLookedForSeldom) {
+  resize(1'000'000);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  answers.fallocate_errno = ENOSPC;
+  put(*file, trail, 0, 48, 400, 1000);
+  EXPECT_EQ(file->writes, 1000);
+  EXPECT_LT(answers.fallocated, 30);
+  answers = {};
+  put(*file, trail, 400'000, 48, 400, 1000);
+  EXPECT_LT(file->writes, 1100) << "and there is some again";
+  EXPECT_EQ(file->degraded(), "");
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+TEST_F(TrailFiles, AFileSystemWithoutFallocateIsAskedOnceAndThatIsSaid) {
+  resize(1'000'000);
+  auto file = open();
+  CrumbTrail trail{Writers::several};
+  answers.fallocate_errno = EOPNOTSUPP;
+  put(*file, trail, 0, 48, 400, 1000);
+  EXPECT_EQ(file->writes, 1000);
+  EXPECT_EQ(answers.fallocated, 1);
+  EXPECT_NE(file->degraded().find("short pieces"), std::string::npos) << file->degraded();
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+class TrailsOnATinyDisk : public OnATinyDisk<> {};
+
+// 64 KiB for a sparse file of 400 KB: what is stored has a block, what has none is an error.
+TEST_F(TrailsOnATinyDisk, SayNoSpaceAndKeepWhatTheySaidWasWritten) {
+  const TemporaryFile target(directory_);
+  ASSERT_EQ(::truncate(target.path().c_str(), 400'000), 0);
+  auto file = CountedFile::open({.path = target.path()});
+  const Bytes piece(48, std::byte{'x'});
+  CrumbTrail trail{Writers::several};
+  Off written = 0;
+  std::optional<Fault> fault;
+  for (; !fault; written += 400)
+    if (!file->store_next(trail, piece, written)) fault = file->write(piece, written);
+  EXPECT_EQ(fault->error.error_class, ErrorClass::no_space);
+  EXPECT_GT(written, 32'768);
+  EXPECT_LT(file->writes, 100);
+  const Bytes got = target.contents();
+  for (Off at = 0; at < written - 400; ++at)
+    ASSERT_EQ(got[size_t(at)], std::byte(at % 400 < 48 ? 'x' : 0)) << at;
+  trail.let_go();
+  EXPECT_TRUE(file->close());
+}
+
+}  // namespace
+}  // namespace penstock::io::crumb_trail_test
