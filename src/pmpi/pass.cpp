@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "pmpi/errors.hpp"
@@ -29,15 +31,78 @@ T from_word(Word word) noexcept {
   }
 }
 
-bool is_write(const EntryFacts& facts) noexcept {
+constexpr bool has(const EntryFacts& facts, std::string_view part) noexcept {
+  return facts.name.find(part) != facts.name.npos;
+}
+
+constexpr bool is_write(const EntryFacts& facts) noexcept {
   return facts.treatment == Treatment::WRITE ||
          (facts.treatment == Treatment::TAKE &&
           (facts.name.starts_with("write") || facts.name.starts_with("iwrite")));
 }
 
-bool is_read(const EntryFacts& facts) noexcept {
+constexpr bool is_read(const EntryFacts& facts) noexcept {
   return facts.name.starts_with("read") || facts.name.starts_with("iread");
 }
+
+// Whether other ranks have to make this call too, so that it may wait for them.
+constexpr bool is_collective(const EntryFacts& facts) noexcept {
+  return has(facts, "_all") || has(facts, "_ordered") || facts.treatment == Treatment::FLUSH;
+}
+
+// Whether it may wait for them now: a non-blocking call may not.
+constexpr bool may_meet(const EntryFacts& facts) noexcept {
+  return is_collective(facts) && !facts.name.starts_with("i");
+}
+
+// What has to be in the file first. A call that changes the file's size needs all ranks' bytes; a
+// non-blocking one may be collective, but not wait for others.
+constexpr engine::Drain drain_before(const EntryFacts& facts) noexcept {
+  if (facts.treatment == Treatment::FLUSH) return engine::Drain::all;
+  return may_meet(facts) ? engine::Drain::joint : engine::Drain::mine;
+}
+
+constexpr engine::CallKind kind_passed(const EntryFacts& facts) noexcept {
+  if (is_write(facts)) return kind_of(facts);
+  return is_read(facts) ? engine::CallKind::read : engine::CallKind::other;
+}
+
+// Reads and writes without an explicit offset or a shared pointer move the individual one.
+constexpr bool moves_pointer(const EntryFacts& facts) noexcept {
+  const bool transfers = is_write(facts) || is_read(facts);
+  return transfers && !has(facts, "_at") && !has(facts, "_shared") && !has(facts, "_ordered");
+}
+
+constexpr bool goes_through_view(const EntryFacts& facts) noexcept {
+  return is_write(facts) || is_read(facts) || facts.name == "seek_shared";
+}
+
+// What follows from an entry's facts, so that no call looks at its name.
+struct Passing {
+  explicit constexpr Passing(const EntryFacts& facts) noexcept
+      : writes(is_write(facts)),
+        collective(is_collective(facts)),
+        meets(may_meet(facts)),
+        pointer(moves_pointer(facts)),
+        view(goes_through_view(facts)),
+        large(facts.name.ends_with("_c")),
+        drain(drain_before(facts)),
+        kind(kind_passed(facts)),
+        status(facts.arguments.find('S')),
+        count(facts.arguments.find('n')) {}
+
+  bool writes, collective, meets, pointer, view, large;
+  engine::Drain drain;
+  engine::CallKind kind;
+  size_t status, count;  // among the arguments; npos: it has none
+};
+constexpr size_t npos = std::string_view::npos;
+
+template <size_t... i>
+constexpr std::array<Passing, sizeof...(i)> passing_of_all(std::index_sequence<i...>) noexcept {
+  return {Passing(kEntries[i])...};
+}
+constexpr auto kPassing = passing_of_all(std::make_index_sequence<kEntries.size()>());
 
 int call_real(int entry, const Words& w) {
   const auto f = reinterpret_cast<Forwarded>(shim->real[entry]);
@@ -48,11 +113,11 @@ int call_real(int entry, const Words& w) {
 // gets one of ours, so that the count is known all the same.
 class Counted {
  public:
-  Counted(const EntryFacts& facts, const Words& words) : facts_(facts), words_(words) {
-    const size_t status = facts.arguments.find('S');
-    if (status == facts.arguments.npos) return;
-    if (words_[status] == to_word(MPI_STATUS_IGNORE)) words_[status] = to_word(&own_);
-    status_ = from_word<MPI_Status*>(words_[status]);
+  Counted(const Passing& passing, const Words& words) : passing_(passing), words_(words) {
+    if (passing.status == npos) return;
+    Word& status = words_[passing.status];
+    if (status == to_word(MPI_STATUS_IGNORE)) status = to_word(&own_);
+    status_ = from_word<MPI_Status*>(status);
   }
 
   const Words& words() const noexcept { return words_; }
@@ -66,96 +131,63 @@ class Counted {
 
  private:
   int64_t requested() const {
-    const size_t n = facts_.arguments.find('n');
-    if (n == facts_.arguments.npos) return 0;
-    const bool large = facts_.name.ends_with("_c");
-    const auto count = large ? int64_t(words_[n]) : int64_t(int(words_[n]));
+    const size_t n = passing_.count;
+    if (n == npos) return 0;
+    const auto count = passing_.large ? int64_t(words_[n]) : int64_t(int(words_[n]));
     MPI_Count size = 0;
     PMPI_Type_size_x(from_word<MPI_Datatype>(words_[n + 1]), &size);
     return count * int64_t(size);
   }
 
-  const EntryFacts& facts_;
+  const Passing& passing_;
   Words words_;
   MPI_Status* status_ = nullptr;
   MPI_Status own_{};
 };
 
-engine::CallKind kind_passed(const EntryFacts& facts) noexcept {
-  if (is_write(facts)) return kind_of(facts);
-  return is_read(facts) ? engine::CallKind::read : engine::CallKind::other;
-}
-
-// Reads and writes without an explicit offset or a shared pointer move the individual one.
-bool moves_pointer(const EntryFacts& facts) noexcept {
-  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
-  const bool transfers = is_write(facts) || is_read(facts);
-  return transfers && !has("_at") && !has("_shared") && !has("_ordered");
-}
-
-// Whether other ranks have to make this call too, so that it may wait for them.
-bool is_collective(const EntryFacts& facts) noexcept {
-  const auto has = [&](std::string_view part) { return facts.name.find(part) != facts.name.npos; };
-  return has("_all") || has("_ordered") || facts.treatment == Treatment::FLUSH;
-}
-
-// Whether it may wait for them now: a non-blocking call may not.
-bool may_meet(const EntryFacts& facts) noexcept {
-  return is_collective(facts) && !facts.name.starts_with("i");
-}
-
-// What has to be in the file first. A call that changes the file's size needs all ranks' bytes; a
-// non-blocking one may be collective, but not wait for others.
-engine::Drain drain_before(const EntryFacts& facts) noexcept {
-  if (facts.treatment == Treatment::FLUSH) return engine::Drain::all;
-  return may_meet(facts) ? engine::Drain::joint : engine::Drain::mine;
-}
-
 int pass_counted(int entry, const Words& words, OpenFile& file) {
-  const EntryFacts& facts = kEntries[size_t(entry)];
-  const Counted call(facts, words);
+  const Passing& passing = kPassing[size_t(entry)];
+  const Counted call(passing, words);
   const double begin_s = now_s();
   const int rc = call_real(entry, call.words());
   const double elapsed_s = now_s() - begin_s;
-  if (is_write(facts)) file.wrote_outside = true;
-  if (moves_pointer(facts)) {
+  if (passing.writes) file.wrote_outside = true;
+  if (passing.pointer) {
     const std::lock_guard lock(file.alone);
     file.pointer.forget();
   }
-  file.file->passed_through(kind_passed(facts), rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
-                            facts.name.data(), rc != MPI_SUCCESS);
+  file.file->passed_through(passing.kind, rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
+                            kEntries[size_t(entry)].name.data(), rc != MPI_SUCCESS);
   return rc;
-}
-
-bool goes_through_view(const EntryFacts& facts) noexcept {
-  return is_write(facts) || is_read(facts) || facts.name == "seek_shared";
 }
 
 // The library's file needs its view for this call. A rank alone cannot give it: the calls at the
 // shared pointer that could ask for that are wrong where the ranks' views differ (MPI-4.1, 14.4.4),
 // and elsewhere none is held. What else comes here is refused by the library, as on a file that
 // is not open for it.
-int give_view_for(const EntryFacts& facts, MPI_File handle, OpenFile& file) {
-  if (!goes_through_view(facts)) return MPI_SUCCESS;
-  if (may_meet(facts) || file.file->comm().size() == 1) return give_held_view(handle, file);
+int give_view_for(int entry, MPI_File handle, OpenFile& file) {
+  const Passing& passing = kPassing[size_t(entry)];
+  if (!passing.view) return MPI_SUCCESS;
+  if (passing.meets || file.file->comm().size() == 1) return give_held_view(handle, file);
   const std::lock_guard lock(file.alone);
-  const bool shared = facts.name.find("_shared") != facts.name.npos;
-  if (file.held == nullptr || !shared) return MPI_SUCCESS;
+  const EntryFacts& facts = kEntries[size_t(entry)];
+  if (file.held == nullptr || !has(facts, "_shared")) return MPI_SUCCESS;
   file.file->degraded("refused " + std::string(facts.name) +
                       ": the ranks' file views differ, so they share no pointer");
   return raise(handle, MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
 // PENSTOCK_REQUIRE: rather no job than one whose writes are not Penstock's.
-void stop_if_required(const EntryFacts& facts, const OpenFile& file) {
+void stop_if_required(int entry, const OpenFile& file) {
   const engine::Config& config = file.file->config();
-  if (!config.require || config.mode != engine::Mode::serve || !is_write(facts)) return;
+  if (!config.require || config.mode != engine::Mode::serve || !kPassing[size_t(entry)].writes)
+    return;
   const std::string why = file.file->serves_independent()
                               ? "this call is not one that Penstock serves"
                               : file.file->why_unserved();
   std::fprintf(stderr,
                "penstock: PENSTOCK_REQUIRE is set and MPI_File_%s on %s would pass through: %s\n",
-               facts.name.data(), file.path.c_str(), why.c_str());
+               kEntries[size_t(entry)].name.data(), file.path.c_str(), why.c_str());
   // Launchers that learn of the abort first drop what a rank said last.
   const timespec until_forwarded{0, 200'000'000};
   nanosleep(&until_forwarded, nullptr);
@@ -165,21 +197,20 @@ void stop_if_required(const EntryFacts& facts, const OpenFile& file) {
 }  // namespace
 
 int pass(int entry, const Words& words) {
-  const EntryFacts& facts = kEntries[size_t(entry)];
+  const Passing& passing = kPassing[size_t(entry)];
   const OpenFilePtr file = open_files().find(from_word<MPI_File>(words[0]));
   if (file == nullptr) return call_real(entry, words);
-  const std::lock_guard lock(is_collective(facts) ? file->together : file->alone);
-  stop_if_required(facts, *file);
+  const std::lock_guard lock(passing.collective ? file->together : file->alone);
+  stop_if_required(entry, *file);
   // The call is made all the same: it may be collective, and what it does is right without it.
-  const engine::Drain drain = drain_before(facts);
-  const ErrorClass flushed = file->file->flush(drain);
+  const ErrorClass flushed = file->file->flush(passing.drain);
   const auto handle = from_word<MPI_File>(words[0]);
-  if (const int refused = give_view_for(facts, handle, *file); refused != MPI_SUCCESS)
+  if (const int refused = give_view_for(entry, handle, *file); refused != MPI_SUCCESS)
     return refused;
   const int rc = pass_counted(entry, words, *file);
   // Ranks of Intel MPI cut a file one after the other: what one of them writes behind the new end
   // would be lost to the next.
-  if (drain == engine::Drain::all) (void)file->file->comm().barrier();
+  if (passing.drain == engine::Drain::all) (void)file->file->comm().barrier();
   job().tick();
   if (flushed == ErrorClass::none || rc != MPI_SUCCESS) return rc;
   return raise(handle, mpi_class(flushed));
