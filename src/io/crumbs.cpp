@@ -73,13 +73,18 @@ bool CrumbWindows::store(std::span<const Extent> crumbs, DirtyBytes& memory) {
 // finds no room now is left to write(2), which knows the first byte that has none.
 Window CrumbWindows::map(Extent where) {
   const Opened file = opened();
-  if (file.how == nullptr) return {};
+  if (file.how == nullptr) return missed();
   const Off size = size_of(file.fd);
   fetch(file.fd, {where.begin, std::min(where.end, size)});
   const int grow = where.end > size ? FALLOC_FL_KEEP_SIZE : 0;
   auto window = Window::map(file.fd, where, file.how->reserve_mode & ~grow, ReadAhead::none);
   if (window) return *std::move(window);
-  note(window.error());
+  return note(window.error()) ? missed() : Window();
+}
+
+Window CrumbWindows::missed() {
+  const std::lock_guard lock(mutex_);
+  missed_ = true;
   return {};
 }
 
@@ -104,16 +109,18 @@ std::byte* CrumbWindows::make_ready(CrumbTrail& trail, const Opened& file, Off b
     fetch(file.fd, where);
     const auto place = trail.make_ready(file.fd, where, file.how->reserve_mode);
     if (place) return *place;
-    note(place.error());
+    (void)note(place.error());
   }
   trail.look_away();
   return nullptr;
 }
 
-void CrumbWindows::note(const Refusal& refusal) {
-  if (!is_for_good(refusal.sys_errno)) return;
+// Whether nothing will be stored any more.
+bool CrumbWindows::note(const Refusal& refusal) {
+  if (!is_for_good(refusal.sys_errno)) return false;
   const std::lock_guard lock(mutex_);
   refuse(os_error(refusal.operation, "", refusal.sys_errno).value().message());
+  return true;
 }
 
 CrumbWindows::Opened CrumbWindows::opened() {
@@ -137,7 +144,7 @@ void CrumbWindows::open() {
 
 void CrumbWindows::refuse(const std::string& why) {
   how_ = nullptr;
-  degraded_ = "short pieces with gaps between them, each by a write of its own: " + why;
+  why_not_ = why;
 }
 
 Result<void> CrumbWindows::close() {
@@ -147,7 +154,8 @@ Result<void> CrumbWindows::close() {
 
 std::string CrumbWindows::degraded() const {
   const std::lock_guard lock(mutex_);
-  return degraded_;
+  if (!missed_) return {};
+  return "short pieces with gaps between them, each by a write of its own: " + why_not_;
 }
 
 }  // namespace penstock::io

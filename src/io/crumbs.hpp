@@ -42,7 +42,8 @@ class CrumbWindows {
   bool store_next(CrumbTrail& trail, std::span<const std::byte> bytes, Off offset);
 
   Result<void> close();
-  // Why nothing is stored, if anything was to be.
+  // Why stretches are not stored, if there were any. Of pieces that come one by one nobody expects
+  // anything but calls.
   std::string degraded() const;
 
  private:
@@ -53,7 +54,8 @@ class CrumbWindows {
 
   Window map(Extent where);
   std::byte* make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size);
-  void note(const Refusal& refusal);
+  bool note(const Refusal& refusal);
+  Window missed();
   Opened opened();
   void open();
   void refuse(const std::string& why);
@@ -64,7 +66,8 @@ class CrumbWindows {
   bool tried_ = false;
   std::optional<Descriptor> mapped_;  // the same file, open for reading too
   const InPlace* how_ = nullptr;
-  std::string degraded_;
+  std::string why_not_;
+  bool missed_ = false;  // a stretch
 };
 
 }  // namespace penstock::io
