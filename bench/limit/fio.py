@@ -164,8 +164,8 @@ def main() -> int:
         prepare(args)
         count, seconds = (run_copy if args.engine == "copy" else run_fio)(args, total)
         check_written(args.file, count)
-    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
-        print(f"limit-fio: {error}", file=sys.stderr)
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as failure:
+        print(f"limit-fio: {failure}", file=sys.stderr)
         return 1
     finally:
         args.file.unlink(missing_ok=True)
