@@ -89,7 +89,10 @@ void Job::configure() {
     return;
   }
   config_error_ = config.error().message();
+  // What was refused is not this; and that all passes is said at the end even to who wants it
+  // quiet.
   config_.require = variable("PENSTOCK_REQUIRE") == "1";
+  config_.log = variable("PENSTOCK_LOG") != "0";
   if (speaks || config_.require) {
     std::fprintf(
         stderr, "penstock: %s: %s\n", config_error_.c_str(),
