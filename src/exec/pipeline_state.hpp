@@ -114,8 +114,8 @@ struct Pipeline::State {
   WriteObserver* observer = nullptr;
   io::FileSync* sync = nullptr;
   AlignedBuffer staging, staging_alone;
-  io::CrumbTrail trail{comm.size() > 1 ? io::Writers::several
-                                       : io::Writers::one};  // of who is in write_alone
+  // Of who is in write_alone.
+  io::CrumbTrail trail{comm.size() > 1 ? io::Writers::several : io::Writers::one};
   std::atomic<bool> trail_ends = false;  // all ranks have met: the file may become another
   Spent together, by_itself;
   PhaseTimes& times = together.times;

@@ -66,14 +66,12 @@ tl::expected<std::span<std::byte>, Refusal> ready_part(const Mapping& pages, int
 
 tl::expected<Window, Refusal> Window::map(int fd, Extent where, int reserve_mode,
                                           ReadAhead read_ahead) {
-  if (const int e = reserve(fd, whole_pages(where), reserve_mode))
-    return tl::unexpected(Refusal{"fallocate", e});
   auto pages = Mapping::make(fd, whole_pages(where), read_ahead);
   if (!pages) return tl::unexpected(pages.error());
-  if (const int e = populate(pages->memory(whole_pages(where))))
-    return tl::unexpected(Refusal{"madvise", e});
+  const auto memory = ready_part(*pages, fd, where, reserve_mode);
+  if (!memory) return tl::unexpected(memory.error());
   Window window;
-  window.memory_ = pages->memory(where);
+  window.memory_ = *memory;
   window.own_ = *std::move(pages);
   return window;
 }

@@ -24,7 +24,7 @@ struct Refusal {
 // kernel thinks will be wanted next, or nothing.
 enum class ReadAhead : uint8_t { as_usual, none };
 
-// The same from the beginning of a page of this machine's memory on.
+// `where`, from the beginning of the page of this machine's memory on in which it begins.
 Extent whole_pages(Extent where);
 
 // Pages of a file, unmapped when it goes. Nothing is promised of them: a store into them may raise
