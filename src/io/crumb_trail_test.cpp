@@ -94,20 +94,20 @@ class TrailFiles : public ::testing::Test {
     model_.resize(size_t(size));
   }
 
-  // One piece, as exec does it, with bytes of its own.
-  void put(MechanismFile& file, CrumbTrail& trail, Extent e) {
+  // One piece of the rank's, as exec does it, with bytes of its own.
+  void put(MechanismFile& file, Extent e) {
     Bytes bytes(size_t(e.size()));
     for (std::byte& b : bytes) b = std::byte(random_());
-    if (!file.store_next(trail, bytes, e.begin)) EXPECT_FALSE(file.write(bytes, e.begin));
+    if (!file.store_next(trail_, bytes, e.begin)) EXPECT_FALSE(file.write(bytes, e.begin));
     if (model_.size() < size_t(e.end)) model_.resize(size_t(e.end));
     std::ranges::copy(bytes, model_.begin() + e.begin);
   }
-  void put(MechanismFile& file, CrumbTrail& trail, Off begin, Off block, Off stride, int count) {
-    for (int i = 0; i < count; ++i)
-      put(file, trail, {begin + i * stride, begin + i * stride + block});
+  void put(MechanismFile& file, Off begin, Off block, Off stride, int count) {
+    for (int i = 0; i < count; ++i) put(file, {begin + i * stride, begin + i * stride + block});
   }
 
   TemporaryFile file_;
+  CrumbTrail trail_{Writers::several};
   Bytes model_;
   std::minstd_rand random_{1};
 };
@@ -115,14 +115,13 @@ class TrailFiles : public ::testing::Test {
 TEST_F(TrailFiles, InsideTheFileAreWrittenByNoCall) {
   resize(1'000'000);
   auto file = open();
-  CrumbTrail trail{Writers::several};
-  put(*file, trail, 777, 48, 400, 2000);
+  put(*file, 777, 48, 400, 2000);
   EXPECT_EQ(file->writes, 15);
   EXPECT_TRUE(file_.holds(model_));
   EXPECT_TRUE(file->sync(SyncKind::full));
-  put(*file, trail, 777 + 800'000, 48, 400, 100);
+  put(*file, 777 + 800'000, 48, 400, 100);
   EXPECT_EQ(file->writes, 15) << "and goes on after a sync";
-  trail.let_go();
+  trail_.let_go();
   EXPECT_TRUE(file->close());
   EXPECT_TRUE(file_.holds(model_));
 }
@@ -130,8 +129,7 @@ TEST_F(TrailFiles, InsideTheFileAreWrittenByNoCall) {
 TEST_F(TrailFiles, PagesAreMadeReadyInStepsThatGrow) {
   resize(10 << 20);
   auto file = open();
-  CrumbTrail trail{Writers::several};
-  put(*file, trail, 0, 48, 400, 20'000);  // 8 MB
+  put(*file, 0, 48, 400, 20'000);  // 8 MB
   EXPECT_GT(answers.populated, 20);
   EXPECT_LT(answers.populated, 60) << "256 KiB at a time, soon";
   EXPECT_TRUE(file_.holds(model_));
@@ -139,8 +137,7 @@ TEST_F(TrailFiles, PagesAreMadeReadyInStepsThatGrow) {
 
 TEST_F(TrailFiles, WhoMakesTheFileLongerWritesAndTheFileEndsWithTheLastByte) {
   auto file = open();
-  CrumbTrail trail{Writers::several};
-  put(*file, trail, 5, 48, 400, 1000);
+  put(*file, 5, 48, 400, 1000);
   EXPECT_EQ(file->writes, 1000);
   EXPECT_EQ(answers.populated, 0);
   EXPECT_TRUE(file_.holds(model_));
@@ -149,8 +146,7 @@ TEST_F(TrailFiles, WhoMakesTheFileLongerWritesAndTheFileEndsWithTheLastByte) {
 TEST_F(TrailFiles, TheLastBytesOfTheFileAreWrittenByCalls) {
   resize(400'010);
   auto file = open();
-  CrumbTrail trail{Writers::several};
-  put(*file, trail, 0, 48, 400, 1100);
+  put(*file, 0, 48, 400, 1100);
   EXPECT_LT(file->writes, 300);
   EXPECT_TRUE(file_.holds(model_));
 }
@@ -159,11 +155,10 @@ TEST_F(TrailFiles, TheLastBytesOfTheFileAreWrittenByCalls) {
 TEST_F(TrailFiles, AFileThatIsCutShortMeanwhileIsWrittenByCalls) {
   resize(1'000'000);
   auto file = open();
-  CrumbTrail trail{Writers::several};
-  put(*file, trail, 0, 48, 400, 500);
+  put(*file, 0, 48, 400, 500);
   resize(0);
   const int before = file->writes;
-  put(*file, trail, 200'000, 48, 400, 500);
+  put(*file, 200'000, 48, 400, 500);
   EXPECT_EQ(file->writes - before, 500);
   EXPECT_TRUE(file_.holds(model_));
 }
@@ -171,15 +166,14 @@ TEST_F(TrailFiles, AFileThatIsCutShortMeanwhileIsWrittenByCalls) {
 TEST_F(TrailFiles, AgreeWithAModelOnRandomPieces) {
   resize(300'000);
   auto file = open();
-  CrumbTrail trail{Writers::several};
   Off at = 0;
   for (int i = 0; i < 30'000; ++i) {
     const auto dice = random_() % 1000;
     if (dice < 3) at = Off(random_() % 400'000);
     if (dice == 3) resize(Off(random_() % 500'000));
-    if (dice == 4) trail.let_go();
+    if (dice == 4) trail_.let_go();
     const Off size = 1 + Off(random_() % (dice < 10 ? 9000 : 300));
-    put(*file, trail, {at, at + size});
+    put(*file, {at, at + size});
     at += size + Off(random_() % (i % 20'000 < 10'000 ? 100 : 2000));
     if (at > 600'000) at = 0;
   }
@@ -195,9 +189,8 @@ TEST_F(TrailFiles, TakeNothingOfWhatAnotherWritesIntoTheGaps) {
   std::thread other([&] {
     for (Off i = 0; i < kPieces; ++i) EXPECT_FALSE(theirs->write(t, i * 100 + 50));
   });
-  CrumbTrail trail{Writers::several};
   for (Off i = 0; i < kPieces; ++i)
-    if (!mine->store_next(trail, m, i * 100)) EXPECT_FALSE(mine->write(m, i * 100));
+    if (!mine->store_next(trail_, m, i * 100)) EXPECT_FALSE(mine->write(m, i * 100));
   other.join();
   EXPECT_EQ(mine->writes, 15);
   const Bytes got = file_.contents();
@@ -208,11 +201,10 @@ TEST_F(TrailFiles, TakeNothingOfWhatAnotherWritesIntoTheGaps) {
 TEST_F(TrailFiles, AfterARestPagesAreMadeReadyAnew) {
   resize(1'000'000);
   auto file = open();
-  CrumbTrail trail{Writers::several};
-  put(*file, trail, 0, 48, 400, 20);
+  put(*file, 0, 48, 400, 20);
   const int before = answers.populated;
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  put(*file, trail, 20 * 400, 48, 400, 1);
+  put(*file, 20 * 400, 48, 400, 1);
   EXPECT_EQ(answers.populated, before + 1);
   EXPECT_EQ(file->writes, 15);
   EXPECT_TRUE(file_.holds(model_));
@@ -224,8 +216,7 @@ TEST_F(TrailFiles, WhereWritesHaveToBeOnTheDeviceOrGoPastTheCacheEachIsACall) {
        {OpenRequest{.written = Written::through}, OpenRequest{.direct = true}}) {
     auto file = open(request);
     if (request.direct && !file->degraded().empty()) continue;  // this one is not direct
-    CrumbTrail trail{Writers::several};
-    put(*file, trail, 0, 48, 400, 100);
+    put(*file, 0, 48, 400, 100);
     EXPECT_EQ(file->writes, 100);
   }
   EXPECT_EQ(answers.populated, 0);
@@ -235,13 +226,12 @@ TEST_F(TrailFiles, WhereWritesHaveToBeOnTheDeviceOrGoPastTheCacheEachIsACall) {
 TEST_F(TrailFiles, WithoutRoomEachIsACallAndRoomIsLookedForSeldom) {
   resize(1'000'000);
   auto file = open();
-  CrumbTrail trail{Writers::several};
   answers.fallocate_errno = ENOSPC;
-  put(*file, trail, 0, 48, 400, 1000);
+  put(*file, 0, 48, 400, 1000);
   EXPECT_EQ(file->writes, 1000);
   EXPECT_LT(answers.fallocated, 30);
   answers = {};
-  put(*file, trail, 400'000, 48, 400, 1000);
+  put(*file, 400'000, 48, 400, 1000);
   EXPECT_LT(file->writes, 1100) << "and there is some again";
   EXPECT_EQ(file->degraded(), "");
   EXPECT_TRUE(file_.holds(model_));
@@ -250,9 +240,8 @@ TEST_F(TrailFiles, WithoutRoomEachIsACallAndRoomIsLookedForSeldom) {
 TEST_F(TrailFiles, AFileSystemWithoutFallocateIsAskedOnceAndNothingIsSaid) {
   resize(1'000'000);
   auto file = open();
-  CrumbTrail trail{Writers::several};
   answers.fallocate_errno = EOPNOTSUPP;
-  put(*file, trail, 0, 48, 400, 1000);
+  put(*file, 0, 48, 400, 1000);
   EXPECT_EQ(file->writes, 1000);
   EXPECT_EQ(answers.fallocated, 1);
   EXPECT_EQ(file->degraded(), "") << "they are calls of the program's";
