@@ -4,12 +4,14 @@
 #include "exec/dirty_map.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace penstock::exec {
 namespace {
 
 constexpr int64_t kBits = DirtyMap::kWordBytes;
 constexpr uint64_t kAll = ~uint64_t{0};
+constexpr Off kGroup = 8;  // words
 
 // Bits [begin, end) of one word. REQUIRES 0 <= begin < end <= 64.
 uint64_t bits(int64_t begin, int64_t end) { return (kAll << begin) & (kAll >> (kBits - end)); }
@@ -93,9 +95,23 @@ int64_t DirtyMap::mark(layout::Cursor& cursor, int64_t n) {
   return marker.finish();
 }
 
+// The next word from `w` on that does not lie in a group of words which are all `like`: of a page
+// that is full, nearly all words are looked at here.
+Off DirtyMap::skip(Off w, uint64_t like) const {
+  const auto is_alike = [&] {
+    uint64_t differs = 0;
+    for (Off i = 0; i < kGroup; ++i)
+      differs |= words_[size_t(w + i)].load(std::memory_order_relaxed) ^ like;
+    return differs == 0;
+  };
+  while (w % kGroup == 0 && w + kGroup <= Off(words_.size()) && is_alike()) w += kGroup;
+  return w;
+}
+
 Off DirtyMap::find(Off from, bool dirty) const {
   const Off end = page_.size();
-  for (Off w = from / kBits; w * kBits < end; ++w) {
+  const uint64_t none = dirty ? 0 : kAll;
+  for (Off w = skip(from / kBits, none); w * kBits < end; w = skip(w + 1, none)) {
     uint64_t word = words_[size_t(w)].load(std::memory_order_relaxed);
     if (!dirty) word = ~word;
     if (w == from / kBits) word &= kAll << (from % kBits);
@@ -111,8 +127,6 @@ Off DirtyMap::end() const noexcept {
   return page_.begin;
 }
 
-void DirtyMap::clear() {
-  for (Word& word : words_) word.store(0, std::memory_order_relaxed);
-}
+void DirtyMap::clear() { std::memset(static_cast<void*>(words_.data()), 0, words_.size_bytes()); }
 
 }  // namespace penstock::exec

@@ -42,6 +42,7 @@ class DirtyMap {
 
  private:
   class Marker;
+  Off skip(Off word, uint64_t like) const;
   Off find(Off from, bool dirty) const;  // of the page; its size when there is none
 
   std::span<Word> words_;

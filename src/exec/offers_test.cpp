@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
 #include "io/held_file.hpp"
@@ -30,8 +31,9 @@ std::unique_ptr<io::MechanismFile> open(const io::TemporaryFile& path) {
 // Without a thread: what a call does is done when it returns.
 class Rank final : public BehindRank {
  public:
-  Rank(comm::Comm& comm, const io::TemporaryFile& path)
-      : BehindRank(comm, open(path), kByRanks, Thread::none) {}
+  Rank(comm::Comm& comm, std::unique_ptr<io::MechanismFile> file)
+      : BehindRank(comm, std::move(file), kByRanks, Thread::none) {}
+  Rank(comm::Comm& comm, const io::TemporaryFile& path) : Rank(comm, open(path)) {}
   // This rank's halves of pages.
   void write_halves(comm::Comm& comm, int64_t begin, int64_t end) {
     for (int64_t page = begin; page < end; ++page)
@@ -82,6 +84,43 @@ TEST(Offers, AFlushWritesThem) {
     rank.flush();
   });
   EXPECT_TRUE(path.holds(bytes_at(0, 6 * kPage)));
+}
+
+// The device stands still in the middle of rank 0's turn: rank 1 takes new pages, and is held up
+// only by what comes when the turn has lasted too long. (Its first part decides nothing where the
+// machine itself stood still for so long.)
+TEST(Offers, WhileOneRankWritesTheNextWhoIsAheadGoesOn) {
+  constexpr int kFilled = 4;
+  constexpr double kShort_s = 0.015;
+  constexpr auto kLong = std::chrono::milliseconds(40);
+  const io::TemporaryFile path;
+  io::Hold hold;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto file = open(path);
+    if (comm.rank() == 0) file = std::make_unique<io::HeldFile>(std::move(file), hold);
+    Rank rank(comm, std::move(file));
+    if (comm.rank() == 0) rank.write_halves(comm, 0, kFilled);
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 1) rank.write_halves(comm, 0, kFilled);
+    const double begin_s = now_s();
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) rank.write_halves(comm, kFilled, kFilled + 1);
+    if (comm.rank() == 1) {
+      hold.wait_until_someone_waits();
+      rank.write_halves(comm, kFilled, kFilled + 2);
+      if (now_s() - begin_s < kShort_s) EXPECT_EQ(rank.writes(), 0);
+      const int64_t before = rank.writes();
+      std::this_thread::sleep_for(kLong);
+      rank.write_halves(comm, kFilled + 2, kFilled + 3);
+      EXPECT_EQ(rank.writes(), before + 1);
+      hold.open();
+    }
+    if (comm.rank() == 0) rank.write_halves(comm, kFilled + 1, kFilled + 3);
+    EXPECT_TRUE(comm.barrier());
+    rank.flush();
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_TRUE(path.holds(bytes_at(0, (kFilled + 3) * kPage)));
 }
 
 // A program that stops writing, and computes: nobody takes a new page.

@@ -79,6 +79,8 @@ bool is_filling(uint64_t word, const PagePool::Stay& stay) {
   return state_of(word) == State::filling && number_of(word) == stay.number;
 }
 constexpr uint64_t kNoOffer = 0;
+constexpr double kNobodyWrites = 0;
+constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or its device slow
 uint64_t offer_of(const PagePool::Stay& stay) {
   return (uint64_t(stay.slot) + 1) << 32 | stay.number;
 }
@@ -102,6 +104,7 @@ struct PagePool::Header {
   std::atomic<bool> several_handles;
 
   alignas(64) std::array<std::atomic<uint64_t>, kMostOffered> offers;  // kNoOffer, or a stay
+  std::atomic<double> writing_since_s;                                 // kNobodyWrites, or a time
   alignas(64) std::atomic<uint64_t> clock;
   alignas(64) std::atomic<int> held;  // slots that are not free
   FutexWord departures;
@@ -330,6 +333,19 @@ bool PagePool::offer(const Stay& full) noexcept {
   });
 }
 
+bool PagePool::wants_writer(double now_s) const noexcept {
+  const double since_s = header_->writing_since_s.load(std::memory_order_relaxed);
+  return has_offers() && (since_s == kNobodyWrites || now_s > since_s + kLongestTurn_s);
+}
+
+PagePool::Turn::Turn(PagePool& pool, double now_s) noexcept : pool_(pool) {
+  pool_.header_->writing_since_s.store(now_s, std::memory_order_relaxed);
+}
+
+PagePool::Turn::~Turn() {
+  pool_.header_->writing_since_s.store(kNobodyWrites, std::memory_order_relaxed);
+}
+
 bool PagePool::has_offers() const noexcept {
   return std::ranges::any_of(header_->offers, [](const std::atomic<uint64_t>& place) {
     return place.load(std::memory_order_relaxed) != kNoOffer;
@@ -375,8 +391,10 @@ bool PagePool::wait_for_departure(uint32_t seen) const noexcept {
 
 bool PagePool::look_for_room(uint32_t seen, int looks, double seconds) const noexcept {
   const double end_s = now_s() + seconds;
-  for (; departures() == seen && !has_offers(); ::sched_yield())
-    if (looks-- == 0 || now_s() > end_s) return false;
+  for (double s = now_s(); departures() == seen && !wants_writer(s); s = now_s()) {
+    if (looks-- == 0 || s > end_s) return false;
+    ::sched_yield();
+  }
   return true;
 }
 

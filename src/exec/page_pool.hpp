@@ -79,6 +79,21 @@ class PagePool {
   bool has_offers() const noexcept;
   // The caller closes it, which fails if it has left meanwhile.
   std::optional<Stay> take_offer() noexcept;
+  // Whether some page is offered that the caller should write: not while another rank has its turn,
+  // since a file takes one writer at a time, and the next would wait for it. `now_s` by the
+  // machine's clock.
+  bool wants_writer(double now_s) const noexcept;
+  // While it is there, its maker writes a page. A hint: who dies in its turn holds up nobody.
+  class Turn {
+   public:
+    Turn(PagePool& pool, double now_s) noexcept;
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn();
+
+   private:
+    PagePool& pool_;
+  };
 
   // --- Leaving ---
   // Marks a page that is to be written soon; it may be filled until then. false: it was marked, or
@@ -100,7 +115,7 @@ class PagePool {
   // Until some page has left since `seen`. false: a while has passed, and none has.
   uint32_t departures() const noexcept;
   bool wait_for_departure(uint32_t seen) const noexcept;
-  // Without sleep: until then, or some page is offered.
+  // Without sleep: until then, or wants_writer().
   bool look_for_room(uint32_t seen, int looks, double seconds) const noexcept;
 
   struct Seen {

@@ -137,5 +137,21 @@ TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
   EXPECT_FALSE(pool->take_offer());
 }
 
+TEST(PagePool, NobodyIsWantedInAnothersTurnUnlessItLasts) {
+  const PoolShape shape{kPage, 1};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  constexpr double kNow = 1000;
+  EXPECT_FALSE(pool->wants_writer(kNow)) << "nothing is offered";
+  pool->add_slot();
+  ASSERT_TRUE(pool->offer(pool->pin(0).second));
+  EXPECT_TRUE(pool->wants_writer(kNow));
+  {
+    const PagePool::Turn turn(*pool, kNow);
+    EXPECT_FALSE(pool->wants_writer(kNow + 0.01));
+    EXPECT_TRUE(pool->wants_writer(kNow + 0.03)) << "who has it may be dead";
+  }
+  EXPECT_TRUE(pool->wants_writer(kNow + 0.01));
+}
+
 }  // namespace
 }  // namespace penstock::exec::page_pool_test

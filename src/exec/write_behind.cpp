@@ -280,7 +280,7 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
                                                Returns returns) {
   for (;;) {
     // Who takes a new page is ahead of others, and they are spared the work.
-    if (returns == Returns::soon && pool_->has_offers() && !pool_->find(page))
+    if (returns == Returns::soon && pool_->wants_writer(now_s()) && !pool_->find(page))
       write_offered(target);
     const uint32_t seen = pool_->departures();
     const auto [pinning, stay] = pool_->pin(page);

@@ -114,7 +114,7 @@ void WriteBehind::serve_older(const Target& target, double seconds) {
     NodePages pages(*this, target);
     shipping_->send_older(seconds, pages);
   }
-  while (pool_->has_offers()) write_offered(target);
+  while (pool_->wants_writer(now_s())) write_offered(target);
   if (pool_->empty() || are_being_filled(seconds)) return;
   const double then_s = now_s() - seconds;
   for (const PagePool::Stay& stay :
@@ -201,6 +201,7 @@ void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& 
 
 void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   if (seeded_fault("page_forgotten")) return;
+  const PagePool::Turn turn(*pool_, now_s());
   const Extent where = pool_->extent(stay.page);
   Leaving page{{where, {pool_->memory(stay), size_t(where.size())}}};
   std::array<Extent, kExtentsAtOnce> some;
