@@ -78,9 +78,9 @@ uint32_t number_of(uint64_t word) { return uint32_t(word >> 34); }
 bool is_filling(uint64_t word, const PagePool::Stay& stay) {
   return state_of(word) == State::filling && number_of(word) == stay.number;
 }
-constexpr uint64_t kNoOffer = 0;
 constexpr double kNobodyWrites = 0;
 constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or its device slow
+constexpr uint64_t kNoOffer = 0;
 uint64_t offer_of(const PagePool::Stay& stay) {
   return (uint64_t(stay.slot) + 1) << 32 | stay.number;
 }
