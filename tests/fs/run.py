@@ -148,6 +148,73 @@ def wrong_words_are_refused(directory: Path) -> list[str]:
     return problems + must(again, code=1, says="there is a disk in")
 
 
+def allocated_bytes(file: Path) -> int:
+    return file.stat().st_blocks * 512
+
+
+def image_is_allocated(directory: Path) -> list[str]:
+    """Whatever the file system: what is written first waits for no room on the host's disk."""
+    problems = []
+    for fs in ("ext4", "xfs", "btrfs"):
+        place = directory / fs
+        problems += must(script("slowdisk.sh", "start", place, "--fs", fs, "--rate", "0"))
+        image = place / "slowdisk" / "image"
+        if allocated_bytes(image) < 0.9 * image.stat().st_size:
+            problems.append(f"{fs}: {allocated_bytes(image)} bytes of the image are allocated")
+        problems += must(script("slowdisk.sh", "stop", place))
+    return problems
+
+
+# ---- memorydisk.sh ----
+
+
+def memory_is_a_disk(directory: Path) -> list[str]:
+    """Its image is in memory; what is held and the mounts go with it."""
+    place = directory / "memory"
+    start = ["--size", "256MiB", "--leave", "0"]
+    problems = must(script("memorydisk.sh", "start", place, *start), says="in memory")
+    problems += type_problems(place, "tmpfs") + type_problems(place / "disk" / "mnt", "ext4")
+    (place / "disk" / "mnt" / "file").write_bytes(bytes(MIB))
+    problems += must(script("memorydisk.sh", "status", place), says=f"{place}/disk/mnt")
+    problems += must(script("memorydisk.sh", "start", place), code=1, says="already")
+    problems += must(script("memorydisk.sh", "stop", place))
+    problems += must(script("memorydisk.sh", "stop", place))
+    problems += must(script("memorydisk.sh", "status", place), code=1, says="no disk in")
+    return problems + [f"{left} is left" for left in place.iterdir()]
+
+
+def memory_beyond_what_is_left_is_held(directory: Path) -> list[str]:
+    """All but so much, to within what the rest of the machine takes meanwhile."""
+    place = directory / "memory"
+    leave = available_bytes() - 2 * 256 * MIB
+    start = ["--size", "256MiB", "--leave", str(leave)]
+    problems = must(script("memorydisk.sh", "start", place, *start))
+    if not leave - 128 * MIB < available_bytes() < leave + 128 * MIB:
+        problems.append(f"{available_bytes()} bytes are available where {leave} are to be left")
+    return problems + must(script("memorydisk.sh", "stop", place))
+
+
+def available_bytes() -> int:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+
+
+def memory_disk_refuses_wrong_words(directory: Path) -> list[str]:
+    """Nothing is mounted for a wrong word, nor for more than there is."""
+    place = directory / "memory"
+    cases = [
+        (["--size", "big"], 2, "--size must be bytes, as 40MiB, 40MB or 41943040, got 'big'"),
+        (["--fs", "fat"], 2, "--fs must be ext4, xfs or btrfs, got 'fat'"),
+        (["--rate", "1"], 2, "no option is called '--rate'"),
+    ]
+    problems = []
+    for words, code, says in cases:
+        problems += must(script("memorydisk.sh", "start", place, *words), code=code, says=says)
+    too_much = called([str(HERE / "memorydisk.sh"), "start", str(place), "--size", "1PiB"])
+    problems += must(too_much, code=SKIPPED, says="need more")
+    return problems + [f"{left} is left" for left in directory.rglob("*")]
+
+
 # ---- slurm.sh and nodes.sh ----
 
 HELLO = """
@@ -391,6 +458,10 @@ CASES: dict[Callable[[Path], list[str]], str] = {
     memory_is_limited: "slowdisk.sh",
     nothing_is_left: "slowdisk.sh",
     wrong_words_are_refused: "slowdisk.sh",
+    image_is_allocated: "slowdisk.sh",
+    memory_is_a_disk: "memorydisk.sh",
+    memory_beyond_what_is_left_is_held: "memorydisk.sh",
+    memory_disk_refuses_wrong_words: "memorydisk.sh",
     slurm_starts_ranks: "slurm.sh",
     slurm_leaves_nothing: "slurm.sh",
     nodes_are_apart: "nodes.sh",
@@ -413,7 +484,7 @@ def run_case(suite: Suite, case: Callable[[Path], list[str]]) -> None:
         except NotHereError as missing:
             suite.skip(name, str(missing))
         finally:
-            for made in (place, place / "slurm"):
+            for made in (place, place / "slurm", place / "memory"):
                 with suppress(NotHereError):
                     script(CASES[case], "stop", made)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from beside.report import Report
 from beside.values import CellReport, ConclusionReport, Spread, Variant
 from penstock.bench.noise import Finding
+from penstock.bench.provenance import place_of
 
 _HEAD = (
     "cell",
@@ -122,7 +123,7 @@ def _place(report: Report) -> str:
     found = report.provenances[-1] if report.provenances else None
     if found is None:
         return "on an unknown machine"
-    kind = found.file_system.get("type", "an unknown file system")
+    kind = place_of(found.file_system)
     memory = found.memory_bytes / 2**30
     return f"{found.cpus} cores, {memory:.0f} GiB, {kind}, Linux {found.kernel.split('-')[0]}"
 

@@ -124,7 +124,19 @@ def _device(directory: Path) -> dict[str, Any] | None:
     if not queue.exists():  # a partition's is its disk's
         queue = where.parent / "queue"
     facts: dict[str, Any] = {"name": where.name}
+    if (image := _text(where / "loop" / "backing_file")) is not None:
+        facts["image_on"] = _mount(Path(image)).get("type")
     return facts | {name: _text(queue / name) for name in _QUEUE}
+
+
+def place_of(file_system: dict[str, Any]) -> str:
+    """A file system and its disk, for a person: ``ext4``, ``xfs on a loop device in tmpfs``."""
+    kind = file_system.get("type", "an unknown file system")
+    device = file_system.get("device") or {}
+    if not str(device.get("name", "")).startswith("loop"):
+        return str(kind)
+    image_on = device.get("image_on")
+    return f"{kind} on a loop device" + (f" in {image_on}" if image_on else "")
 
 
 def _cpu_model() -> str:

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from penstock.bench.differences import Difference, Differences
 from penstock.bench.noise import Finding
+from penstock.bench.provenance import place_of
 from penstock.bench.statistics import Verdict
 from penstock.bench.summary import (
     Against,
@@ -104,7 +105,7 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
 
 def _where(summary: Summary) -> str:
     hosts = dict.fromkeys(p.host for p in summary.provenances if p.host)
-    types = dict.fromkeys(str(p.file_system.get("type", "")) for p in summary.provenances)
+    types = dict.fromkeys(place_of(p.file_system) for p in summary.provenances if p.file_system)
     return escape(" ".join(filter(None, [", ".join(hosts), ", ".join(filter(None, types))])))
 
 

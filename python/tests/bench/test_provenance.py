@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from penstock.bench import provenance
 from penstock.bench.sample import Provenance
@@ -36,3 +39,20 @@ def test_what_changed_is_named() -> None:
 
 def test_memory_has_no_device() -> None:
     assert provenance.file_system(Path("/dev/shm"))["device"] is None  # noqa: S108
+
+
+@pytest.mark.parametrize(
+    ("device", "place"),
+    [
+        (None, "ext4"),
+        ({"name": "vda1"}, "ext4"),
+        ({"name": "loop0"}, "ext4 on a loop device"),  # of samples before its image was looked at
+        ({"name": "loop0", "image_on": "tmpfs"}, "ext4 on a loop device in tmpfs"),
+    ],
+)
+def test_a_disk_that_is_a_file_is_told(device: dict[str, Any] | None, place: str) -> None:
+    assert provenance.place_of({"type": "ext4", "device": device}) == place
+
+
+def test_what_is_not_known_of_a_disk_is_said() -> None:
+    assert provenance.place_of({}) == "an unknown file system"
