@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kLongestText = 1024;
 constexpr std::string_view kWriteBehind = "write_behind";
 constexpr std::array<std::string_view, 4> kBehindOptions = {"stages", "page", "limit", "seconds"};
+constexpr const char* kOrder = "algorithm + exchange + mechanism + sync + return";
 constexpr int64_t kAnticipatedBytes = int64_t{2} << 20;
 
 // ---- the families and their words
@@ -57,9 +58,36 @@ bool contains(const std::vector<std::string_view>& words, std::string_view word)
   return false;
 }
 
+// The word that was meant: this one, or where it is misspelt the nearest; empty when none is near.
+std::string meant(std::string_view word, const Family& family) {
+  return contains(family.valid, word) ? std::string(word) : nearest(word, family.valid);
+}
+
+// The first algorithm with an option of this name; nullptr when none has one.
+const plan::Algorithm* algorithm_with(std::string_view option) {
+  for (const plan::Algorithm* a : plan::algorithms())
+    for (const plan::OptionInfo& o : a->options)
+      if (o.name == option) return a;
+  return nullptr;
+}
+
+// Of a word that is not of the family whose turn it is: where it would be right, or nothing.
+std::string right_place(std::string_view word) {
+  if (const plan::Algorithm* a = algorithm_with(word))
+    return "; " + std::string(word) + " is an option of algorithms, as in " + std::string(a->name) +
+           "(" + std::string(word) + "=..)";
+  for (const Family& f :
+       {algorithm_family(), exchange_family(), mechanism_family(), sync_family(), return_family()})
+    if (const std::string w = meant(word, f); !w.empty())
+      return "; " + std::string(f.name) + " " + w + " has its place in " + kOrder;
+  return "";
+}
+
 Result<void> require_valid(const Family& family, std::string_view word) {
   if (contains(family.valid, word)) return {};
-  return refuse(std::string(family.name) + " " + not_known(word, family.valid));
+  const bool near = !nearest(word, family.valid).empty();
+  return refuse(std::string(family.name) + " " + not_known(word, family.valid) +
+                (near ? "" : right_place(word)));
 }
 
 // Only some syncs are spelled word=value.
@@ -319,7 +347,7 @@ Result<Method> parse_method(std::string_view text) {
   if (text.size() > kLongestText) return refuse("longer than any method: " + quote(text));
   const std::vector<std::string_view> pieces = split(text, '+');
   if (pieces.size() > kFamilies.size())
-    return refuse("at most algorithm + exchange + mechanism + sync + return, got " + quote(text));
+    return refuse("at most " + std::string(kOrder) + ", got " + quote(text));
   Choices choices;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const Result<Part> part = read_part(pieces[i]);

@@ -182,6 +182,18 @@ TEST(Method, AMisspeltWordIsNamedWithItsNeighbour) {
   EXPECT_NE(message("auto+messages+pwrite+edn").find("did you mean \"end\"?"), std::string::npos);
 }
 
+TEST(Method, AWordInTheWrongPlaceIsToldItsOwn) {
+  const std::string order = "algorithm + exchange + mechanism + sync + return";
+  for (const char* text : {"auto + pwrite", "auto + pwrte"})
+    EXPECT_TRUE(message(text).ends_with("; mechanism pwrite has its place in " + order)) << text;
+  EXPECT_TRUE(
+      message("auto + shm + every=4MiB").ends_with("; sync every has its place in " + order));
+  EXPECT_TRUE(message("shm").ends_with("; exchange shm has its place in " + order));
+  EXPECT_TRUE(message("auto + shm + pwrite + stream=2MiB + cycle=1MiB")
+                  .ends_with("; cycle is an option of algorithms, as in individual(cycle=..)"));
+  EXPECT_EQ(message("auto + nonsense").find("place"), std::string::npos);
+}
+
 TEST(Method, SegmentationTakesWritersAndCycle) {
   EXPECT_EQ(
       canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),

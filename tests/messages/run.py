@@ -91,7 +91,9 @@ def main() -> int:
     parser.add_argument("--build", type=Path, required=True, help="the build tree")
     parser.add_argument("--only", default="", help="only those whose text contains this")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--write", action="store_true", help="write docs/messages.md")
+    what.add_argument(
+        "--write", action="store_true", help="write docs/messages.md, when none fails"
+    )
     what.add_argument("--check", action="store_true", help="fail when docs/messages.md differs")
     options = parser.parse_args()
     asked = [one for one in ALL if options.only in f"{one.section} {one.name}"]
@@ -102,7 +104,7 @@ def main() -> int:
     rows = judge(suite, asked, answers)
     if options.check:
         compare(suite, asked, rows)
-    if options.write:
+    if options.write and not suite.failures:
         kept = read_rows(PAGE.read_text()) if PAGE.exists() else {}
         PAGE.write_text(render(ALL, kept | rows))
     return suite.finish()
