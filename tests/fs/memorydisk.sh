@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A disk in memory, whose speed is the same at each moment: to compare methods where the real disk's is not.
+# A disk in memory: to compare methods where the real disk's rate changes by the hour.
 #
 #   memorydisk.sh start DIR [--size BYTES] [--fs ext4|xfs|btrfs] [--leave BYTES]
 #   memorydisk.sh status DIR
@@ -8,7 +8,8 @@
 # The file system is DIR/disk/mnt, on a loop device whose image is allocated in memory. Defaults: --size 5GiB --fs ext4
 # --leave 4GiB. What is available of memory beyond --leave is held until stop (0: nothing is): a virtual machine that
 # gives free memory back to its host pays for each page that it takes again, and what is left is used again before it
-# goes. `warm` samples that write less than a tenth of --leave keep the kernel from throttling them.
+# goes, as long as few cells are measured by turns (docs/decisions/0055-a-disk-in-memory.md). Who writes less than a
+# tenth of --leave is not throttled by the kernel.
 # The disk's rate is what the processors copy, so it takes part of them, as no real disk does.
 #
 # Exit: 0, 1 failed, 2 wrong usage, 77 not possible on this machine (not root, too little memory).
