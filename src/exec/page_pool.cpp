@@ -338,12 +338,15 @@ bool PagePool::wants_writer(double now_s) const noexcept {
   return has_offers() && (since_s == kNobodyWrites || now_s > since_s + kLongestTurn_s);
 }
 
-PagePool::Turn::Turn(PagePool& pool, double now_s) noexcept : pool_(pool) {
+PagePool::Turn::Turn(PagePool& pool, double now_s) noexcept : pool_(pool), since_s_(now_s) {
   pool_.header_->writing_since_s.store(now_s, std::memory_order_relaxed);
 }
 
+// Who has begun since is still writing.
 PagePool::Turn::~Turn() {
-  pool_.header_->writing_since_s.store(kNobodyWrites, std::memory_order_relaxed);
+  double mine = since_s_;
+  pool_.header_->writing_since_s.compare_exchange_strong(mine, kNobodyWrites,
+                                                         std::memory_order_relaxed);
 }
 
 bool PagePool::has_offers() const noexcept {

@@ -93,6 +93,7 @@ class PagePool {
 
    private:
     PagePool& pool_;
+    const double since_s_;
   };
 
   // --- Leaving ---

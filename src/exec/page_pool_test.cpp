@@ -153,5 +153,19 @@ TEST(PagePool, NobodyIsWantedInAnothersTurnUnlessItLasts) {
   EXPECT_TRUE(pool->wants_writer(kNow + 0.01));
 }
 
+TEST(PagePool, AnEndedTurnLeavesThatOfWhoBeganSince) {
+  const PoolShape shape{kPage, 1};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  pool->add_slot();
+  ASSERT_TRUE(pool->offer(pool->pin(0).second));
+  constexpr double kNow = 1000;
+  auto first = std::make_unique<PagePool::Turn>(*pool, kNow);
+  auto second = std::make_unique<PagePool::Turn>(*pool, kNow + 0.001);
+  first.reset();
+  EXPECT_FALSE(pool->wants_writer(kNow + 0.002));
+  second.reset();
+  EXPECT_TRUE(pool->wants_writer(kNow + 0.002));
+}
+
 }  // namespace
 }  // namespace penstock::exec::page_pool_test
