@@ -39,6 +39,9 @@ read_options() {
   case $fs in ext4 | xfs | btrfs) ;; *) stop_with $wrong_usage "--fs must be ext4, xfs or btrfs, got '$fs'" ;; esac
 }
 
+# Nobody else's mount is taken for a disk, nor taken down.
+is_ours() { grep -q "^penstock-memorydisk $dir tmpfs " /proc/self/mounts; }
+
 available() { awk '/^MemAvailable:/ { printf "%.0f", $2 * 1024 }' /proc/meminfo; }
 
 hold() {
@@ -56,7 +59,8 @@ take_down() {
 start() {
   read_options "$@"
   needs_root "make a disk in memory"
-  ! mountpoint -q "$dir" || stop_with 1 "there is a disk in $dir already; 'stop' it"
+  ! is_ours || stop_with 1 "there is a disk in $dir already; 'stop' it"
+  ! mountpoint -q "$dir" || stop_with $wrong_usage "DIR must have nothing mounted on it, got $dir"
   [ "$(available)" -gt $((size + leave)) ] ||
     stop_with $not_here "$(available) bytes of memory are available; --size $size and --leave $leave need more"
   mkdir -p "$dir"
@@ -69,13 +73,13 @@ start() {
 }
 
 status() {
-  mountpoint -q "$dir" || stop_with 1 "no disk in $dir"
+  is_ours || stop_with 1 "no disk in $dir"
   say "$("$slowdisk" status "$dir/disk" | sed 's/^[^:]*: //; s/,.*//'), in memory; $(available) bytes are available"
 }
 
 case $verb in
 start) start "$@" ;;
 status) status ;;
-stop) if mountpoint -q "$dir"; then take_down; fi ;;
+stop) if is_ours; then take_down; fi ;;
 *) usage ;;
 esac

@@ -183,6 +183,22 @@ def memory_is_a_disk(directory: Path) -> list[str]:
     return problems + [f"{left} is left" for left in place.iterdir()]
 
 
+def another_mount_stays(directory: Path) -> list[str]:
+    """A DIR on which something else is mounted is no disk, and is not taken down."""
+    if os.geteuid() != 0:
+        raise NotHereError("only root can mount")
+    place = directory / "memory"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "another", str(place)], check=True, timeout=HANGS_S)
+    try:
+        start = script("memorydisk.sh", "start", place)
+        problems = must(start, code=2, says="nothing mounted on it")
+        problems += must(script("memorydisk.sh", "stop", place))
+        return problems + type_problems(place, "tmpfs")
+    finally:
+        subprocess.run(["umount", str(place)], check=False, timeout=HANGS_S)
+
+
 def memory_beyond_what_is_left_is_held(directory: Path) -> list[str]:
     """768 MiB, give or take what the rest of the machine takes meanwhile."""
     place = directory / "memory"
@@ -461,6 +477,7 @@ CASES: dict[Callable[[Path], list[str]], str] = {
     wrong_words_are_refused: "slowdisk.sh",
     image_is_allocated: "slowdisk.sh",
     memory_is_a_disk: "memorydisk.sh",
+    another_mount_stays: "memorydisk.sh",
     memory_beyond_what_is_left_is_held: "memorydisk.sh",
     memory_disk_refuses_wrong_words: "memorydisk.sh",
     slurm_starts_ranks: "slurm.sh",
