@@ -58,11 +58,6 @@ bool contains(const std::vector<std::string_view>& words, std::string_view word)
   return false;
 }
 
-// The word that was meant: this one, or where it is misspelt the nearest; empty when none is near.
-std::string meant(std::string_view word, const Family& family) {
-  return contains(family.valid, word) ? std::string(word) : nearest(word, family.valid);
-}
-
 // The first algorithm with an option of this name; nullptr when none has one.
 const plan::Algorithm* algorithm_with(std::string_view option) {
   for (const plan::Algorithm* a : plan::algorithms())
@@ -71,15 +66,22 @@ const plan::Algorithm* algorithm_with(std::string_view option) {
   return nullptr;
 }
 
-// Of a word that is not of the family whose turn it is: where it would be right, or nothing.
+std::string placed(const Family& family, std::string_view word) {
+  return "; " + std::string(family.name) + " " + std::string(word) + " has its place in " + kOrder;
+}
+
+// Of a word that is not of the family whose turn it is: where it would be right, or nothing. What
+// is another's own word is not taken for a misspelt one.
 std::string right_place(std::string_view word) {
   if (const plan::Algorithm* a = algorithm_with(word))
     return "; " + std::string(word) + " is an option of algorithms, as in " + std::string(a->name) +
            "(" + std::string(word) + "=..)";
-  for (const Family& f :
-       {algorithm_family(), exchange_family(), mechanism_family(), sync_family(), return_family()})
-    if (const std::string w = meant(word, f); !w.empty())
-      return "; " + std::string(f.name) + " " + w + " has its place in " + kOrder;
+  const Family all[] = {algorithm_family(), exchange_family(), mechanism_family(), sync_family(),
+                        return_family()};
+  for (const Family& f : all)
+    if (contains(f.valid, word)) return placed(f, word);
+  for (const Family& f : all)
+    if (const std::string near = nearest(word, f.valid); !near.empty()) return placed(f, near);
   return "";
 }
 

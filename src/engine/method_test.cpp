@@ -188,6 +188,9 @@ TEST(Method, AWordInTheWrongPlaceIsToldItsOwn) {
     EXPECT_TRUE(message(text).ends_with("; mechanism pwrite has its place in " + order)) << text;
   EXPECT_TRUE(
       message("auto + shm + every=4MiB").ends_with("; sync every has its place in " + order));
+  EXPECT_TRUE(message("auto + written").ends_with("; return written has its place in " + order));
+  EXPECT_TRUE(
+      message("auto + shm + staged").ends_with("; return staged has its place in " + order));
   EXPECT_TRUE(message("shm").ends_with("; exchange shm has its place in " + order));
   EXPECT_TRUE(message("auto + shm + pwrite + stream=2MiB + cycle=1MiB")
                   .ends_with("; cycle is an option of algorithms, as in individual(cycle=..)"));
