@@ -54,6 +54,7 @@ def arguments() -> argparse.Namespace:
     add("--jobs", choices=["one", "all"], default="all", help="one thread, or one for each rank")
     add("--direct", action="store_true", help="O_DIRECT")
     add("--depth", type=int, default=1, help="writes under way at a time")
+    add("--reserve", action="store_true", help="all blocks before the first write, by fallocate")
     add("--stream", type=size, help="start write-back every so many bytes, and do not wait")
     return parser.parse_args()
 
@@ -94,7 +95,8 @@ def fio_words(args: argparse.Namespace, total: int) -> list[str]:
     words = ["fio", "--name=limit", f"--filename={args.file}", "--rw=write", "--thread"]
     words += [f"--bs={args.block}", f"--ioengine={args.engine}", f"--iodepth={args.depth}"]
     words += [f"--numjobs={jobs}", f"--size={part}", f"--offset_increment={part}"]
-    words += ["--group_reporting", "--fallocate=none", "--output-format=json"]
+    words += ["--group_reporting", "--output-format=json"]
+    words += [f"--fallocate={'native' if args.reserve else 'none'}"]  # before its clock
     # Buffers as they are: scrambling them would be counted as writing.
     words += ["--scramble_buffers=0", f"--direct={int(args.direct)}"]
     words += [f"--end_fsync={int(args.end == 'sync')}"]

@@ -163,6 +163,7 @@ class Alone {
   }
 
   WriteOutcome run() {
+    reserve();
     if (context_.cycle_bytes == 0)
       write_until(own_.end);
     else
@@ -171,6 +172,16 @@ class Alone {
   }
 
  private:
+  // What leaves in several writes, and lies in one piece of the file.
+  void reserve() {
+    if (own_.size() <= kStagingBytes) return;
+    layout::Cursor ahead = cursor_;
+    const layout::Run run = ahead.next(own_.size());
+    if (run.count != 1 || run.block != own_.size()) return;
+    const Stopwatch watch(context_.times.write_s);
+    context_.file.reserve({run.offset, run.offset + run.block});
+  }
+
   void write_in_cycles() {
     Turns* const turns = context_.turns;
     const int64_t cycles =

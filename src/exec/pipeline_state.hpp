@@ -80,6 +80,7 @@ struct Pipeline::State {
 
   // The steps of a collective write.
   plan::Summary summarise(const WriteRequest& request);
+  void reserve(const plan::Crowd& crowd);
   std::unique_ptr<const plan::Plan> place(const plan::Algorithm& algorithm, const Policy& policy,
                                           const plan::Crowd& crowd);
   WriteOutcome write_own(const WriteRequest& request, const plan::Parameters& parameters);

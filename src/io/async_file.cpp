@@ -83,6 +83,7 @@ class AsyncFile final : public MechanismFile {
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return file_->write(bytes, offset, Way::buffered);
   }
+  void reserve(Extent where) override { file_->reserve(where); }
   Result<void> sync(SyncKind kind) override { return file_->sync(kind); }
   Result<void> close() override;
   int fd() const noexcept override { return file_->fd(); }
@@ -163,6 +164,7 @@ void AsyncFile::cut(const Lease& lease, std::span<const Extent> dirty,
   DirtyBytes memory(bytes_of(lease));
   join_touching(dirty, [&](Extent run) {
     const std::span<const std::byte> bytes = memory.of(run);
+    file_->reserve(run);
     for (const Part& part : cut_for_direct(run, file_->unit_bytes()))
       for (Off at = part.where.begin; at < part.where.end; at += most) {
         const Extent e{at, std::min(at + most, part.where.end)};

@@ -49,6 +49,7 @@ class BehindFile : public MechanismFile {
     return inner_.write_pieces(pieces, offset);
   }
   bool gathers() const noexcept override { return inner_.gathers(); }
+  void reserve(Extent where) override { inner_.reserve(where); }
   Result<void> sync(SyncKind kind) override { return inner_.sync(kind); }
   Result<void> close() override;
   int fd() const noexcept override { return inner_.fd(); }

@@ -60,6 +60,7 @@ class BlockingFile : public MechanismFile {
     return file_->unit_bytes() == 0 && crumbs_.store_next(trail, bytes, offset);
   }
 
+  void reserve(Extent where) final { file_->reserve(where); }
   Result<void> sync(SyncKind kind) final { return file_->sync(kind); }
   Result<void> close() final {
     Result<void> first = crumbs_.close();

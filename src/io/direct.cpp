@@ -80,6 +80,7 @@ Result<std::unique_ptr<DirectFile>> DirectFile::open(const OpenRequest& request)
   if (!buffered) return tl::unexpected(std::move(buffered).error());
   std::unique_ptr<DirectFile> file(new DirectFile(*std::move(buffered)));
   if (request.direct) file->open_direct();
+  if (request.written == Written::through) file->blocks_.refuse();
   return Result<std::unique_ptr<DirectFile>>(std::move(file));
 }
 
@@ -115,8 +116,7 @@ size_t DirectFile::memory_shift(Off begin) const noexcept {
 
 std::optional<Fault> DirectFile::write(std::span<const std::byte> bytes, Off offset, Way way) {
   // Parts that were cut before a refusal end here as well.
-  if (way == Way::buffered || unit_bytes_ == 0)
-    return write_fully(fd(), bytes, offset, buffered_.path());
+  if (way == Way::buffered || unit_bytes_ == 0) return write_buffered(bytes, offset);
   const auto fault = write_fully(direct_fd_, bytes, offset, buffered_.path());
   if (!fault) return fault;
   const int why = fault->error.sys_errno;
@@ -125,6 +125,11 @@ std::optional<Fault> DirectFile::write(std::span<const std::byte> bytes, Off off
   const Off at = fault->first_missing;
   if (at % unit_bytes_ == 0) refuse("a write of whole units was refused: " + words(why));
   return write_fully(fd(), bytes.subspan(size_t(at - offset)), at, buffered_.path());
+}
+
+std::optional<Fault> DirectFile::write_buffered(std::span<const std::byte> bytes, Off offset) {
+  blocks_.before_writing(fd(), {offset, offset + Off(bytes.size())});
+  return write_fully(fd(), bytes, offset, buffered_.path());
 }
 
 Result<void> DirectFile::close() {

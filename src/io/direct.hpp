@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "io/block_reserve.hpp"
 #include "io/descriptor.hpp"
 #include "io/mechanism.hpp"
 
@@ -55,6 +56,11 @@ class DirectFile {
   // REQUIRES for Way::direct: the bytes are of a part that cut_for_direct() made.
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset, Way way);
 
+  // All of `where` will be written. What write() is given with Way::buffered it reserves itself.
+  void reserve(Extent where) noexcept {
+    if (unit_bytes_ == 0) blocks_.before_writing(fd(), where);
+  }
+
   Result<void> sync(SyncKind kind) { return buffered_.sync(kind); }
   Result<void> close();  // idempotent
   std::string degraded() const { return degraded_; }
@@ -62,9 +68,11 @@ class DirectFile {
  private:
   explicit DirectFile(Descriptor buffered) : buffered_(std::move(buffered)) {}
   void open_direct();
+  std::optional<Fault> write_buffered(std::span<const std::byte> bytes, Off offset);
   void refuse(const std::string& why);
 
   Descriptor buffered_;
+  BlockReserve blocks_;
   int direct_fd_ = -1;  // kept open to the end: writes may be under way
   // 0: buffered. Who leases looks at it while another thread writes; it only ever becomes 0.
   std::atomic<int64_t> unit_bytes_ = 0;

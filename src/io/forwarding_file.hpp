@@ -24,6 +24,7 @@ class ForwardingFile : public MechanismFile {
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return inner_->write(bytes, offset);
   }
+  void reserve(Extent where) override { inner_->reserve(where); }
   Result<void> sync(SyncKind kind) override { return inner_->sync(kind); }
   Result<void> close() override { return inner_->close(); }
   int fd() const noexcept override { return inner_->fd(); }

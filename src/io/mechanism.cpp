@@ -40,6 +40,7 @@ std::optional<Fault> MechanismFile::write_pieces(std::span<const std::span<const
   return std::nullopt;
 }
 
+void MechanismFile::reserve(Extent) {}
 bool MechanismFile::store_next(CrumbTrail&, std::span<const std::byte>, Off) { return false; }
 
 // As write_pieces().

@@ -133,6 +133,10 @@ class MechanismFile {
   // write_pieces() is one call for up to kGatheredPieces of them, so packing them first is waste.
   virtual bool gathers() const noexcept { return false; }
 
+  // A hint: every byte of `where` will be written, through this object or another. By several
+  // threads at once, as write(). By default nothing is made of it.
+  virtual void reserve(Extent where);
+
   // On the device: all that was written or reaped before.
   virtual Result<void> sync(SyncKind kind) = 0;
   // Closes and reports what the kernel still had to say. Idempotent.

@@ -50,6 +50,12 @@ class PieceCursor {
   size_t within_ = 0;  // of the first one, behind us
 };
 
+Extent extent_of(Pieces pieces, Off offset) noexcept {
+  Extent all{offset, offset};
+  for (const auto& piece : pieces) all.end += Off(piece.size());
+  return all;
+}
+
 class PwritevFile final : public BlockingFile {
  public:
   using BlockingFile::BlockingFile;
@@ -59,6 +65,7 @@ class PwritevFile final : public BlockingFile {
   }
 
   std::optional<Fault> write_pieces(Pieces pieces, Off offset) override {
+    file().reserve(extent_of(pieces, offset));
     iovec batch[kGatheredPieces];  // left uninitialised: most calls carry a few
     // Invariant: everything before `offset` is in the file, and the cursor stands at its byte.
     for (PieceCursor cursor(pieces); !cursor.done();) {

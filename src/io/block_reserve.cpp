@@ -1,0 +1,43 @@
+#include "io/block_reserve.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "io/in_place.hpp"
+#include "io/probe.hpp"
+
+namespace penstock::io {
+namespace {
+
+constexpr Off kSector = 512;  // of st_blocks
+
+// It looks for a place for each 4 KiB that a write brings; xfs does so for a folio.
+bool looks_for_each_block(const Result<FileSystem>& found) noexcept {
+  return found && found->type == "ext4";
+}
+
+// What is written again has its blocks.
+Off settled_end(int fd) noexcept {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return 0;
+  return file.st_blocks * kSector >= file.st_size ? file.st_size : 0;
+}
+
+}  // namespace
+
+void BlockReserve::before_writing(int fd, Extent where) noexcept {
+  if (where.size() < kLeast) return;
+  if (worth_ == Worth::unknown) look_at(fd);
+  if (worth_ != Worth::yes || where.end <= settled_) return;
+  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, where.begin, where.size()) != 0 && is_for_good(errno))
+    refuse();
+}
+
+void BlockReserve::look_at(int fd) noexcept {
+  settled_ = settled_end(fd);
+  worth_ = looks_for_each_block(probe(fd)) ? Worth::yes : Worth::no;
+}
+
+}  // namespace penstock::io
