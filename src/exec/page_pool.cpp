@@ -80,10 +80,10 @@ bool is_filling(uint64_t word, const PagePool::Stay& stay) {
 }
 constexpr double kNobodyWrites = 0;
 constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or its device slow
-constexpr uint64_t kNoOffer = 0;
-uint64_t offer_of(const PagePool::Stay& stay) {
-  return (uint64_t(stay.slot) + 1) << 32 | stay.number;
-}
+constexpr uint64_t kNoStay = 0;
+uint64_t id_of(const PagePool::Stay& stay) { return (uint64_t(stay.slot) + 1) << 32 | stay.number; }
+// Guests that share a bit are looked at together.
+uint64_t bit_of(int guest) { return uint64_t{1} << (guest % 64); }
 uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 30) - 1); }
 
 }  // namespace
@@ -103,7 +103,7 @@ struct PagePool::Header {
   std::atomic<int64_t> failures;
   std::atomic<bool> several_handles;
 
-  alignas(64) std::array<std::atomic<uint64_t>, kMostOffered> offers;  // kNoOffer, or a stay
+  alignas(64) std::array<std::atomic<uint64_t>, kMostOffered> offers;  // kNoStay, or a stay
   std::atomic<double> writing_since_s;                                 // kNobodyWrites, or a time
   alignas(64) std::atomic<uint64_t> clock;
   alignas(64) std::atomic<int> held;  // slots that are not free
@@ -117,10 +117,15 @@ struct alignas(64) PagePool::Slot {
   std::atomic<uint64_t> last_use;
   std::atomic<double> came_s;  // by the machine's clock
   std::atomic<int> writer;     // who closed it; -1: nobody yet
+  std::atomic<uint64_t> came;  // bits of the guests that came in this stay
   FutexWord left;              // stays that are over
   FutexWord unpinned;          // how often the last pin was given back of a page that is leaving
   uint32_t next;               // in the chain of its bucket, or of free slots; an index + 1
   bool has_memory;
+};
+
+struct alignas(64) PagePool::Guest {
+  std::atomic<uint64_t> holds;  // kNoStay, or a stay
 };
 
 // --- Making it ---
@@ -132,8 +137,9 @@ size_t PagePool::map_bytes(PoolShape shape) {
 
 size_t PagePool::table_bytes(PoolShape shape) {
   const auto slots = size_t(shape.slots);
-  return size_t(
-      align_up(int64_t(sizeof(Header) + slots * (sizeof(Slot) + sizeof(uint32_t))), kPageStep));
+  return size_t(align_up(int64_t(sizeof(Header) + slots * (sizeof(Slot) + sizeof(uint32_t)) +
+                                 size_t(shape.guests) * sizeof(Guest)),
+                         kPageStep));
 }
 
 size_t PagePool::bytes_for(PoolShape shape) {
@@ -153,7 +159,11 @@ PagePool::PagePool(std::shared_ptr<comm::SharedSegment> segment, PoolShape shape
       header_(reinterpret_cast<Header*>(segment_->memory().data())),
       come_to_(size_t(shape.slots)) {}
 
-PagePool::Slot* PagePool::slots() const noexcept { return reinterpret_cast<Slot*>(header_ + 1); }
+PagePool::Guest* PagePool::guests() const noexcept { return reinterpret_cast<Guest*>(header_ + 1); }
+
+PagePool::Slot* PagePool::slots() const noexcept {
+  return reinterpret_cast<Slot*>(guests() + shape_.guests);
+}
 
 uint32_t& PagePool::bucket(int64_t page) const noexcept {
   auto* buckets = reinterpret_cast<uint32_t*>(slots() + shape_.slots);
@@ -253,6 +263,7 @@ std::optional<PagePool::Stay> PagePool::settle_locked(int64_t page) noexcept {
   slot.page.store(page, std::memory_order_relaxed);
   slot.dirty_bytes.store(0, std::memory_order_relaxed);
   slot.writer.store(-1, std::memory_order_relaxed);
+  slot.came.store(0, std::memory_order_relaxed);
   slot.came_s.store(now_s(), std::memory_order_relaxed);
   note_use(slot);
   slot.next = std::exchange(bucket(page), uint32_t(free) + 1);
@@ -274,6 +285,36 @@ bool PagePool::unpin(const Stay& stay, int64_t newly_dirty) noexcept {
   return full;
 }
 
+// What a guest writes down and then sees of the slot, and what who closes it writes there and then
+// sees of the guest, are in one order: one of the two sees the other.
+bool PagePool::hold(int guest, const Stay& stay) noexcept {
+  guests()[guest].holds.store(id_of(stay), std::memory_order_seq_cst);
+  if (is_filling(slots()[stay.slot].word.load(std::memory_order_seq_cst), stay)) return true;
+  let_go(guest, stay);
+  return false;
+}
+
+void PagePool::let_go(int guest, const Stay& stay) noexcept {
+  guests()[guest].holds.store(kNoStay, std::memory_order_seq_cst);
+  Slot& slot = slots()[stay.slot];
+  if (state_of(slot.word.load(std::memory_order_seq_cst)) != State::leaving) return;
+  slot.unpinned.fetch_add(1, std::memory_order_release);
+  futex_wake_all(slot.unpinned);
+}
+
+void PagePool::come_as_guest(int guest, const Stay& stay) noexcept {
+  slots()[stay.slot].came.fetch_or(bit_of(guest), std::memory_order_relaxed);
+}
+
+// Of a page without pins: nobody comes any more.
+bool PagePool::is_held(const Stay& stay) const noexcept {
+  const uint64_t came = slots()[stay.slot].came.load(std::memory_order_relaxed);
+  for (int g = 0; came != 0 && g < shape_.guests; ++g)
+    if ((came & bit_of(g)) != 0 && guests()[g].holds.load(std::memory_order_seq_cst) == id_of(stay))
+      return true;
+  return false;
+}
+
 // --- Leaving ---
 
 bool PagePool::want(const Stay& stay) noexcept {
@@ -291,11 +332,11 @@ bool PagePool::close(const Stay& stay, int writer) noexcept {
   for (;;) {
     if (!is_filling(word, stay)) return false;
     const uint64_t leaving = word_of(State::leaving, stay.number, word & kPins);
-    if (slot.word.compare_exchange_weak(word, leaving, std::memory_order_acq_rel)) break;
+    if (slot.word.compare_exchange_weak(word, leaving, std::memory_order_seq_cst)) break;
   }
   slot.writer.store(writer, std::memory_order_release);
   const auto nobody_fills = [&](uint32_t) {
-    return (slot.word.load(std::memory_order_acquire) & kPins) == 0;
+    return (slot.word.load(std::memory_order_acquire) & kPins) == 0 && !is_held(stay);
   };
   while (!wait(slot.unpinned, nobody_fills)) continue;
   return true;
@@ -327,8 +368,8 @@ void PagePool::release(const Stay& stay) noexcept {
 
 bool PagePool::offer(const Stay& full) noexcept {
   return std::ranges::any_of(header_->offers, [&](std::atomic<uint64_t>& place) {
-    uint64_t none = kNoOffer;
-    return place.compare_exchange_strong(none, offer_of(full), std::memory_order_release,
+    uint64_t none = kNoStay;
+    return place.compare_exchange_strong(none, id_of(full), std::memory_order_release,
                                          std::memory_order_relaxed);
   });
 }
@@ -351,15 +392,15 @@ PagePool::Turn::~Turn() {
 
 bool PagePool::has_offers() const noexcept {
   return std::ranges::any_of(header_->offers, [](const std::atomic<uint64_t>& place) {
-    return place.load(std::memory_order_relaxed) != kNoOffer;
+    return place.load(std::memory_order_relaxed) != kNoStay;
   });
 }
 
 std::optional<PagePool::Stay> PagePool::take_offer() noexcept {
   for (std::atomic<uint64_t>& place : header_->offers) {
-    if (place.load(std::memory_order_relaxed) == kNoOffer) continue;
-    const uint64_t offer = place.exchange(kNoOffer, std::memory_order_acquire);
-    if (offer == kNoOffer) continue;
+    if (place.load(std::memory_order_relaxed) == kNoStay) continue;
+    const uint64_t offer = place.exchange(kNoStay, std::memory_order_acquire);
+    if (offer == kNoStay) continue;
     const int slot = int(offer >> 32) - 1;
     return Stay{slot, uint32_t(offer), slots()[slot].page.load(std::memory_order_relaxed)};
   }

@@ -30,6 +30,7 @@ namespace penstock::exec {
 struct PoolShape {
   int64_t page_bytes = 0;  // a multiple of 4096
   int slots = 0;           // pages that it holds at a time
+  int guests = 0;          // who may hold a page, in place of pinning it
 };
 
 class PagePool {
@@ -71,6 +72,14 @@ class PagePool {
   DirtyMap dirty(const Stay& stay) const noexcept;
   // Gives the pin back. Whether the page looks full.
   bool unpin(const Stay& stay, int64_t newly_dirty) noexcept;
+  // As a pin, without a word that other fillers would have to see: a guest writes down in memory of
+  // its own which page it holds, and who closes the page looks at its guests
+  // (docs/decisions/0057-guests.md). One page at a time for each of shape.guests. false: the page
+  // is on its way into the file. REQUIRES come_as_guest() in this stay.
+  bool hold(int guest, const Stay& stay) noexcept;
+  void let_go(int guest, const Stay& stay) noexcept;
+  // REQUIRES a pin.
+  void come_as_guest(int guest, const Stay& stay) noexcept;
 
   // --- Full pages, for whoever takes a new one ---
   static constexpr int kMostOffered = 8;
@@ -145,6 +154,7 @@ class PagePool {
  private:
   struct Header;
   struct Slot;
+  struct Guest;
 
   PagePool(std::shared_ptr<comm::SharedSegment> segment, PoolShape shape);
   static size_t table_bytes(PoolShape shape);
@@ -153,6 +163,8 @@ class PagePool {
   void note_use(Slot& slot) noexcept;
   uint32_t& bucket(int64_t page) const noexcept;
   Slot* slots() const noexcept;
+  Guest* guests() const noexcept;
+  bool is_held(const Stay& stay) const noexcept;
   std::optional<Stay> find_locked(int64_t page) const noexcept;
   std::optional<Stay> settle_locked(int64_t page) noexcept;
   std::pair<Pinning, Stay> pin_or_settle(int64_t page);

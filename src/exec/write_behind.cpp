@@ -52,6 +52,7 @@ PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
   shape.page_bytes = page_bytes_for(asked.page_bytes, geometry);
   const int64_t limit = limit_of(comm, asked) * ranks_per_node(comm);
   shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
+  shape.guests = comm.nodes() == 1 ? comm.size() : 0;
   return shape;
 }
 
@@ -142,8 +143,9 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
   if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
   owners->all_have_joined();
-  std::unique_ptr<WriteBehind> made(new WriteBehind(
-      *std::move(pool), std::move(owners), writer_of_full(comm, asked), pages_ahead(comm)));
+  std::unique_ptr<WriteBehind> made(new WriteBehind(*std::move(pool), std::move(owners),
+                                                    writer_of_full(comm, asked), pages_ahead(comm),
+                                                    shape.guests > 0 ? comm.rank() : kNoGuest));
   if (comm.nodes() == 1) return made;
   made->stages_ = asked.stages;
   auto shipping = Shipping::make(comm, shipping_shape(comm, asked, geometry));
@@ -155,14 +157,18 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
 }
 
 WriteBehind::WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners,
-                         FullPage full, int ahead)
-    : pool_(std::move(pool)), owners_(std::move(owners)), full_(full), ahead_(ahead) {}
+                         FullPage full, int ahead, int guest)
+    : pool_(std::move(pool)),
+      owners_(std::move(owners)),
+      full_(full),
+      ahead_(ahead),
+      guest_(guest) {}
 
 std::unique_ptr<WriteBehind> WriteBehind::beside() {
   if (shipping_ != nullptr || !why_not_shipped_.empty() || gone_) return nullptr;
   pool_->note_several_handles();
   owners_->one_more();
-  return std::unique_ptr<WriteBehind>(new WriteBehind(pool_, owners_, full_, ahead_));
+  return std::unique_ptr<WriteBehind>(new WriteBehind(pool_, owners_, full_, ahead_, kNoGuest));
 }
 
 WriteBehind::~WriteBehind() { let_go(); }
@@ -206,9 +212,17 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
 std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& run,
                                       const std::byte* bytes, Ticks begin, Returns returns) {
   if (shipping_ != nullptr || !last_ || !holds(pool_->extent(last_->page), run)) return {};
-  if (!pool_->pin(*last_)) return {};
+  const bool is_guest = guest_ != kNoGuest;
+  if (!(is_guest ? pool_->hold(guest_, *last_) : pool_->pin(*last_))) return {};
   const int64_t newly = put_into(*last_, run, bytes);
-  const bool full = pool_->unpin(*last_, newly);
+  untold_ += newly;
+  bool full = false;
+  if (is_guest) {
+    pool_->let_go(guest_, *last_);
+    full = is_to_be_told(run) && tell_dirty();
+  } else {
+    full = pool_->unpin(*last_, std::exchange(untold_, 0));
+  }
   const Ticks end = ticks();
   added_.bytes.add(run.bytes());
   added_.over.add(run.bytes() - newly);
@@ -216,6 +230,20 @@ std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& r
   if (!full) return end;
   send_full(target, *last_, returns);
   return ticks();
+}
+
+// The count of a page's dirty bytes is in memory that all who fill it want. So it is told of a
+// sixteenth at a time, and at the page's end, where who goes through the file leaves it.
+bool WriteBehind::is_to_be_told(const layout::Run& run) const noexcept {
+  const int64_t some = pool_->page_bytes() / 16;
+  const Off end = run.offset + (run.count - 1) * run.stride + run.block;
+  return untold_ >= some || end > pool_->extent(last_->page).end - some;
+}
+
+// Whether the page looks full. What has left meanwhile took its bytes along.
+bool WriteBehind::tell_dirty() noexcept {
+  const int64_t newly = std::exchange(untold_, 0);
+  return newly > 0 && pool_->pin(*last_) && pool_->unpin(*last_, newly);
 }
 
 // How many of these bytes were not dirty before. REQUIRES a pin of a page that holds them.
@@ -263,7 +291,7 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
     filling.copy(pool_->memory(*stay), pool_->extent(page).begin, part);
     const int64_t newly = filling.mark(pool_->dirty(*stay), part);
     filling.written_bytes += part.size() - newly;  // over others that were to be written anyway
-    full = pool_->unpin(*stay, newly);
+    full = pool_->unpin(*stay, newly + std::exchange(untold_, 0));
   }
   filling.spent.traffic.shared_bytes += part.size();
   if (full) send_full(target, *stay, filling.returns);
@@ -272,7 +300,11 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
 
 std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_t page,
                                                     Returns returns) {
-  if (!last_ || last_->page != page || !pool_->pin(*last_)) last_ = pin(target, page, returns);
+  if (last_ && last_->page == page && pool_->pin(*last_)) return last_;
+  if (last_ && tell_dirty()) send_full(target, *last_, returns);
+  untold_ = 0;
+  last_ = pin(target, page, returns);
+  if (last_ && guest_ != kNoGuest) pool_->come_as_guest(guest_, *last_);
   return last_;
 }
 

@@ -136,7 +136,7 @@ class WriteBehind {
   class NodePages;
 
   WriteBehind(std::shared_ptr<PagePool> pool, std::shared_ptr<PageOwners> owners, FullPage full,
-              int ahead);
+              int ahead, int guest);
   int64_t written_beside_others(const StagedNotes& own, bool settled) const;
   bool sends_at_once() const noexcept;
   bool keeps_here(const Filling& filling, int64_t page, StreamRange part) const;
@@ -147,6 +147,8 @@ class WriteBehind {
   void flush_pages(const Target& target);
   int64_t put_into(const PagePool::Stay& stay, const layout::Run& run, const std::byte* bytes);
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
+  bool is_to_be_told(const layout::Run& run) const noexcept;
+  bool tell_dirty() noexcept;
   std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page, Returns returns);
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page, Returns returns);
   bool others_complete_a_page(uint32_t seen);
@@ -184,7 +186,10 @@ class WriteBehind {
   std::unique_ptr<Shipping> shipping_;
   std::string why_not_shipped_;
   int stages_ = 2;
-  std::optional<PagePool::Stay> last_;  // that was filled
+  const int guest_;  // of the pool; kNoGuest: pages are pinned
+  static constexpr int kNoGuest = -1;
+  std::optional<PagePool::Stay> last_;  // that was filled; this guest has come
+  int64_t untold_ = 0;                  // newly dirty bytes of it, which the pool has not been told
   bool kept_ = false;                   // some page of another node was
   // For pages of others: looks in vain since one that was not, and pages to be taken before the
   // next.

@@ -33,6 +33,7 @@ class Design(_Model):
     rounds: int
     seed: int
     timeout_s: float
+    warm_memory: str
     penstock: str
     ranks: list[int]
     usual: list[str]
@@ -190,7 +191,7 @@ def _measurement(
         *start(site, library, cell.ranks, mca),
         *(preload(site) if ours else []),
         str(program),
-        *options(_options(site, cell, one, size, hints)),
+        *options(_options(study.design, site, cell, one, size, hints)),
     ]
     extra: dict[str, Any] = {"expect": wrote_it_all(site.scratch)} if ours else {}
     return Measurement(
@@ -220,7 +221,7 @@ def _setting(setting: Setting, how: str) -> tuple[list[str], list[str]]:
 
 
 def _options(
-    site: Site, cell: Cell, one: _Variant, size: Class, hints: list[str]
+    design: Design, site: Site, cell: Cell, one: _Variant, size: Class, hints: list[str]
 ) -> dict[str, Any]:
     return {
         "file": site.scratch / "data",
@@ -229,6 +230,7 @@ def _options(
         "outputs": size.outputs,
         "end": cell.end,
         "regime": "warm",
+        "warm_memory": design.warm_memory,
         "hint": hints,
     }
 
