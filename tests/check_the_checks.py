@@ -55,6 +55,7 @@ LOOKS: list[Look | Promise] = [
     Look("truth", "openmpi", "fsync_fails collective two_phase(writers=2"),
     Look("truth", "openmpi", "close_fails collective two_phase(writers=2"),
     Promise("exec_tests", "*HasOneWriter*"),
+    Promise("exec_tests", "PageGuests.*"),
     Promise("io_tests", "CrumbFiles.*:TrailFiles.*"),
     Look("histories", "openmpi", "deferred", ("--ranks=2", "--seeds=15", "--uncut")),
 ]
@@ -80,6 +81,7 @@ REQUIRED = {
     "load_lost",
     "crumb_forgotten",
     "trail_forgotten",
+    "guest_forgotten",
 }
 
 

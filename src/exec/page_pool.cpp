@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/seeded_fault.hpp"
 #include "base/units.hpp"
 
 namespace penstock::exec {
@@ -308,6 +309,7 @@ void PagePool::come_as_guest(int guest, const Stay& stay) noexcept {
 
 // Of a page without pins: nobody comes any more.
 bool PagePool::is_held(const Stay& stay) const noexcept {
+  if (seeded_fault("guest_forgotten")) return false;
   const uint64_t came = slots()[stay.slot].came.load(std::memory_order_relaxed);
   for (int g = 0; came != 0 && g < shape_.guests; ++g)
     if ((came & bit_of(g)) != 0 && guests()[g].holds.load(std::memory_order_seq_cst) == id_of(stay))
