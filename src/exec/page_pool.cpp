@@ -1,54 +1,25 @@
-// The segment: a header, a hash table of the pages, the slots' words, then the slots' areas: a
-// dirty map and a page each, with memory from the first stay on.
+// The segment: a header, the guests' words, the slots' words, a hash table of the pages, then the
+// slots' areas: a dirty map and a page each, with memory from the first stay on.
 #include "exec/page_pool.hpp"
 
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/seeded_fault.hpp"
 #include "base/units.hpp"
+#include "exec/shared_lock.hpp"
 
 namespace penstock::exec {
-
-constexpr int64_t kSleep_ns = 100'000'000;
-
-// Named, as is what it is a member of. A lock of all zero bytes is open. Held for a few looks at
-// the table.
-class SharedLock {
- public:
-  void lock() noexcept {
-    uint32_t seen = kOpen;
-    if (word_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) return;
-    while (word_.exchange(kAwaited, std::memory_order_acquire) != kOpen)
-      futex_wait(word_, kAwaited, kSleep_ns);
-  }
-  void unlock() noexcept {
-    if (word_.exchange(kOpen, std::memory_order_release) == kAwaited) futex_wake_all(word_);
-  }
-
- private:
-  static constexpr uint32_t kOpen = 0, kTaken = 1, kAwaited = 2;
-  FutexWord word_;
-};
-
 namespace {
 
+constexpr int64_t kSleep_ns = 100'000'000;
 constexpr int kLooks = 50;  // that give the core away, before a sleep
-
-class Holding {
- public:
-  explicit Holding(SharedLock& lock) : lock_(lock) { lock_.lock(); }
-  Holding(const Holding&) = delete;
-  ~Holding() { lock_.unlock(); }
-
- private:
-  SharedLock& lock_;
-};
 
 // false: not done after a long sleep.
 template <class Done>
@@ -218,7 +189,7 @@ void PagePool::come_to(int slot) noexcept {
 }
 
 std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin_or_settle(int64_t page) {
-  const Holding lock(header_->lock);
+  const std::lock_guard lock(header_->lock);
   if (const auto stay = find_locked(page))
     return {pin(*stay) ? Pinning::pinned : Pinning::leaving, *stay};
   if (const auto stay = settle_locked(page)) return {Pinning::pinned, *stay};
@@ -235,7 +206,7 @@ void PagePool::add_slot() noexcept {
     header_->unusable.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const Holding lock(header_->lock);
+  const std::lock_guard lock(header_->lock);
   slots()[slot].next = std::exchange(header_->first_free, uint32_t(slot) + 1);
 }
 
@@ -250,7 +221,7 @@ std::optional<PagePool::Stay> PagePool::find_locked(int64_t page) const noexcept
 }
 
 std::optional<PagePool::Stay> PagePool::find(int64_t page) const noexcept {
-  const Holding lock(header_->lock);
+  const std::lock_guard lock(header_->lock);
   return find_locked(page);
 }
 
@@ -354,7 +325,7 @@ void PagePool::release(const Stay& stay) noexcept {
   if (slot.word.load(std::memory_order_acquire) != word_of(State::leaving, stay.number, 0)) return;
   dirty(stay).clear();
   {
-    const Holding lock(header_->lock);
+    const std::lock_guard lock(header_->lock);
     uint32_t* at = &bucket(stay.page);
     while (*at != uint32_t(stay.slot) + 1) at = &slots()[*at - 1].next;
     *at = slot.next;
@@ -475,7 +446,7 @@ bool PagePool::has_several_handles() const noexcept {
 
 // Of many the first places are told, and the sum of all.
 void PagePool::lost(Extent where, const Error& why) noexcept {
-  const Holding lock(header_->lock);
+  const std::lock_guard lock(header_->lock);
   Header& h = *header_;
   if (h.failures.load(std::memory_order_relaxed) == 0 ||
       h.error_class < uint32_t(why.error_class)) {
@@ -498,13 +469,13 @@ int64_t PagePool::failures() const noexcept {
 
 int64_t PagePool::lost_bytes() const {
   if (failures() == 0) return 0;
-  const Holding lock(header_->lock);
+  const std::lock_guard lock(header_->lock);
   return header_->lost_bytes;
 }
 
 void PagePool::add_losses(StagedNotes& to) const {
   if (failures() == 0) return;
-  const Holding lock(header_->lock);
+  const std::lock_guard lock(header_->lock);
   const Header& h = *header_;
   to.failures += h.failures.load(std::memory_order_relaxed);
   to.lost_bytes += h.lost_bytes;
