@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <mutex>
 #include <utility>
 
@@ -55,7 +56,8 @@ constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or it
 constexpr uint64_t kNoStay = 0;
 uint64_t id_of(const PagePool::Stay& stay) { return (uint64_t(stay.slot) + 1) << 32 | stay.number; }
 // Guests that share a bit are looked at together.
-uint64_t bit_of(int guest) { return uint64_t{1} << (guest % 64); }
+constexpr int kGuestBits = 64;
+uint64_t bit_of(int guest) { return uint64_t{1} << (guest % kGuestBits); }
 uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 30) - 1); }
 
 }  // namespace
@@ -281,10 +283,10 @@ void PagePool::come_as_guest(int guest, const Stay& stay) noexcept {
 // Of a page without pins: nobody comes any more.
 bool PagePool::is_held(const Stay& stay) const noexcept {
   if (seeded_fault("guest_forgotten")) return false;
-  const uint64_t came = slots()[stay.slot].came.load(std::memory_order_relaxed);
-  for (int g = 0; came != 0 && g < shape_.guests; ++g)
-    if ((came & bit_of(g)) != 0 && guests()[g].holds.load(std::memory_order_seq_cst) == id_of(stay))
-      return true;
+  uint64_t came = slots()[stay.slot].came.load(std::memory_order_relaxed);
+  for (; came != 0; came &= came - 1)
+    for (int g = std::countr_zero(came); g < shape_.guests; g += kGuestBits)
+      if (guests()[g].holds.load(std::memory_order_seq_cst) == id_of(stay)) return true;
   return false;
 }
 

@@ -302,7 +302,6 @@ std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_
                                                     Returns returns) {
   if (last_ && last_->page == page && pool_->pin(*last_)) return last_;
   if (last_ && tell_dirty()) send_full(target, *last_, returns);
-  untold_ = 0;
   last_ = pin(target, page, returns);
   if (last_ && guest_ != kNoGuest) pool_->come_as_guest(guest_, *last_);
   return last_;
