@@ -82,6 +82,7 @@ REQUIRED = {
     "crumb_forgotten",
     "trail_forgotten",
     "guest_forgotten",
+    "segment_not_cleared",
 }
 
 

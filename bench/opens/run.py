@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What does it cost to open and close a file? The MPI library, and Penstock of one build or two.
+"""What does it cost to open and close a file, and to write a little to it in between? The MPI
+library, and Penstock of one build or two.
 
     bench/opens/run.py --new build/release [--old ../before/build/release] [--mpi openmpi]
     bench/opens/run.py --new build/release --ranks 64 --mode rdwr
+    bench/opens/run.py --new build/release --access collective --bytes 4194304
     tests/fs/nodes.sh start /tmp/n 4 && bench/opens/run.py --new build/release --mpi openmpi \\
         --launcher '/tmp/n/nodes/mpirun -n {ranks}' --ranks 16
 
 Each sample is a job of its own: bench/opens/opens.c, alone and under penstock-exec, by turns.
-Prints a line of JSON for each cell and side, and at the end a table: milliseconds of the first open
-of a job, of a later one and of a close; medians over the jobs, with the smallest and the largest.
+Prints a line of JSON for each cell and side, and at the end a table: milliseconds of the calls of a
+job's first file, and of a later one; medians over the jobs, with the smallest and the largest.
 Exit: 0, or 1 when a job failed.
 """
 
@@ -27,8 +29,11 @@ import small_program  # noqa: E402
 from mpis import MPIS  # noqa: E402
 from small_program import Sample, Side  # noqa: E402
 
+PIECE_BYTES = 4096
 MODES = ["writeonly", "rdwr"]
-COLUMNS = {"first_open_ms": "first open", "open_ms": "open", "close_ms": "close"}
+CALLS = ["open", "write", "close"]
+COLUMNS = {f"first_{call}_ms": f"first {call}" for call in CALLS}
+COLUMNS |= {f"{call}_ms": call for call in CALLS}
 
 
 def parse() -> argparse.Namespace:
@@ -41,12 +46,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--launcher", help="starts {ranks} ranks; default: the library's own")
     parser.add_argument("--ranks", action="append", type=int, help="may be repeated")
     parser.add_argument("--mode", action="append", choices=MODES, help="may be repeated")
+    parser.add_argument("--access", choices=["collective", "independent"], help="default: no write")
+    parser.add_argument(
+        "--bytes", type=int, default=4 << 20, help="that each rank writes to a file"
+    )
     parser.add_argument("--files", type=int, default=21, help="of a job")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dir", type=Path, help="where files are opened; default: --new")
     args = parser.parse_args()
     if args.files < 2:
         parser.error(f"--files must be at least 2, for one is the first, got {args.files}")
+    if args.bytes < PIECE_BYTES:
+        parser.error(f"--bytes must be at least {PIECE_BYTES}, one piece, got {args.bytes}")
     return args
 
 
@@ -59,6 +70,8 @@ def launcher(args: argparse.Namespace, ranks: int) -> list[str]:
 def sample(args: argparse.Namespace, side: Side, ranks: int, mode: str, folder: Path) -> Sample:
     command = [*launcher(args, ranks), *side.words(args.mpi)]
     command += [str(folder / "opens"), str(folder / "data"), mode, str(args.files)]
+    if args.access is not None:
+        command += [args.access, str(args.bytes)]
     return small_program.told(args.mpi, command)
 
 
@@ -79,7 +92,10 @@ def measure(args: argparse.Namespace, ranks: int, mode: str, folder: Path) -> It
 
 def main() -> int:
     args = parse()
-    rows = [f"| ranks | mode | side | {' | '.join(COLUMNS.values())} |", "|---" * 6 + "|"]
+    rows = [
+        f"| ranks | mode | side | {' | '.join(COLUMNS.values())} |",
+        "|---" * (3 + len(COLUMNS)) + "|",
+    ]
     with tempfile.TemporaryDirectory(dir=args.dir or args.new) as name:
         folder = Path(name)
         small_program.compiled(args.mpi, Path(__file__).resolve().parent / "opens.c", folder)

@@ -26,8 +26,8 @@ class Borrowed : public Comm {
     return c_.gather(mine, root);
   }
   Result<std::shared_ptr<NodeLock>> node_lock() override { return c_.node_lock(); }
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
-    return c_.shared_segment(bytes, room);
+  Result<std::shared_ptr<SharedSegment>> shared_segment(const SegmentShape& shape) override {
+    return c_.shared_segment(shape);
   }
   Result<std::unique_ptr<Comm>> split_by_node() override { return c_.split_by_node(); }
   Result<std::unique_ptr<Parcels>> parcels() override { return c_.parcels(); }

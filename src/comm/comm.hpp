@@ -77,9 +77,9 @@ class Comm {
 
   // Collective. A new lock of the ranks of this rank's node, or the same class of error on all.
   virtual Result<std::shared_ptr<NodeLock>> node_lock() = 0;
-  // Collective; `bytes` > 0 and the same on all ranks of a node. Zeroed memory that the ranks of
-  // this rank's node share, or the same class of error on all.
-  virtual Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) = 0;
+  // Collective; the same on all ranks of a node. Memory that the ranks of this rank's node share,
+  // or the same class of error on all.
+  virtual Result<std::shared_ptr<SharedSegment>> shared_segment(const SegmentShape& shape) = 0;
   // Collective. The ranks of this rank's node, in their order here. The new communicator may
   // outlive this one.
   virtual Result<std::unique_ptr<Comm>> split_by_node() = 0;

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/seeded_fault.hpp"
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_kept.hpp"
 #include "comm/mpi_node.hpp"
 #include "comm/mpi_parcels.hpp"
@@ -70,11 +72,14 @@ class MpiComm final : public Comm {
     return make_mpi_node_lock(*node, *this);
   }
 
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
-    if (size_ == 1) return make_thread_segment(bytes);
+  Result<std::shared_ptr<SharedSegment>> shared_segment(const SegmentShape& shape) override {
+    if (size_ == 1) return make_thread_segment(shape.bytes);
     const Result<MPI_Comm> node = node_ranks();
     if (!node) return tl::unexpected(node.error());
-    return make_mpi_segment(*node, *this, bytes, room);
+    if (auto kept = kept_segment(*node, shape); !kept || *kept != nullptr) return kept;
+    auto made = make_mpi_segment(*node, *this, shape);
+    if (made && shape.room == Room::when_used) own_->segments().add(*made, size_in(*node));
+    return made;
   }
 
   Result<std::unique_ptr<Comm>> split_by_node() override;
@@ -107,6 +112,28 @@ class MpiComm final : public Comm {
     if (agreed) return ranks.comm();
     ranks.free();  // nobody has any
     return tl::unexpected(agreed.error());
+  }
+
+  // Collective. nullptr: all ranks have none that would do. Threads may have left files in an order
+  // that differs between ranks, and a node may have given back what another has kept.
+  Result<std::shared_ptr<SharedSegment>> kept_segment(MPI_Comm node, const SegmentShape& shape) {
+    KeptSegments& segments = own_->segments();
+    if (!segments.has_had_any()) return nullptr;
+    const int mine = segments.find(shape);
+    int64_t most[] = {mine, -mine};
+    if (auto r = all_max(most); !r) return tl::unexpected(r.error());
+    if (mine < 0 || most[0] != -most[1]) {
+      segments.drop_idle();  // before as much is asked for once more
+      return nullptr;
+    }
+    const std::shared_ptr<SharedSegment> segment = segments.at(mine);
+    segment->use_again();
+    // Every rank has come, so nobody has anything to do there any more.
+    Result<void> cleared;
+    if (rank_in(node) == 0 && !seeded_fault("segment_not_cleared"))
+      cleared = segment->clear(0, shape.zeroed_bytes);
+    if (auto agreed = agree(*this, cleared); !agreed) return tl::unexpected(agreed.error());
+    return segment;
   }
 
   std::unique_ptr<Duplicate> own_;

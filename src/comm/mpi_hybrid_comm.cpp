@@ -129,9 +129,9 @@ class HybridComm final : public Comm {
     return lock;
   }
 
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room room) override {
-    const auto make = [this, bytes, room]() -> Result<void> {
-      auto made = team_->ranks->shared_segment(bytes, room);
+  Result<std::shared_ptr<SharedSegment>> shared_segment(const SegmentShape& shape) override {
+    const auto make = [this, &shape]() -> Result<void> {
+      auto made = team_->ranks->shared_segment(shape);
       if (!made) return tl::unexpected(std::move(made).error());
       team_->segment = *std::move(made);
       return {};

@@ -146,6 +146,7 @@ std::unique_ptr<Duplicate> Kept::take() {
 
 void Kept::leave(std::unique_ptr<Duplicate> duplicate) {
   if (mpi_has_failed()) return;  // what of it is still on its way, nobody knows
+  duplicate->segments().rest();
   const std::lock_guard lock(mutex_);
   if (left_.size() < kMostLeft) left_.push_back(std::move(duplicate));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/kept_segments.hpp"
 #include "comm/mpi_node.hpp"
 
 namespace penstock::comm {
@@ -35,6 +36,7 @@ class Duplicate {
   MPI_Comm comm() const noexcept { return comm_; }
   int64_t number() const noexcept { return number_; }
   NodeRanks& node_ranks() noexcept { return node_ranks_; }
+  KeptSegments& segments() noexcept { return segments_; }
   // Collective. A communicator for messages that come unasked, to be given back when nothing is on
   // its way in it.
   Result<MPI_Comm> take_for_parcels();
@@ -46,6 +48,7 @@ class Duplicate {
   MPI_Comm comm_;
   int64_t number_;
   NodeRanks node_ranks_;
+  KeptSegments segments_;
   MPI_Comm for_parcels_ = MPI_COMM_NULL;  // while nobody has it
 };
 

@@ -108,11 +108,12 @@ Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm node, Comm& all) {
   return from_first_of_node<NodeLock>(node, all, "lock", &make_shared_mutex, &open_shared_mutex);
 }
 
-Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm node, Comm& all, size_t bytes,
-                                                        Room room) {
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm node, Comm& all,
+                                                        const SegmentShape& shape) {
   return from_first_of_node<SharedSegment>(
-      node, all, "pages", [&](const std::string& name) { return make_segment(name, bytes, room); },
-      [&](const std::string& name) { return open_segment(name, bytes, room); });
+      node, all, "pages",
+      [&](const std::string& name) { return make_segment(name, shape.bytes, shape.room); },
+      [&](const std::string& name) { return open_segment(name, shape.bytes, shape.room); });
 }
 
 }  // namespace penstock::comm

@@ -35,7 +35,7 @@ class NodeRanks {
 
 // Collective over the ranks of `all`. `node`: those of them that are of this rank's node.
 Result<std::shared_ptr<NodeLock>> make_mpi_node_lock(MPI_Comm node, Comm& all);
-Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm node, Comm& all, size_t bytes,
-                                                        Room room);
+Result<std::shared_ptr<SharedSegment>> make_mpi_segment(MPI_Comm node, Comm& all,
+                                                        const SegmentShape& shape);
 
 }  // namespace penstock::comm

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #ifndef MADV_POPULATE_READ  // glibc before 2.35; the kernel has it from 5.14
@@ -17,6 +20,7 @@ namespace penstock::comm {
 namespace {
 
 constexpr const char* kDirectory = "/dev/shm/";
+constexpr size_t kBlockOfStat = 512;
 
 class Opened {
  public:
@@ -53,6 +57,20 @@ class Mapped final : public SharedSegment {
     (void)::madvise(memory().data() + at, bytes, MADV_POPULATE_READ);  // older kernels: by faults
   }
 
+  Result<void> clear(size_t at, size_t bytes) override {
+    if (file_.fd() < 0) return SharedSegment::clear(at, bytes);
+    constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    if (::fallocate(file_.fd(), kMode, off_t(at), off_t(bytes)) != 0)
+      return os_error("fallocate", "shared memory", errno);
+    return {};
+  }
+
+  size_t populated_bytes() const noexcept override {
+    struct stat s {};
+    if (file_.fd() < 0 || ::fstat(file_.fd(), &s) != 0) return SharedSegment::populated_bytes();
+    return size_t(s.st_blocks) * kBlockOfStat;
+  }
+
  private:
   const Opened file_;
 };
@@ -79,6 +97,11 @@ Result<void> take_room(const Opened& file, size_t bytes, Room room, const std::s
 }
 
 }  // namespace
+
+Result<void> SharedSegment::clear(size_t at, size_t bytes) {
+  std::memset(memory_.data() + at, 0, bytes);
+  return {};
+}
 
 Result<std::shared_ptr<SharedSegment>> make_thread_segment(size_t bytes) {
   return map({}, MAP_PRIVATE | MAP_ANONYMOUS, bytes, std::to_string(bytes) + " bytes");
@@ -116,5 +139,11 @@ Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, siz
 }
 
 void forget_segment_name(const std::string& name) noexcept { ::unlink(path_of(name).c_str()); }
+
+size_t free_for_segments() noexcept {
+  struct statvfs s {};
+  if (::statvfs(kDirectory, &s) != 0) return 0;
+  return size_t(s.f_bavail) * size_t(s.f_frsize);
+}
 
 }  // namespace penstock::comm

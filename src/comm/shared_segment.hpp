@@ -19,8 +19,13 @@ enum class Room : uint8_t {
   when_used,  // by populate(): a page that was not populated must not be touched
 };
 
-// Page-aligned, zeroed when it was made. It outlives the communicator that made it, and needs no
-// MPI to be destroyed.
+struct SegmentShape {
+  size_t bytes = 0;         // > 0
+  size_t zeroed_bytes = 0;  // the first of them, which are zero; of the others nobody knows
+  Room room = Room::now;
+};
+
+// Page-aligned. It outlives the communicator that made it, and needs no MPI to be destroyed.
 class SharedSegment {
  public:
   virtual ~SharedSegment() = default;
@@ -32,11 +37,21 @@ class SharedSegment {
   // filled by one call, in place of a fault for each page. Only a hint.
   virtual void expect_stores(size_t, size_t) noexcept {}
 
+  // --- For another use of the same memory (comm/kept_segments.hpp) ---
+  // It is zero again, and has no memory until it is populated. Page-aligned.
+  virtual Result<void> clear(size_t at, size_t bytes);
+  // What it has from the machine.
+  virtual size_t populated_bytes() const noexcept { return memory_.size(); }
+  // Memory that is populated may hold what an earlier use has left.
+  bool is_used_again() const noexcept { return used_again_; }
+  void use_again() noexcept { used_again_ = true; }
+
  protected:
   explicit SharedSegment(std::span<std::byte> memory) : memory_(memory) {}
 
  private:
   std::span<std::byte> memory_;
+  bool used_again_ = false;
 };
 
 // Of the threads of this process alone. An error when there is no such memory.
@@ -51,5 +66,7 @@ Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, siz
                                                     Room room = Room::now);
 // Nobody opens it any more. Harmless when there is none.
 void forget_segment_name(const std::string& name) noexcept;
+// That segments can still take from the machine; 0 where that is not known.
+size_t free_for_segments() noexcept;
 
 }  // namespace penstock::comm

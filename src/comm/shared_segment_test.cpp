@@ -66,6 +66,20 @@ TEST(SharedSegment, WhereStoresAreExpectedAllIsMappedAtOnce) {
   EXPECT_EQ(mapped_bytes(two.first->memory().data()), 0U) << "by this one, not by the other";
 }
 
+// For who has it mapped, too.
+TEST(SharedSegment, WhatIsClearedIsZeroAndHasNoMemoryAndTheRestIsAsItWas) {
+  const Two two;
+  ASSERT_TRUE(two.first->populate(0, kBytes));
+  EXPECT_EQ(two.second->populated_bytes(), kBytes);
+  std::ranges::fill(two.second->memory(), std::byte{7});
+  ASSERT_TRUE(two.first->clear(0, kBytes / 2));
+  EXPECT_EQ(two.second->populated_bytes(), kBytes / 2);
+  ASSERT_TRUE(two.first->populate(0, kBytes));
+  const auto is_seven = [](std::byte byte) { return byte == std::byte{7}; };
+  EXPECT_TRUE(std::ranges::none_of(two.second->memory().first(kBytes / 2), is_seven));
+  EXPECT_TRUE(std::ranges::all_of(two.second->memory().subspan(kBytes / 2), is_seven));
+}
+
 // Nothing is mapped for nothing, and nothing fails.
 TEST(SharedSegment, OfThreadsItIsLeftAsItIs) {
   const auto segment = make_thread_segment(kBytes).value();

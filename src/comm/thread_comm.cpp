@@ -58,14 +58,25 @@ struct Mailbox {
 };
 
 struct Team {
-  explicit Team(int ranks) : boxes(size_t(ranks)), meeting(ranks), board(size_t(ranks)) {}
+  Team(int ranks, bool used)
+      : boxes(size_t(ranks)), meeting(ranks), board(size_t(ranks)), used_segments(used) {}
 
   void meet() { meeting.meet(); }
 
   std::vector<Mailbox> boxes;
   Meeting meeting;
   std::vector<std::span<const std::byte>> board;  // what each rank shows in a collective
+  bool used_segments;
 };
+
+using Segment = Result<std::shared_ptr<SharedSegment>>;
+
+// Of what need not be zero nothing is.
+void pretend_use(SharedSegment& segment, const SegmentShape& shape) {
+  constexpr auto kLeft = std::byte{0xa5};
+  std::ranges::fill(segment.memory().subspan(shape.zeroed_bytes), kLeft);
+  segment.use_again();
+}
 
 // Blocks of a length that the compiler knows, or (0) of any.
 template <int64_t kBlock>
@@ -331,15 +342,18 @@ class ThreadComm final : public Comm {
     return from_first_of_node<NodeLock>([](int) { return make_thread_lock(); });
   }
 
-  Result<std::shared_ptr<SharedSegment>> shared_segment(size_t bytes, Room) override {
-    auto made = from_first_of_node<Result<std::shared_ptr<SharedSegment>>>([bytes](int) {
-      return std::make_shared<Result<std::shared_ptr<SharedSegment>>>(make_thread_segment(bytes));
+  Result<std::shared_ptr<SharedSegment>> shared_segment(const SegmentShape& shape) override {
+    auto made = from_first_of_node<Segment>([&](int) {
+      auto segment = std::make_shared<Segment>(make_thread_segment(shape.bytes));
+      if (*segment && team_.used_segments) pretend_use(***segment, shape);
+      return segment;
     });
     return *made;
   }
 
   Result<std::unique_ptr<Comm>> split_by_node() override {
-    auto team = from_first_of_node<Team>([](int ranks) { return std::make_shared<Team>(ranks); });
+    auto team = from_first_of_node<Team>(
+        [this](int ranks) { return std::make_shared<Team>(ranks, team_.used_segments); });
     return std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1);
   }
 
@@ -415,7 +429,7 @@ class ThreadComm final : public Comm {
 }  // namespace
 
 std::vector<std::unique_ptr<Comm>> make_thread_team(int ranks, const ThreadTeamOptions& options) {
-  const auto team = std::make_shared<Team>(ranks);
+  const auto team = std::make_shared<Team>(ranks, options.used_segments);
   std::vector<std::unique_ptr<Comm>> comms;
   for (int rank = 0; rank < ranks; ++rank)
     comms.push_back(std::make_unique<ThreadComm>(team, rank, options.nodes));

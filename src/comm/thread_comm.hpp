@@ -11,6 +11,7 @@ namespace penstock::comm {
 
 struct ThreadTeamOptions {
   int nodes = 1;  // pretend that the ranks live on this many nodes, in consecutive blocks
+  bool used_segments = false;  // pretend that shared memory is what an earlier file has left
 };
 
 // The communicators of `ranks` threads, by rank: give each to the thread that is to be this rank.

@@ -209,7 +209,7 @@ void run_case(const Variant& v, int ranks, uint64_t seed) {
   comm::run_thread_team(
       ranks,
       [&](comm::Comm& comm) { run_rank(comm, v, file.path(), cases[size_t(comm.rank())], totals); },
-      {.nodes = std::min(v.nodes, ranks)});
+      {.nodes = std::min(v.nodes, ranks), .used_segments = true});
   check_ways(v, file.path(), ranks, totals);
   EXPECT_EQ(totals.errors, 0);
   EXPECT_EQ(totals.other_algorithm, 0);

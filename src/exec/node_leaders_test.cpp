@@ -182,10 +182,10 @@ class Poor final : public comm::Borrowed {
   Poor(std::unique_ptr<comm::Comm> owned, bool poor) : Poor(*owned, poor) {
     owned_ = std::move(owned);
   }
-  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t bytes,
-                                                              comm::Room room) override {
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(
+      const comm::SegmentShape& shape) override {
     if (poor_) return os_error("posix_fallocate", "the test", ENOSPC);
-    return owner_.shared_segment(bytes, room);
+    return owner_.shared_segment(shape);
   }
   Result<std::unique_ptr<comm::Comm>> split_by_node() override {
     return owner_.split_by_node().map([this](auto&& node) -> std::unique_ptr<comm::Comm> {

@@ -78,7 +78,8 @@ Result<void> NodeOutbox::reserve(const Shape& wanted) {
   most_boards_ = std::max(most_boards_, wanted.boards);
   most_loads_bytes_ = std::max(most_loads_bytes_, wanted.bytes());
   segment_.reset();
-  auto made = node_->shared_segment(size_t(loads_begin() + most_loads_bytes_), comm::Room::now);
+  auto made = node_->shared_segment(
+      {.bytes = size_t(loads_begin() + most_loads_bytes_), .zeroed_bytes = size_t(loads_begin())});
   if (!made) return tl::unexpected(std::move(made).error());
   segment_ = *std::move(made);
   return {};

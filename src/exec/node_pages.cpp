@@ -117,7 +117,9 @@ bool NodePages::reserve(const Layout& wanted) {
   if (segment_ != nullptr && size_t(bytes) <= segment_->memory().size()) return true;
   take_back();
   segment_.reset();
-  auto made = node_->shared_segment(size_t(align_up(bytes, kGrowth)), comm::Room::when_used);
+  auto made = node_->shared_segment({.bytes = size_t(align_up(bytes, kGrowth)),
+                                     .zeroed_bytes = size_t(boards_bytes()),
+                                     .room = comm::Room::when_used});
   if (!made) return off(made.error().message());
   segment_ = *std::move(made);
   return true;

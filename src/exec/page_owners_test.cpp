@@ -245,7 +245,7 @@ class OfTwo final : public comm::Borrowed {
       : Borrowed(alone), rank_(rank), shared_(shared), segment_(std::move(segment)) {}
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return 2; }
-  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t, comm::Room) override {
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(const comm::SegmentShape&) override {
     return segment_;
   }
   Result<void> all_max(std::span<int64_t>) override {

@@ -116,13 +116,16 @@ size_t PagePool::table_bytes(PoolShape shape) {
                          kPageStep));
 }
 
+size_t PagePool::zeroed_bytes_for(PoolShape shape) { return shape.at + table_bytes(shape); }
+
 size_t PagePool::bytes_for(PoolShape shape) {
-  return table_bytes(shape) + size_t(shape.slots) * (map_bytes(shape) + size_t(shape.page_bytes));
+  return zeroed_bytes_for(shape) +
+         size_t(shape.slots) * (map_bytes(shape) + size_t(shape.page_bytes));
 }
 
 Result<std::unique_ptr<PagePool>> PagePool::make(std::shared_ptr<comm::SharedSegment> segment,
                                                  PoolShape shape) {
-  if (Result<void> r = segment->populate(0, table_bytes(shape)); !r)
+  if (Result<void> r = segment->populate(shape.at, table_bytes(shape)); !r)
     return tl::unexpected(std::move(r).error());
   return std::unique_ptr<PagePool>(new PagePool(std::move(segment), shape));
 }
@@ -130,7 +133,7 @@ Result<std::unique_ptr<PagePool>> PagePool::make(std::shared_ptr<comm::SharedSeg
 PagePool::PagePool(std::shared_ptr<comm::SharedSegment> segment, PoolShape shape)
     : segment_(std::move(segment)),
       shape_(shape),
-      header_(reinterpret_cast<Header*>(segment_->memory().data())),
+      header_(reinterpret_cast<Header*>(segment_->memory().data() + shape.at)),
       come_to_(size_t(shape.slots)) {}
 
 PagePool::Guest* PagePool::guests() const noexcept { return reinterpret_cast<Guest*>(header_ + 1); }
@@ -145,7 +148,7 @@ uint32_t& PagePool::bucket(int64_t page) const noexcept {
 }
 
 size_t PagePool::area_at(int slot) const noexcept {
-  return table_bytes(shape_) + size_t(slot) * (map_bytes(shape_) + size_t(shape_.page_bytes));
+  return zeroed_bytes_for(shape_) + size_t(slot) * (map_bytes(shape_) + size_t(shape_.page_bytes));
 }
 
 std::byte* PagePool::memory(const Stay& stay) const noexcept {
@@ -208,6 +211,7 @@ void PagePool::add_slot() noexcept {
     header_->unusable.fetch_add(1, std::memory_order_relaxed);
     return;
   }
+  if (segment_->is_used_again()) dirty({.slot = slot, .page = 0}).clear();
   const std::lock_guard lock(header_->lock);
   slots()[slot].next = std::exchange(header_->first_free, uint32_t(slot) + 1);
 }

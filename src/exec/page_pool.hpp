@@ -31,6 +31,7 @@ struct PoolShape {
   int64_t page_bytes = 0;  // a multiple of 4096
   int slots = 0;           // pages that it holds at a time
   int guests = 0;          // who may hold a page, in place of pinning it
+  size_t at = 0;           // where it begins in the segment, a multiple of 4096
 };
 
 class PagePool {
@@ -44,7 +45,8 @@ class PagePool {
   };
 
   static size_t bytes_for(PoolShape shape);  // of the segment
-  // REQUIRES a zeroed segment of bytes_for(shape), the same shape on all who share it.
+  static size_t zeroed_bytes_for(PoolShape shape);
+  // REQUIRES a segment of these bytes, the same shape on all who share it.
   static Result<std::unique_ptr<PagePool>> make(std::shared_ptr<comm::SharedSegment> segment,
                                                 PoolShape shape);
 

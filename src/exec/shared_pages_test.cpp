@@ -52,7 +52,8 @@ TEST_P(Ranks, OfOneNodeCopyEachByteOnceAndSendNoMessage) {
   Sums sums;
   const auto open = [&] { return io::find_mechanism("pwrite")->open({path.path()}).value(); };
   comm::run_thread_team(ranks,
-                        [&](comm::Comm& comm) { write_twice(comm, open, two_phase(1), sums); });
+                        [&](comm::Comm& comm) { write_twice(comm, open, two_phase(1), sums); },
+                        {.used_segments = true});
   const int64_t all = 2 * kBlock * kBlocks * ranks;
   EXPECT_EQ(sums.bad, 0);
   EXPECT_EQ(sums.degraded, 0);
@@ -88,7 +89,7 @@ class Poor final : public comm::Borrowed {
   explicit Poor(std::unique_ptr<comm::Comm> owned) : Borrowed(*owned), owner_(*owned) {
     owned_ = std::move(owned);
   }
-  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(size_t, comm::Room) override {
+  Result<std::shared_ptr<comm::SharedSegment>> shared_segment(const comm::SegmentShape&) override {
     return os_error("posix_fallocate", "the test", ENOSPC);
   }
   Result<std::unique_ptr<comm::Comm>> split_by_node() override {

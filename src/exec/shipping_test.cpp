@@ -47,7 +47,7 @@ void on_two_nodes(int ranks, const io::TemporaryFile& file, const WriteBehindSha
                           Rank rank(comm, file.path(), shape, {}, faults);
                           body(comm, rank);
                         },
-                        {.nodes = 2});
+                        {.nodes = 2, .used_segments = true});
 }
 
 // --- The bytes ---

@@ -65,7 +65,7 @@ std::vector<Told> run(const Way& way, const plan::Parameters& parameters,
     (void)file.close();
   };
   const int ranks = int(cases.size());
-  comm::run_thread_team(ranks, body, {.nodes = std::min(way.nodes, ranks)});
+  comm::run_thread_team(ranks, body, {.nodes = std::min(way.nodes, ranks), .used_segments = true});
   return told;
 }
 

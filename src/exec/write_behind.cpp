@@ -130,16 +130,17 @@ class WriteBehind::Filling final : public Shipping::Stream {
 Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBehindShape asked,
                                                        const layout::Geometry& geometry,
                                                        const std::optional<Bell::Address>& bell) {
-  const PoolShape shape = pool_shape(comm, asked, geometry);
-  const size_t pool_bytes = PagePool::bytes_for(shape);
   const size_t owners_bytes = PageOwners::bytes_for(comm.size());
-  auto segment = comm.shared_segment(pool_bytes + owners_bytes, comm::Room::when_used);
+  PoolShape shape = pool_shape(comm, asked, geometry);
+  shape.at = size_t(align_up(int64_t(owners_bytes), kPageStep));
+  auto segment = comm.shared_segment({.bytes = PagePool::bytes_for(shape),
+                                      .zeroed_bytes = PagePool::zeroed_bytes_for(shape),
+                                      .room = comm::Room::when_used});
   if (!segment) return tl::unexpected(std::move(segment).error());
-  const Result<void> room = (*segment)->populate(pool_bytes, owners_bytes);
+  const Result<void> room = (*segment)->populate(0, owners_bytes);
   auto pool = room ? PagePool::make(*segment, shape) : tl::unexpected(room.error());
   std::unique_ptr<PageOwners> owners;
-  if (pool)
-    owners = std::make_unique<PageOwners>(*segment, pool_bytes, comm.size(), comm.rank(), bell);
+  if (pool) owners = std::make_unique<PageOwners>(*segment, 0, comm.size(), comm.rank(), bell);
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
   if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
   owners->all_have_joined();

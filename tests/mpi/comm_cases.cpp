@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <numeric>
 
+#include "comm/kept_segments.hpp"
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_hybrid_comm.hpp"
 #include "comm/slots_checks.hpp"
@@ -118,7 +119,7 @@ void check_agreement(Comm& c, Report& report) {
 
 // Memory that a node's workers share, and no other node's.
 void check_segment(Comm& c, Comm& own, int node, Report& report) {
-  auto segment = c.shared_segment(1 << 20, comm::Room::now);
+  auto segment = c.shared_segment({.bytes = 1 << 20, .zeroed_bytes = 1 << 20});
   if (!report.expect(segment.has_value(), "a segment")) return;
   const std::span<std::byte> memory = (*segment)->memory();
   report.expect(memory.size() >= size_t{1} << 20 && memory[0] == std::byte{0} &&
@@ -188,6 +189,66 @@ void check_reuse(MPI_Comm program, const Setup& setup, Report& report) {
     while (many.size() < 6) many.push_back(open_on(program, setup, report));
     report.expect_equal(duplicates.made(), first + 6 + 2 * again, "four are kept");
   }
+}
+
+// What a file has left in memory that its node's ranks share.
+constexpr comm::SegmentShape kSegment{
+    .bytes = size_t{1} << 20, .zeroed_bytes = size_t{64} << 10, .room = comm::Room::when_used};
+constexpr auto kLeft = std::byte{0x5a};
+
+std::shared_ptr<comm::SharedSegment> use_segment(Comm& c, const comm::SegmentShape& shape,
+                                                 Report& report) {
+  auto segment = c.shared_segment(shape);
+  if (!report.expect(segment && (*segment)->populate(0, shape.bytes), "a segment")) return nullptr;
+  report.expect(std::ranges::all_of((*segment)->memory().first(shape.zeroed_bytes),
+                                    [](std::byte byte) { return byte == std::byte{0}; }),
+                "zeroed where that was asked");
+  report.expect(c.barrier().has_value(), "barrier");
+  std::ranges::fill((*segment)->memory(), kLeft);
+  report.expect(c.barrier().has_value(), "barrier");
+  return *segment;
+}
+
+// Whether the memory is what the file before has left, of the part that need not be zero.
+bool is_taken_again(Comm& c, const comm::SegmentShape& shape, Report& report) {
+  auto segment = c.shared_segment(shape);
+  if (!report.expect(segment && (*segment)->populate(0, shape.bytes), "a segment")) return false;
+  const bool again = (*segment)->memory()[shape.zeroed_bytes] == kLeft;
+  report.expect_equal((*segment)->is_used_again(), again, "says whether it was used");
+  report.expect(c.barrier().has_value(), "barrier");
+  return again;
+}
+
+// The next file has the memory of the one before; not while that is in use, nor a larger one.
+void check_segments(MPI_Comm program, Report& report) {
+  comm::SegmentShape larger = kSegment;
+  larger.bytes *= 2;
+  {
+    const auto c = comm::make_mpi_comm(program).value();
+    const auto used = use_segment(*c, kSegment, report);
+    report.expect(!is_taken_again(*c, kSegment, report), "another beside one in use");
+  }
+  {
+    const auto c = comm::make_mpi_comm(program).value();
+    report.expect(is_taken_again(*c, kSegment, report), "what the file before has left");
+    use_segment(*c, kSegment, report);
+  }
+  const auto c = comm::make_mpi_comm(program).value();
+  report.expect(!is_taken_again(*c, larger, report), "a larger one is made");
+  use_segment(*c, larger, report);
+  report.expect(is_taken_again(*c, kSegment, report), "a larger one will do");
+}
+
+// More than a rank's share of it is given back when the file is closed.
+void check_large_segment(MPI_Comm program, Report& report) {
+  comm::SegmentShape large = kSegment;
+  {
+    const auto c = comm::make_mpi_comm(program).value();
+    large.bytes = 2 * comm::KeptSegments::kMostBytesPerRank * size_t(c->size());
+    use_segment(*c, large, report);
+  }
+  const auto c = comm::make_mpi_comm(program).value();
+  report.expect(!is_taken_again(*c, large, report), "what is too large is not kept");
 }
 
 // Ranks that close two files in different orders have not left the same duplicate.
@@ -270,6 +331,8 @@ void kept(const Setup& setup, Report& report) {
   MPI_Comm_split(MPI_COMM_WORLD, 0, -report.rank(), &program);  // not in the world's order
   check_reuse(program, setup, report);
   check_disorder(program, setup, report);
+  check_segments(program, report);
+  check_large_segment(program, report);
   const auto outlives = open_on(program, setup, report);
   MPI_Comm_free(&program);
   check_messages(*outlives, report);
