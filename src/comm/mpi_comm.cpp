@@ -164,9 +164,9 @@ Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, 
 Result<std::unique_ptr<Comm>> MpiComm::split_by_node() {
   const Result<MPI_Comm> ranks = node_ranks();
   if (!ranks) return tl::unexpected(ranks.error());
-  auto part = Duplicate::make(*ranks, 0);
+  auto part = start_part(*own_, *ranks, facts_.cores_per_node);
   if (!part) return tl::unexpected(std::move(part).error());
-  return std::make_unique<MpiComm>(Start{*std::move(part), {1, facts_.cores_per_node, 0}, nullptr});
+  return std::make_unique<MpiComm>(*std::move(part));
 }
 
 }  // namespace

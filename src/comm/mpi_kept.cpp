@@ -255,4 +255,34 @@ Result<Start> start_on(MPI_Comm parent) {
   return Start{std::make_unique<Duplicate>(*dup, most[3]), kept->facts(), kept};
 }
 
+namespace {
+
+// Collective over `all`: what each rank has left, or nullptr on all of them.
+Result<std::unique_ptr<Duplicate>> left_part(Duplicate& all) {
+  Kept& kept = *all.node_parts().kept;
+  std::unique_ptr<Duplicate> left = mpi_has_failed() ? nullptr : kept.take();
+  const int64_t number = left ? left->number() : -1;
+  int64_t most[] = {number, -number};
+  if (auto r = reduce(all.comm(), most, MPI_MAX); !r) return tl::unexpected(std::move(r).error());
+  if (most[0] == -most[1]) return left;
+  if (left) kept.leave(std::move(left));
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node) {
+  const NodeFacts facts{1, cores_per_node, 0};
+  NodeParts& parts = all.node_parts();
+  if (parts.made > 0) {
+    auto left = left_part(all);
+    if (!left) return tl::unexpected(std::move(left).error());
+    if (*left != nullptr) return Start{*std::move(left), facts, parts.kept};
+  }
+  if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts);
+  auto made = Duplicate::make(node, parts.made++);
+  if (!made) return tl::unexpected(std::move(made).error());
+  return Start{*std::move(made), facts, parts.kept};
+}
+
 }  // namespace penstock::comm

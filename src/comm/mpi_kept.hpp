@@ -23,7 +23,16 @@ struct NodeFacts {
   int own_node = 0;
 };
 
-// A communicator of Penstock's own, on which errors are returned; and what was split off it.
+class Kept;
+
+// Duplicates of the ranks of one node among several.
+struct NodeParts {
+  std::shared_ptr<Kept> kept;
+  int64_t made = 0;  // the same on all ranks
+};
+
+// A communicator of Penstock's own, on which errors are returned; what was split off it, and what
+// files have left there.
 class Duplicate {
  public:
   // Collective over `parent`. `number`: the same on all ranks, and no other duplicate's there.
@@ -37,6 +46,7 @@ class Duplicate {
   int64_t number() const noexcept { return number_; }
   NodeRanks& node_ranks() noexcept { return node_ranks_; }
   KeptSegments& segments() noexcept { return segments_; }
+  NodeParts& node_parts() noexcept { return node_parts_; }
   // Collective. A communicator for messages that come unasked, to be given back when nothing is on
   // its way in it.
   Result<MPI_Comm> take_for_parcels();
@@ -49,6 +59,7 @@ class Duplicate {
   int64_t number_;
   NodeRanks node_ranks_;
   KeptSegments segments_;
+  NodeParts node_parts_;
   MPI_Comm for_parcels_ = MPI_COMM_NULL;  // while nobody has it
 };
 
@@ -81,5 +92,7 @@ struct Start {
 // Collective over `parent`. The same on all ranks: each may have left and kept other things, where
 // threads open and close files in no common order, so ranks agree on what they take.
 Result<Start> start_on(MPI_Comm parent);
+// Collective over `all`, likewise, of `node`'s ranks, which are those of this node.
+Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node);
 
 }  // namespace penstock::comm

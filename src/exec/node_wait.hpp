@@ -27,14 +27,13 @@ class NodeWait {
       if (waited_s < kYield_s)
         ::sched_yield();
       else
-        futex_wait(word, seen, kSleep_ns);
+        futex_wait(word, seen, kLongestSleep_ns);
     }
   }
 
  private:
   static constexpr double kSpin_s = 20e-6;    // looks without a pause, where the core is its own
   static constexpr double kYield_s = 200e-6;  // then looks that give the core away
-  static constexpr int64_t kSleep_ns = 100'000'000;
 
   bool own_cores_;
 };

@@ -19,7 +19,6 @@
 namespace penstock::exec {
 namespace {
 
-constexpr int64_t kSleep_ns = 100'000'000;
 constexpr int kLooks = 50;  // that give the core away, before a sleep
 
 // false: not done after a long sleep.
@@ -31,8 +30,8 @@ bool wait(const FutexWord& word, Done&& done) {
     if (done(seen)) return true;
     if (looks < kLooks)
       ::sched_yield();
-    else if (now_s() - begin_s < double(kSleep_ns) * 1e-9)
-      futex_wait(word, seen, kSleep_ns);
+    else if (now_s() - begin_s < double(kLongestSleep_ns) * 1e-9)
+      futex_wait(word, seen, kLongestSleep_ns);
     else
       return false;
   }

@@ -15,7 +15,7 @@ class SharedLock {
     uint32_t seen = kOpen;
     if (word_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) return;
     while (word_.exchange(kAwaited, std::memory_order_acquire) != kOpen)
-      futex_wait(word_, kAwaited, kSleep_ns);
+      futex_wait(word_, kAwaited, kLongestSleep_ns);
   }
   void unlock() noexcept {
     if (word_.exchange(kOpen, std::memory_order_release) == kAwaited) futex_wake_all(word_);
@@ -23,7 +23,6 @@ class SharedLock {
 
  private:
   static constexpr uint32_t kOpen = 0, kTaken = 1, kAwaited = 2;
-  static constexpr int64_t kSleep_ns = 100'000'000;
   FutexWord word_;
 };
 

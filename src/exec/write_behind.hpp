@@ -175,7 +175,7 @@ class WriteBehind {
   static std::optional<io::Fault> write_extent(const Target& target, Extent where,
                                                std::span<const std::byte> bytes, Spent& spent);
   struct Leaving;
-  void write_extents(const Target& target, Leaving& page, std::span<const Extent> extents);
+  void write_dirty(const Target& target, Leaving& page, std::span<const Extent> extents);
   static Result<void> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
 
   // Of all handles of this process on the file.

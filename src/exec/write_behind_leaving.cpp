@@ -208,9 +208,9 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   size_t n = 0;
   pool_->dirty(stay).for_each_extent([&](Extent e) {
     some[n++] = e;
-    if (n == some.size()) write_extents(target, page, {some.data(), std::exchange(n, 0)});
+    if (n == some.size()) write_dirty(target, page, {some.data(), std::exchange(n, 0)});
   });
-  write_extents(target, page, {some.data(), n});
+  write_dirty(target, page, {some.data(), n});
   if (page.written > 0) {
     if (auto synced = follow(target, page.hull, page.written, page.spent); !synced) {
       pool_->lost(page.hull, synced.error());
@@ -224,8 +224,8 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
 }
 
 // After a fault those behind it are tried as well.
-void WriteBehind::write_extents(const Target& target, Leaving& page,
-                                std::span<const Extent> extents) {
+void WriteBehind::write_dirty(const Target& target, Leaving& page,
+                              std::span<const Extent> extents) {
   if (target.observer != nullptr) {
     io::DirtyBytes parts(page.bytes);
     for (const Extent e : extents) target.observer->writing(e.begin, parts.of(e));

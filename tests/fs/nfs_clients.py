@@ -23,8 +23,8 @@ from fractions import Fraction
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from calling import HERE, NotHereError, script
 from mpis import MPIS
-from run import HERE, NotHereError, script
 from run_mpi import Bench, Outcome, Suite, plain_arguments, program_problems
 
 # MPICH 4.0 now and then never returns from MPI_Finalize on these slow nodes, without Penstock too.

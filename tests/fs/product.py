@@ -25,8 +25,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from calling import NotHereError, script
 from mpis import MPIS
-from run import NotHereError, script
 from run_mpi import (
     Bench,
     Outcome,

@@ -2,7 +2,7 @@
 """Every message that a new user can meet in the first ten minutes.
 
 Each is provoked, has to name the thing, its value and the remedy, and is a row of docs/messages.md,
-which this suite writes (--write) or compares (--check). Needs the
+which this suite writes (--write) or compares (--check). Run it by .venv/bin/python. Needs the
 distribution's MPICH and Open MPI; what is missing is a skip, and keeps the row that the table has.
 """
 

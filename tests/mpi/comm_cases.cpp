@@ -239,6 +239,19 @@ void check_segments(MPI_Comm program, Report& report) {
   report.expect(is_taken_again(*c, kSegment, report), "a larger one will do");
 }
 
+// Communicators of a node's ranks are kept likewise, and so is what they share.
+void check_node_parts(MPI_Comm program, Report& report) {
+  for (const bool again : {false, true, true}) {
+    const auto c = comm::make_mpi_comm(program).value();
+    const auto one = c->split_by_node().value(), other = c->split_by_node().value();
+    check_collectives(*other, report);
+    for (Comm* part : {one.get(), other.get()}) {
+      report.expect_equal(is_taken_again(*part, kSegment, report), again, "of the node's ranks");
+      use_segment(*part, kSegment, report);
+    }
+  }
+}
+
 // More than a rank's share of it is given back when the file is closed.
 void check_large_segment(MPI_Comm program, Report& report) {
   comm::SegmentShape large = kSegment;
@@ -332,6 +345,7 @@ void kept(const Setup& setup, Report& report) {
   check_reuse(program, setup, report);
   check_disorder(program, setup, report);
   check_segments(program, report);
+  check_node_parts(program, report);
   check_large_segment(program, report);
   const auto outlives = open_on(program, setup, report);
   MPI_Comm_free(&program);
