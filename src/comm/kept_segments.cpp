@@ -32,7 +32,7 @@ void KeptSegments::rest() noexcept {
       std::min(kMostBytesPerRank * size_t(ranks_of_node_), free_for_segments() / kMostOfFree);
   std::erase_if(segments_, [&left](const std::shared_ptr<SharedSegment>& segment) {
     const size_t bytes = segment->populated_bytes();
-    if (!is_idle(segment) || bytes > left) return true;
+    if (!is_idle(segment) || bytes > left || !segment->rest()) return true;
     left -= bytes;
     return false;
   });

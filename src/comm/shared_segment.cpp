@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,21 +11,25 @@
 #include <cstring>
 #include <utility>
 
-#ifndef MADV_POPULATE_READ  // glibc before 2.35; the kernel has it from 5.14
+#ifndef MADV_POPULATE_READ  // glibc before 2.35; the kernel has both from 5.14
 #define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
 #endif
 
 namespace penstock::comm {
 namespace {
 
 constexpr const char* kDirectory = "/dev/shm/";
-constexpr size_t kBlockOfStat = 512;
 
 class Opened {
  public:
   Opened() = default;
   Opened(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
   Opened(Opened&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  Opened& operator=(Opened&& o) noexcept {
+    std::swap(fd_, o.fd_);
+    return *this;
+  }
   ~Opened() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -36,64 +39,110 @@ class Opened {
   int fd_ = -1;
 };
 
-class Mapped final : public SharedSegment {
+Result<void> refused(const char* operation, int error) {
+  return os_error(operation, "shared memory", error);
+}
+
+class Mapped : public SharedSegment {
  public:
-  Mapped(std::span<std::byte> memory, Opened file)
-      : SharedSegment(memory), file_(std::move(file)) {}
+  explicit Mapped(std::span<std::byte> memory) : SharedSegment(memory) {}
   Mapped(const Mapped&) = delete;
   ~Mapped() override { ::munmap(memory().data(), memory().size()); }
+};
+
+// A page in front of what its users see, for all processes that share it.
+struct Head {
+  std::atomic<size_t> populated_end;
+};
+static_assert(std::atomic<size_t>::is_always_lock_free);
+constexpr size_t kHeadBytes = 4096;
+
+// Room::when_used. While it rests, and from then on, it has its mapping alone.
+class Growing final : public SharedSegment {
+ public:
+  Growing(std::byte* begin, size_t bytes, Opened file)
+      : SharedSegment({begin + kHeadBytes, bytes}), begin_(begin), file_(std::move(file)) {}
+  Growing(const Growing&) = delete;
+  ~Growing() override { ::munmap(begin_, kHeadBytes + memory().size()); }
 
   Result<void> populate(size_t at, size_t bytes) override {
-    if (file_.fd() < 0) return {};  // it is there, or comes at first touch
-    const int rc = ::posix_fallocate(file_.fd(), off_t(at), off_t(bytes));
-    if (rc != 0) return os_error("posix_fallocate", "shared memory", rc);
-    return {};
+    note_populated(at + bytes);
+    if (file_.fd() < 0) return populate_mapping(at, bytes);
+    const int rc = ::posix_fallocate(file_.fd(), off_t(kHeadBytes + at), off_t(bytes));
+    return rc == 0 ? Result<void>() : refused("posix_fallocate", rc);
   }
 
   // Pages of shared memory are writable once they are mapped, even for reading, and those are
   // mapped sixteen at a time.
   void expect_stores(size_t at, size_t bytes) noexcept override {
-    if (file_.fd() < 0) return;
     (void)::madvise(memory().data() + at, bytes, MADV_POPULATE_READ);  // older kernels: by faults
   }
 
   Result<void> clear(size_t at, size_t bytes) override {
-    if (file_.fd() < 0) return SharedSegment::clear(at, bytes);
-    constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-    if (::fallocate(file_.fd(), kMode, off_t(at), off_t(bytes)) != 0)
-      return os_error("fallocate", "shared memory", errno);
-    return {};
+    if (::madvise(memory().data() + at, bytes, MADV_REMOVE) == 0) return {};
+    return refused("madvise", errno);
   }
 
   size_t populated_bytes() const noexcept override {
-    struct stat s {};
-    if (file_.fd() < 0 || ::fstat(file_.fd(), &s) != 0) return SharedSegment::populated_bytes();
-    return size_t(s.st_blocks) * kBlockOfStat;
+    return head().populated_end.load(std::memory_order_relaxed);
+  }
+
+  bool rest() noexcept override {
+    if (!populate_mapping(0, 1)) return false;
+    file_ = Opened();
+    return true;
   }
 
  private:
-  const Opened file_;
+  Head& head() const noexcept { return *reinterpret_cast<Head*>(begin_); }
+
+  void note_populated(size_t end) noexcept {
+    std::atomic<size_t>& most = head().populated_end;
+    size_t seen = most.load(std::memory_order_relaxed);
+    while (seen < end && !most.compare_exchange_weak(seen, end, std::memory_order_relaxed))
+      continue;
+  }
+
+  // The kernel says EFAULT where a store would have killed us (SIGBUS).
+  Result<void> populate_mapping(size_t at, size_t bytes) {
+    if (::madvise(memory().data() + at, bytes, MADV_POPULATE_WRITE) == 0) return {};
+    return refused("madvise", errno == EFAULT ? ENOSPC : errno);
+  }
+
+  std::byte* const begin_;
+  Opened file_;
 };
 
 std::string path_of(const std::string& name) { return kDirectory + name; }
 
-// The descriptor is kept where memory is still to be taken.
-Result<std::shared_ptr<SharedSegment>> map(Opened file, int flags, size_t bytes,
-                                           const std::string& what, Room room = Room::now) {
+Result<std::byte*> map(const Opened& file, int flags, size_t bytes, const std::string& what) {
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.fd(), 0);
   if (at == MAP_FAILED) return os_error("mmap", what, errno);
-  return std::make_shared<Mapped>(std::span(static_cast<std::byte*>(at), bytes),
-                                  room == Room::when_used ? std::move(file) : Opened());
+  return static_cast<std::byte*>(at);
+}
+
+// The descriptor is kept where memory is still to be taken.
+Result<std::shared_ptr<SharedSegment>> map_segment(Opened file, size_t bytes, Room room,
+                                                   const std::string& path) {
+  using Made = std::shared_ptr<SharedSegment>;
+  if (room == Room::now)
+    return map(file, MAP_SHARED, bytes, path).map([&](std::byte* at) -> Made {
+      return std::make_shared<Mapped>(std::span(at, bytes));
+    });
+  return map(file, MAP_SHARED, kHeadBytes + bytes, path).map([&](std::byte* at) -> Made {
+    return std::make_shared<Growing>(at, bytes, std::move(file));
+  });
 }
 
 // ftruncate alone would succeed on a full /dev/shm, and the first touch would kill us (SIGBUS).
 Result<void> take_room(const Opened& file, size_t bytes, Room room, const std::string& path) {
   if (room == Room::when_used) {
-    if (::ftruncate(file.fd(), off_t(bytes)) != 0) return os_error("ftruncate", path, errno);
-  } else if (const int rc = ::posix_fallocate(file.fd(), 0, off_t(bytes)); rc != 0) {
-    return os_error("posix_fallocate", path, rc);
+    if (::ftruncate(file.fd(), off_t(kHeadBytes + bytes)) != 0)
+      return os_error("ftruncate", path, errno);
+    bytes = kHeadBytes;
   }
-  return {};
+  const int rc = ::posix_fallocate(file.fd(), 0, off_t(bytes));
+  return rc == 0 ? Result<void>() : os_error("posix_fallocate", path, rc);
 }
 
 }  // namespace
@@ -104,7 +153,10 @@ Result<void> SharedSegment::clear(size_t at, size_t bytes) {
 }
 
 Result<std::shared_ptr<SharedSegment>> make_thread_segment(size_t bytes) {
-  return map({}, MAP_PRIVATE | MAP_ANONYMOUS, bytes, std::to_string(bytes) + " bytes");
+  return map({}, MAP_PRIVATE | MAP_ANONYMOUS, bytes, std::to_string(bytes) + " bytes")
+      .map([bytes](std::byte* at) -> std::shared_ptr<SharedSegment> {
+        return std::make_shared<Mapped>(std::span(at, bytes));
+      });
 }
 
 std::string unused_segment_name(std::string_view what) {
@@ -124,7 +176,7 @@ Result<std::shared_ptr<SharedSegment>> make_segment(const std::string& name, siz
   Opened file(path, O_RDWR | O_CREAT | O_EXCL);
   if (file.fd() < 0) return os_error("open", path, errno);
   auto made = take_room(file, bytes, room, path).and_then([&] {
-    return map(std::move(file), MAP_SHARED, bytes, path, room);
+    return map_segment(std::move(file), bytes, room, path);
   });
   if (!made) forget_segment_name(name);
   return made;
@@ -135,7 +187,7 @@ Result<std::shared_ptr<SharedSegment>> open_segment(const std::string& name, siz
   const std::string path = path_of(name);
   Opened file(path, O_RDWR);
   if (file.fd() < 0) return os_error("open", path, errno);
-  return map(std::move(file), MAP_SHARED, bytes, path, room);
+  return map_segment(std::move(file), bytes, room, path);
 }
 
 void forget_segment_name(const std::string& name) noexcept { ::unlink(path_of(name).c_str()); }

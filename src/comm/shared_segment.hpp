@@ -40,8 +40,11 @@ class SharedSegment {
   // --- For another use of the same memory (comm/kept_segments.hpp) ---
   // It is zero again, and has no memory until it is populated. Page-aligned.
   virtual Result<void> clear(size_t at, size_t bytes);
-  // What it has from the machine.
+  // Up to where somebody has populated it.
   virtual size_t populated_bytes() const noexcept { return memory_.size(); }
+  // Gives its descriptor back, since a program may look at what it has open, or close it: it is to
+  // find nothing of ours between two files. false: without it no memory could be taken any more.
+  virtual bool rest() noexcept { return true; }
   // Memory that is populated may hold what an earlier use has left.
   bool is_used_again() const noexcept { return used_again_; }
   void use_again() noexcept { used_again_ = true; }

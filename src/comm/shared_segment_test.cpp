@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
+#include <vector>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -19,17 +20,20 @@ namespace penstock::comm::shared_segment_test {
 namespace {
 
 constexpr size_t kBytes = size_t{8} << 20;
+constexpr size_t kPage = 4096;
 
-// Of the mapping that begins there: the bytes that need no fault any more.
-size_t mapped_bytes(const void* begin) {
-  std::ifstream maps("/proc/self/smaps");
-  std::ostringstream at;
-  at << std::hex << reinterpret_cast<uintptr_t>(begin) << "-";
-  std::string line;
-  while (std::getline(maps, line) && !line.starts_with(at.str())) continue;
-  while (std::getline(maps, line))
-    if (line.starts_with("Rss:")) return size_t(std::stoul(line.substr(4))) << 10;
-  return 0;
+// Of a segment's pages, how much needs no fault any more.
+size_t mapped_bytes(const SharedSegment& segment) {
+  std::ifstream maps("/proc/self/pagemap", std::ios::binary);
+  const std::span<std::byte> memory = segment.memory();
+  const auto first = reinterpret_cast<uintptr_t>(memory.data()) / kPage;
+  std::vector<uint64_t> pages(memory.size() / kPage);
+  maps.seekg(std::streamoff(first * sizeof(uint64_t)));
+  maps.read(reinterpret_cast<char*>(pages.data()),
+            std::streamsize(pages.size() * sizeof(uint64_t)));
+  constexpr uint64_t kPresent = uint64_t{1} << 63;
+  return kPage *
+         size_t(std::ranges::count_if(pages, [](uint64_t p) { return (p & kPresent) != 0; }));
 }
 
 bool kernel_populates() {
@@ -60,10 +64,10 @@ TEST(SharedSegment, WhereStoresAreExpectedAllIsMappedAtOnce) {
   if (!kernel_populates()) GTEST_SKIP() << "this kernel cannot fill a page table by one call";
   const Two two;
   ASSERT_TRUE(two.first->populate(0, kBytes));
-  EXPECT_EQ(mapped_bytes(two.second->memory().data()), 0U);
+  EXPECT_EQ(mapped_bytes(*two.second), 0U);
   two.second->expect_stores(kBytes / 2, kBytes / 2);
-  EXPECT_EQ(mapped_bytes(two.second->memory().data()), kBytes / 2);
-  EXPECT_EQ(mapped_bytes(two.first->memory().data()), 0U) << "by this one, not by the other";
+  EXPECT_EQ(mapped_bytes(*two.second), kBytes / 2);
+  EXPECT_EQ(mapped_bytes(*two.first), 0U) << "by this one, not by the other";
 }
 
 // For who has it mapped, too.
@@ -73,19 +77,44 @@ TEST(SharedSegment, WhatIsClearedIsZeroAndHasNoMemoryAndTheRestIsAsItWas) {
   EXPECT_EQ(two.second->populated_bytes(), kBytes);
   std::ranges::fill(two.second->memory(), std::byte{7});
   ASSERT_TRUE(two.first->clear(0, kBytes / 2));
-  EXPECT_EQ(two.second->populated_bytes(), kBytes / 2);
   ASSERT_TRUE(two.first->populate(0, kBytes));
   const auto is_seven = [](std::byte byte) { return byte == std::byte{7}; };
   EXPECT_TRUE(std::ranges::none_of(two.second->memory().first(kBytes / 2), is_seven));
   EXPECT_TRUE(std::ranges::all_of(two.second->memory().subspan(kBytes / 2), is_seven));
 }
 
+// By its descriptors a process shows what it has open.
+int descriptors() {
+  int n = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+    n += each.is_symlink() ? 1 : 0;
+  return n;
+}
+
+// Also what one of them takes, in whichever order they rest.
+TEST(SharedSegment, WithoutItsDescriptorMemoryIsTakenThroughTheMapping) {
+  if (!kernel_populates()) GTEST_SKIP() << "this kernel cannot fill a page table by one call";
+  const Two two;
+  const int before = descriptors();
+  ASSERT_TRUE(two.first->rest());
+  EXPECT_EQ(descriptors(), before - 1);
+  ASSERT_TRUE(two.second->populate(0, kBytes / 2));
+  ASSERT_TRUE(two.second->rest());
+  EXPECT_TRUE(two.second->rest()) << "again";
+  EXPECT_EQ(descriptors(), before - 2);
+  ASSERT_TRUE(two.first->populate(kBytes / 2, kBytes / 2));
+  EXPECT_EQ(two.second->populated_bytes(), kBytes);
+  EXPECT_EQ(mapped_bytes(*two.first), kBytes / 2 + kPage) << "its own, and one page when it rested";
+  std::ranges::fill(two.first->memory(), std::byte{7});
+  EXPECT_EQ(std::ranges::count(two.second->memory(), std::byte{7}), ptrdiff_t(kBytes));
+}
+
 // Nothing is mapped for nothing, and nothing fails.
 TEST(SharedSegment, OfThreadsItIsLeftAsItIs) {
   const auto segment = make_thread_segment(kBytes).value();
-  const size_t before = mapped_bytes(segment->memory().data());
+  const size_t before = mapped_bytes(*segment);
   segment->expect_stores(0, kBytes);
-  EXPECT_EQ(mapped_bytes(segment->memory().data()), before);
+  EXPECT_EQ(mapped_bytes(*segment), before);
 }
 
 }  // namespace

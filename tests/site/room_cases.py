@@ -54,6 +54,11 @@ def full_shared_memory(place: Place) -> None:
     compare_mounted(place, "mount -t tmpfs -o size=256m none /dev/shm", "full-shm")
 
 
+def shared_memory_full_for_a_later_file(place: Place) -> None:
+    """What the first file has left is taken again, and what it lacks is nowhere to be had."""
+    compare_mounted(place, "mount -t tmpfs -o size=256m none /dev/shm", "later-shm")
+
+
 def tiny_shared_memory(place: Place) -> None:
     """64 KiB from the start, as containers have it."""
     compare_mounted(place, "mount -t tmpfs -o size=64k none /dev/shm", "write")
@@ -159,6 +164,7 @@ ROOM_CASES = (
     read_only_working_directory,
     full_temporary_directory,
     full_shared_memory,
+    shared_memory_full_for_a_later_file,
     tiny_shared_memory,
     under_a_memory_limit,
     without_home_and_user,

@@ -6,6 +6,7 @@
  *                their descriptors to FILE.children.RANK
  *   forks        children that only fork end by _exit and by exit; then the parent goes on
  *   full-shm     rank 0 fills /dev/shm first, few-K: leaves K descriptors free first
+ *   later-shm    a small file, then as full-shm, and a larger one; both are only written
  *   killed       rank 1 dies by SIGKILL while the others are inside a collective write
  *   result       opens only, and prints the error class (for names that do not fit)
  *   descriptors  no MPI: lists its own descriptors on stdout (it is its own child) */
@@ -30,7 +31,7 @@ extern char** environ;
 enum { CALL_BYTES = 4 << 20 };
 
 static int rank, ranks;
-static long checks, failed, calls;
+static long checks, failed, calls, own_calls;
 static long long written;
 
 static void check(int holds, const char* what) {
@@ -41,13 +42,15 @@ static void check(int holds, const char* what) {
 }
 #define CHECK(condition) check((condition), #condition)
 
-static MPI_File open_file(const char* path) {
+static MPI_File open_as(const char* path, int mode) {
   MPI_File fh = MPI_FILE_NULL;
-  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh) ==
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | mode, MPI_INFO_NULL, &fh) ==
         MPI_SUCCESS);
   if (fh == MPI_FILE_NULL) MPI_Abort(MPI_COMM_WORLD, 3);
   return fh;
 }
+
+static MPI_File open_file(const char* path) { return open_as(path, MPI_MODE_RDWR); }
 
 /* Bytes whose value tells where they belong. */
 static void fill(unsigned char* to, long long offset, long long n) {
@@ -71,6 +74,20 @@ static void write_turns(MPI_File fh, long long begin, long long bytes) {
   }
   written += bytes;
   free(data);
+}
+
+/* The same by short calls of each rank alone. */
+static void write_alone(MPI_File fh, long long begin, long long bytes) {
+  enum { SHORT_BYTES = 1000 };
+  unsigned char data[SHORT_BYTES];
+  for (long long done = 0; done < bytes; done += SHORT_BYTES) {
+    const long long n = bytes - done < SHORT_BYTES ? bytes - done : SHORT_BYTES;
+    const long long offset = begin + done * ranks + n * rank;
+    fill(data, offset, n);
+    CHECK(MPI_File_write_at(fh, offset, data, (int)n, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    ++own_calls;
+  }
+  written += bytes;
 }
 
 /* The program's own reading, not MPI's. */
@@ -247,6 +264,27 @@ static void print_result_of_opening(const char* path) {
   }
 }
 
+/* What the small file leaves is enough for none of the larger one's pages. */
+static void write_two(const char* path) {
+  enum { SMALL = 4000, ALONE = 3000000, TOGETHER = 200000 };
+  char first[PATH_MAX];
+  snprintf(first, sizeof first, "%s.first", path);
+  MPI_File fh = open_as(first, MPI_MODE_WRONLY);
+  write_alone(fh, 0, SMALL);
+  write_turns(fh, (long long)SMALL * ranks, SMALL);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  fill_shared_memory();
+  fh = open_as(path, MPI_MODE_WRONLY);
+  write_alone(fh, 0, ALONE);
+  write_turns(fh, (long long)ALONE * ranks, TOGETHER);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    check_file(first, 2LL * SMALL * ranks);
+    check_file(path, (long long)(ALONE + TOGETHER) * ranks);
+  }
+}
+
 static void run(const char* what, const char* path, long long bytes) {
   if (strcmp(what, "state") == 0) {
     write_looked_at(path, bytes);
@@ -258,6 +296,8 @@ static void run(const char* what, const char* path, long long bytes) {
     write_with_few(path, atoi(what + 4));
   } else if (strcmp(what, "killed") == 0) {
     die_inside(path);
+  } else if (strcmp(what, "later-shm") == 0) {
+    write_two(path);
   } else if (strcmp(what, "result") == 0) {
     print_result_of_opening(path);
   } else {
@@ -267,13 +307,13 @@ static void run(const char* what, const char* path, long long bytes) {
 }
 
 static void print_result(void) {
-  long mine[] = {checks, failed, (long)written, calls}, all[4];
-  MPI_Reduce(mine, all, 4, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  long mine[] = {checks, failed, (long)written, calls, own_calls}, all[5];
+  MPI_Reduce(mine, all, 5, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) {
     printf(
         "result {\"checks\": %ld, \"failed\": %ld, \"bytes\": %ld, \"collective\": %ld, "
-        "\"independent\": 0}\n",
-        all[0], all[1], all[2], all[3]);
+        "\"independent\": %ld}\n",
+        all[0], all[1], all[2], all[3], all[4]);
   }
   fflush(stdout);
 }
