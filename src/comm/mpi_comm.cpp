@@ -114,26 +114,33 @@ class MpiComm final : public Comm {
     return tl::unexpected(agreed.error());
   }
 
-  // Collective. nullptr: all ranks have none that would do. Threads may have left files in an order
-  // that differs between ranks, and a node may have given back what another has kept.
+  // Collective. nullptr: there is none that would do.
   Result<std::shared_ptr<SharedSegment>> kept_segment(MPI_Comm node, const SegmentShape& shape) {
     KeptSegments& segments = own_->segments();
     if (!segments.has_had_any()) return nullptr;
-    const int mine = segments.find(shape);
+    const Result<int> number = agree_on_kept(shape);
+    if (!number) return tl::unexpected(number.error());
+    if (*number >= 0 && is_cleared(node, *segments.at(*number), shape.zeroed_bytes))
+      return segments.at(*number);
+    segments.drop_idle();  // before as much is asked for once more
+    return nullptr;
+  }
+
+  // Collective. The number of one that would do; -1: some rank has none, or another. Threads may
+  // have left files in an order that differs between ranks, and a node may have given back what
+  // another has kept.
+  Result<int> agree_on_kept(const SegmentShape& shape) {
+    const int mine = own_->segments().find(shape);
     int64_t most[] = {mine, -mine};
-    if (auto r = all_max(most); !r) return tl::unexpected(r.error());
-    if (mine < 0 || most[0] != -most[1]) {
-      segments.drop_idle();  // before as much is asked for once more
-      return nullptr;
-    }
-    const std::shared_ptr<SharedSegment> segment = segments.at(mine);
-    segment->use_again();
-    // Every rank has come, so nobody has anything to do there any more.
-    Result<void> cleared;
-    if (rank_in(node) == 0 && !seeded_fault("segment_not_cleared"))
-      cleared = segment->clear(0, shape.zeroed_bytes);
-    if (auto agreed = agree(*this, cleared); !agreed) return tl::unexpected(agreed.error());
-    return segment;
+    return all_max(most).map([&] { return most[0] == -most[1] ? mine : -1; });
+  }
+
+  // Collective. Every rank has come, so nobody has anything to do there any more.
+  bool is_cleared(MPI_Comm node, SharedSegment& segment, size_t bytes) {
+    segment.use_again();
+    Result<void> mine;
+    if (rank_in(node) == 0 && !seeded_fault("segment_not_cleared")) mine = segment.clear(0, bytes);
+    return agree(*this, mine).has_value();
   }
 
   std::unique_ptr<Duplicate> own_;
