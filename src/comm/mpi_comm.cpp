@@ -120,7 +120,7 @@ class MpiComm final : public Comm {
     if (!segments.has_had_any()) return nullptr;
     const Result<int> number = agree_on_kept(shape);
     if (!number) return tl::unexpected(number.error());
-    if (*number >= 0 && is_cleared(node, *segments.at(*number), shape.zeroed_bytes))
+    if (*number >= 0 && clear_for_all(node, *segments.at(*number), shape.zeroed_bytes))
       return segments.at(*number);
     segments.drop_idle();  // before as much is asked for once more
     return nullptr;
@@ -135,8 +135,9 @@ class MpiComm final : public Comm {
     return all_max(most).map([&] { return most[0] == -most[1] ? mine : -1; });
   }
 
-  // Collective. Every rank has come, so nobody has anything to do there any more.
-  bool is_cleared(MPI_Comm node, SharedSegment& segment, size_t bytes) {
+  // Collective. Every rank has come, so nobody has anything to do there any more. false: it failed
+  // on some rank.
+  bool clear_for_all(MPI_Comm node, SharedSegment& segment, size_t bytes) {
     segment.use_again();
     Result<void> mine;
     if (rank_in(node) == 0 && !seeded_fault("segment_not_cleared")) mine = segment.clear(0, bytes);

@@ -11,10 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#ifndef MADV_POPULATE_READ  // glibc before 2.35; the kernel has both from 5.14
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "base/populate.hpp"
 
 namespace penstock::comm {
 namespace {
@@ -43,7 +40,7 @@ Result<void> refused(const char* operation, int error) {
   return os_error(operation, "shared memory", error);
 }
 
-class Mapped : public SharedSegment {
+class Mapped final : public SharedSegment {
  public:
   explicit Mapped(std::span<std::byte> memory) : SharedSegment(memory) {}
   Mapped(const Mapped&) = delete;
@@ -68,14 +65,17 @@ class Growing final : public SharedSegment {
   Result<void> populate(size_t at, size_t bytes) override {
     note_populated(at + bytes);
     if (file_.fd() < 0) return populate_mapping(at, bytes);
-    const int rc = ::posix_fallocate(file_.fd(), off_t(kHeadBytes + at), off_t(bytes));
+    int rc;
+    do {
+      rc = ::posix_fallocate(file_.fd(), off_t(kHeadBytes + at), off_t(bytes));
+    } while (rc == EINTR);
     return rc == 0 ? Result<void>() : refused("posix_fallocate", rc);
   }
 
   // Pages of shared memory are writable once they are mapped, even for reading, and those are
   // mapped sixteen at a time.
   void expect_stores(size_t at, size_t bytes) noexcept override {
-    (void)::madvise(memory().data() + at, bytes, MADV_POPULATE_READ);  // older kernels: by faults
+    map_populated(memory().subspan(at, bytes));  // older kernels: by faults
   }
 
   Result<void> clear(size_t at, size_t bytes) override {
@@ -105,8 +105,8 @@ class Growing final : public SharedSegment {
 
   // The kernel says EFAULT where a store would have killed us (SIGBUS).
   Result<void> populate_mapping(size_t at, size_t bytes) {
-    if (::madvise(memory().data() + at, bytes, MADV_POPULATE_WRITE) == 0) return {};
-    return refused("madvise", errno == EFAULT ? ENOSPC : errno);
+    const int error = populate_for_stores(memory().subspan(at, bytes));
+    return error == 0 ? Result<void>() : refused("madvise", error == EFAULT ? ENOSPC : error);
   }
 
   std::byte* const begin_;

@@ -7,9 +7,7 @@
 
 #include <cerrno>
 
-#ifndef MADV_POPULATE_WRITE  // glibc before 2.35; the kernel has it from 5.14
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "base/populate.hpp"
 
 namespace penstock::io {
 namespace {
@@ -24,15 +22,6 @@ int reserve(int fd, Extent where, int mode) {
   int rc;
   do {
     rc = ::fallocate(fd, mode, where.begin, where.size());
-  } while (rc != 0 && errno == EINTR);
-  return rc == 0 ? 0 : errno;
-}
-
-// 0, or the errno.
-int populate(std::span<std::byte> pages) {
-  int rc;
-  do {
-    rc = ::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE);
   } while (rc != 0 && errno == EINTR);
   return rc == 0 ? 0 : errno;
 }
@@ -59,7 +48,7 @@ tl::expected<std::span<std::byte>, Refusal> ready_part(const Mapping& pages, int
                                                        int reserve_mode) {
   if (const int e = reserve(fd, whole_pages(where), reserve_mode))
     return tl::unexpected(Refusal{"fallocate", e});
-  if (const int e = populate(pages.memory(whole_pages(where))))
+  if (const int e = populate_for_stores(pages.memory(whole_pages(where))))
     return tl::unexpected(Refusal{"madvise", e});
   return pages.memory(where);
 }
