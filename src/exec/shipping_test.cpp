@@ -255,15 +255,20 @@ TEST(Shipping, PiecesOfTwoNodesLeaveAsWholePages) {
   EXPECT_TRUE(path.holds(bytes_at(0, 4 * 64 * 256)));
 }
 
-// However long that takes, and however short the time that bytes may be accepted.
-TEST(Shipping, PagesAreNotWrittenForTheirAgeWhileOthersSendToThem) {
-  constexpr int kPages = 200;
+constexpr int kAgedPages = 200;
+
+struct Hasty {
+  int64_t writes = 0;
+  int tries = 0;  // to write pages for their age, while they are filled
+};
+
+// Two ranks send each other every other piece, and threads of theirs are in haste meanwhile.
+Hasty flush_in_haste(const io::TemporaryFile& path) {
   std::atomic<int64_t> writes = 0;
   std::atomic<int> tries = 0;
-  const io::TemporaryFile path;
-  on_two_nodes(2, path, moving(Progress::calls, kPages * kPage * 4),
+  on_two_nodes(2, path, moving(Progress::calls, kAgedPages * kPage * 4),
                [&](comm::Comm& comm, Rank& rank) {
-                 for (Off at = comm.rank() * 64; at < kPages * kPage; at += 128)
+                 for (Off at = comm.rank() * 64; at < kAgedPages * kPage; at += 128)
                    rank.write(bytes_at(at, 64), at);
                  std::jthread hasty([&](const std::stop_token& stop) {
                    while (!stop.stop_requested()) {
@@ -276,9 +281,20 @@ TEST(Shipping, PagesAreNotWrittenForTheirAgeWhileOthersSendToThem) {
                  hasty = {};
                  writes += rank.traffic().writes;
                });
-  EXPECT_GT(tries, 0);
-  EXPECT_EQ(writes, kPages);
-  EXPECT_TRUE(path.holds(bytes_at(0, kPages * kPage)));
+  return {writes, tries};
+}
+
+// However long that takes, and however short the time that bytes may be accepted. A busy machine
+// may let no thread in meanwhile: then once more.
+TEST(Shipping, PagesAreNotWrittenForTheirAgeWhileOthersSendToThem) {
+  Hasty seen;
+  for (int again = 0; again < 50 && seen.tries == 0; ++again) {
+    const io::TemporaryFile path;
+    seen = flush_in_haste(path);
+    EXPECT_EQ(seen.writes, kAgedPages);
+    EXPECT_TRUE(path.holds(bytes_at(0, kAgedPages * kPage)));
+  }
+  EXPECT_GT(seen.tries, 0);
 }
 
 // Half of the bytes are for the other node, whose two ranks own pages: two loads a rank.
