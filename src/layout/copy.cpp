@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layout/listed_blocks.hpp"
+
 namespace penstock::layout {
 namespace {
 
@@ -113,25 +115,27 @@ void copy_piece(std::byte* to_memory, Rest& to, const std::byte* from_memory, Re
 }  // namespace
 
 void gather(std::byte* packed, const std::byte* memory, Off origin, Cursor& from, int64_t n) {
-  while (n > 0) {
+  const auto take = [&packed, memory, origin](Off offset, int64_t length) {
+    std::memcpy(packed, memory + (offset - origin), size_t(length));
+    packed += length;
+  };
+  while ((n -= from.for_each_listed(n, take)) > 0) {
     const Run run = from.next(n);
-    const std::byte* const at = memory + (run.offset - origin);
-    if (run.count == 1)  // of an irregular list each is
-      std::memcpy(packed, at, size_t(run.block));
-    else
-      copy_blocks({packed, at, run.block, run.stride, run.count}, run.block);
+    copy_blocks({packed, memory + (run.offset - origin), run.block, run.stride, run.count},
+                run.block);
     packed += run.bytes();
     n -= run.bytes();
   }
 }
 
 void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n) {
-  while (n > 0) {
+  const auto put = [&packed, memory, origin](Off offset, int64_t length) {
+    std::memcpy(memory + (offset - origin), packed, size_t(length));
+    packed += length;
+  };
+  while ((n -= to.for_each_listed(n, put)) > 0) {
     const Run run = to.next(n);
-    if (run.count == 1)
-      std::memcpy(memory + (run.offset - origin), packed, size_t(run.block));
-    else
-      scatter(memory, origin, run, packed);
+    scatter(memory, origin, run, packed);
     packed += run.bytes();
     n -= run.bytes();
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <tuple>
 #include <vector>
 
 namespace penstock::layout::copy_test {
@@ -57,6 +59,63 @@ TEST_P(CopyBlocks, TransferEqualsGatherThenScatter) {
 INSTANTIATE_TEST_SUITE_P(Sizes, CopyBlocks,
                          testing::Values(1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 64,
                                          65, 1000));
+
+// Irregular blocks: of different lengths, or of one; near each other, or so far that a list keeps
+// them as words.
+class CopyLists : public testing::TestWithParam<std::tuple<bool, int64_t>> {
+ protected:
+  static constexpr int kCount = 200;
+
+  void SetUp() override {
+    const auto [same, apart] = GetParam();
+    Off at = 8;
+    for (int i = 0; i < kCount; ++i) {
+      const int64_t length = same ? 6 : 1 + i * 7 % 23;
+      blocks_.push_back({at, length});
+      at += length + 1 + i * i % 11 + (i == kCount / 2 ? apart : 0);
+    }
+  }
+  // Twice, so that walks go from one list to the next.
+  Cursor walk() const {
+    const auto tree = *LoopTree::indexed(blocks_, LoopTree::bytes(1));
+    return Cursor(*LoopTree::resized(tree, 0, tree.true_ub() + 5), 0, 2);
+  }
+  // Where each byte lies, block by block.
+  std::vector<Off> offsets() const {
+    std::vector<Off> all;
+    for (const Off tile : {Off{0}, blocks_.back().displacement + blocks_.back().count + 5})
+      for (const LoopTree::Block& b : blocks_)
+        for (int64_t i = 0; i < b.count; ++i) all.push_back(tile + b.displacement + i);
+    return all;
+  }
+
+  std::vector<LoopTree::Block> blocks_;
+};
+
+TEST_P(CopyLists, PiecesOfAnySizeAreGatheredAndScattered) {
+  const std::vector<Off> places = offsets();
+  const auto n = int64_t(places.size());
+  const auto source = pattern(size_t(places.back() + 1));
+  for (const int64_t piece : {int64_t{1}, int64_t{5}, int64_t{64}, int64_t{1000}, n}) {
+    std::vector<std::byte> packed(places.size()), back(source.size());
+    Cursor from = walk(), to = walk();
+    for (int64_t done = 0; done < n; done += piece) {
+      const int64_t bytes = std::min(piece, n - done);
+      gather(packed.data() + done, source.data(), from, bytes);
+      scatter(back.data(), 0, to, packed.data() + done, bytes);
+      ASSERT_EQ(from.position(), done + bytes);
+      ASSERT_EQ(to.position(), done + bytes);
+    }
+    for (int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(packed[size_t(i)], source[size_t(places[size_t(i)])]) << i << " by " << piece;
+    std::vector<std::byte> expected(source.size());
+    for (const Off at : places) expected[size_t(at)] = source[size_t(at)];
+    ASSERT_EQ(back, expected) << "by " << piece;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lists, CopyLists,
+                         testing::Combine(testing::Bool(), testing::Values(0, 1 << 20)));
 
 TEST(Copy, DescendingMemoryIsGatheredInStreamOrder) {
   const auto source = pattern(64);

@@ -8,6 +8,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "layout/listed_blocks.hpp"
+
 namespace penstock::layout {
 namespace {
 
@@ -133,7 +135,8 @@ void Coverage::add_far(int64_t bit, int64_t step, int64_t count) {
 }
 
 void Coverage::add(Cursor& cursor, int64_t n) {
-  while (n > 0) {
+  const auto block = [this](Off begin, int64_t length) { add(Extent{begin, begin + length}); };
+  while ((n -= cursor.for_each_listed(n, block)) > 0) {
     const Run run = cursor.next(n);
     add(run);
     n -= run.bytes();

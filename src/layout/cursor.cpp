@@ -101,6 +101,11 @@ void Cursor::descend() noexcept {
     climb();
 }
 
+void Cursor::pass(int64_t entries, int64_t bytes) noexcept {
+  position_ += bytes;
+  step(entries);
+}
+
 // From the end of an entry to the next one of the lowest level that has one.
 void Cursor::climb() noexcept {
   while (depth_ > 1 && bottom().index == bottom().count) {

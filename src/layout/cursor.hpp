@@ -41,6 +41,13 @@ class Cursor {
   // left, and position() + max_bytes <= INT64_MAX.
   Run next(int64_t max_bytes);
 
+  // Calls use(offset, length) for whole blocks that start here, of at most `max_bytes` bytes
+  // together, and moves behind them, as far as one irregular list has them; gives their bytes, 0
+  // where the next block is of no such list, or does not fit. In layout/listed_blocks.hpp, for
+  // src/layout.
+  template <class Use>
+  int64_t for_each_listed(int64_t max_bytes, Use&& use);
+
  private:
   // One level of the walk: entry `index` of `count`; entry 0 of a strided level lies at `origin`,
   // entry i of any other at origin + node->displacements[i].
@@ -65,6 +72,7 @@ class Cursor {
   void push(const Node& node, Off origin) noexcept;
   void descend() noexcept;
   void step(int64_t entries) noexcept;
+  void pass(int64_t entries, int64_t bytes) noexcept;
   void climb() noexcept;
   Run part_of_block(int64_t max_bytes) noexcept;
   void extend(Run& run, int64_t max_bytes) noexcept;

@@ -59,7 +59,11 @@ class ListScan {
     divide(saturate(distance));
   }
   void divide(int64_t x) {
-    if (granule_ == 0 || x % granule_ != 0) granule_ = gcd(granule_, x);
+    if (granule_ == 0 || !is_multiple(x, granule_)) granule_ = gcd(granule_, x);
+  }
+  // REQUIRES of > 0. Most granules are powers of two, and a division takes as long as the rest.
+  static bool is_multiple(int64_t x, int64_t of) noexcept {
+    return (of & (of - 1)) == 0 ? (x & (of - 1)) == 0 : x % of == 0;
   }
 
   int64_t count_ = 0, granule_ = 0;

@@ -1,7 +1,8 @@
 // Loop trees to another rank and back. A tree travels as its distinct nodes, each after
 // its children, so shared nodes travel once. Every node is rebuilt by the
 // normalising builders, so that what arrives obeys every invariant or is refused. Neither side
-// holds a second list of the blocks: they are taken from where they lie.
+// holds a second list of the blocks: they are taken from where they lie, and a list that is normal
+// already is copied as it is.
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -95,6 +96,11 @@ class WireList {
     return narrow_ ? Wide{load<uint32_t>(i)} * unit_ : Wide{load<int64_t>(i)};
   }
 
+  // As a node keeps it; none where it is kept otherwise.
+  OffsetList kept(size_t n) const {
+    return narrow_ && unit_ > 0 ? OffsetList(bytes_, n, unit_) : OffsetList();
+  }
+
  private:
   template <class T>
   T load(size_t i) const {
@@ -162,6 +168,8 @@ class TreeReader {
   }
 
   static Result<Placed> build_segments(const WireList& places, const WireList& starts, size_t n) {
+    if (NodePtr kept = keep_list(places.kept(n), starts.kept(n + 1), nullptr))
+      return placed(0, kept);
     for (size_t i = 0; i < n; ++i) {
       const Wide length = starts[i + 1] - starts[i];
       const bool fit = fits(places[i]) && fits(length) && fits(places[i] + length);
@@ -175,6 +183,7 @@ class TreeReader {
   Result<Placed> build_blocks(const WireList& places, size_t n) {
     const NodePtr child = known();
     if (!child) return malformed("an entry");
+    if (NodePtr kept = keep_list(places.kept(n), {}, child)) return placed(0, kept);
     for (size_t i = 0; i < n; ++i)
       if (!fits(places[i]) || !fits(places[i] + child->span)) return malformed("an entry");
     const auto at = [&](size_t i) { return Stretch{Off(places[i]), child->size}; };

@@ -3,10 +3,14 @@
 #include "layout/node.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "layout/list_node.hpp"
+#include "layout/normal_list.hpp"
 
 namespace penstock::layout {
 namespace {
@@ -15,13 +19,29 @@ tl::unexpected<Error> overflow(const char* what) {
   return fail(ErrorClass::argument, "datatype", std::string(what) + " exceeds 64 bits");
 }
 
+// In four lanes: a step of the hash waits for the one before it, and a list may have millions.
+// Equal lists are kept alike, so what is hashed is what is kept.
+Hash mix_list(Hash seed, const OffsetList& list) {
+  constexpr size_t kLanes = 4;
+  using Words = std::array<uint64_t, kLanes>;
+  const std::span<const std::byte> bytes = list.memory();
+  Words lanes = {seed, ~seed, seed >> 1, seed << 1};
+  for (size_t at = 0; at < bytes.size(); at += sizeof(Words)) {
+    Words words{};
+    std::memcpy(words.data(), bytes.data() + at, std::min(sizeof words, bytes.size() - at));
+    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = mix(lanes[lane], words[lane]);
+  }
+  Hash h = mix(mix(seed, uint64_t(list.unit())), list.size());
+  for (const Hash lane : lanes) h = mix(h, lane);
+  return h;
+}
+
 Hash hash_of(const Node& n) {
   Hash h = mix(uint64_t(n.kind) + 1, uint64_t(n.count));
   h = mix(h, uint64_t(n.size));
   h = mix(h, uint64_t(n.stride));
   if (n.child) h = mix(h, n.child->hash);
-  for (const OffsetList* list : {&n.displacements, &n.starts})
-    for (size_t i = 0; i < list->size(); ++i) h = mix(h, uint64_t((*list)[i]));
+  for (const OffsetList* list : {&n.displacements, &n.starts}) h = mix_list(h, *list);
   for (const NodePtr& c : n.children) h = mix(h, c->hash);
   return h;
 }
@@ -196,6 +216,24 @@ Result<Placed> make_list(std::vector<Placed> items) {
   if (same && scan.regular()) return make_loop(scan.count(), scan.distance(), items[0]);
   if (auto fits = scan.check(); !fits) return tl::unexpected(fits.error());
   return list_node(items, scan, same);
+}
+
+NodePtr keep_list(OffsetList displacements, OffsetList starts, NodePtr child) {
+  if (!is_normal_list(displacements, starts, child.get())) return nullptr;
+  Node n;
+  n.kind = child ? NodeKind::blocks : NodeKind::segments;
+  n.count = n.blocks = int64_t(displacements.size());
+  n.depth = 2;
+  n.granule = displacements.unit();
+  const Wide unit = n.granule, last_place = displacements.units().back();
+  const Wide total = child ? Wide(n.count) * child->size : starts.units().back() * unit;
+  const Wide before_last = child ? 0 : starts.units()[size_t(n.count) - 1] * unit;
+  const Wide last_length = child ? Wide(child->size) : total - before_last;
+  n.displacements = std::move(displacements);
+  n.starts = std::move(starts);
+  n.child = std::move(child);
+  auto node = seal(std::move(n), total, last_place * unit + last_length);
+  return node ? std::move(*node) : nullptr;
 }
 
 Result<void> ListScan::check() const {

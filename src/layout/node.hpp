@@ -110,6 +110,9 @@ Placed placed(Off offset, const NodePtr& node);
 Result<Placed> make_loop(int64_t count, Off stride, const Placed& item);
 // The items one after the other in stream order. Empty ones vanish. Normalised.
 Result<Placed> make_list(std::vector<Placed> items);
+// The same node for numbers as it keeps them, which are looked at and not put together once more.
+// Nothing where they are none of is_normal_list(), or too large: for the builders to judge.
+NodePtr keep_list(OffsetList displacements, OffsetList starts, NodePtr child);
 
 struct TreeBuilder {
   static Result<LoopTree> make(const Placed& body, Wide lb, Wide ub);

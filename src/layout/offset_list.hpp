@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,11 +19,16 @@ class OffsetList {
   OffsetList(size_t n, int64_t unit, int64_t largest)
       : unit_(largest / unit <= int64_t{UINT32_MAX} ? unit : 0),
         memory_(std::make_unique_for_overwrite<std::byte[]>(n * width())) {}
+  // `n` multiples of `unit`, copied from where units() of another lay. REQUIRES unit >= 1.
+  OffsetList(std::span<const std::byte> units, size_t n, int64_t unit)
+      : unit_(unit), size_(n), memory_(std::make_unique_for_overwrite<std::byte[]>(n * width())) {
+    std::memcpy(memory_.get(), units.data(), memory_bytes());
+  }
 
   // REQUIRES room for it.
   void push_back(int64_t value) noexcept {
     if (narrow())
-      reinterpret_cast<uint32_t*>(memory_.get())[size_++] = uint32_t(value / unit_);
+      reinterpret_cast<uint32_t*>(memory_.get())[size_++] = uint32_t(in_units(value));
     else
       reinterpret_cast<int64_t*>(memory_.get())[size_++] = value;
   }
@@ -50,6 +56,7 @@ class OffsetList {
     return {reinterpret_cast<const int64_t*>(memory_.get()), size_};
   }
 
+  std::span<const std::byte> memory() const noexcept { return {memory_.get(), memory_bytes()}; }
   size_t memory_bytes() const noexcept { return size_ * width(); }
   // Equal nodes have equal units, so what is equal is kept alike.
   friend bool operator==(const OffsetList& a, const OffsetList& b) noexcept {
@@ -59,6 +66,10 @@ class OffsetList {
 
  private:
   size_t width() const noexcept { return narrow() ? sizeof(uint32_t) : sizeof(int64_t); }
+  // Most units are powers of two, and a division takes as long as the rest of an entry.
+  int64_t in_units(int64_t value) const noexcept {
+    return (unit_ & (unit_ - 1)) == 0 ? value >> std::countr_zero(uint64_t(unit_)) : value / unit_;
+  }
 
   int64_t unit_ = 0;  // 0: eight bytes each
   size_t size_ = 0;
