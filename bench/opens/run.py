@@ -32,8 +32,6 @@ from small_program import Sample, Side  # noqa: E402
 PIECE_BYTES = 4096
 MODES = ["writeonly", "rdwr"]
 CALLS = ["open", "write", "close"]
-COLUMNS = {f"first_{call}_ms": f"first {call}" for call in CALLS}
-COLUMNS |= {f"{call}_ms": call for call in CALLS}
 
 
 def parse() -> argparse.Namespace:
@@ -61,6 +59,13 @@ def parse() -> argparse.Namespace:
     return args
 
 
+def columns(args: argparse.Namespace) -> dict[str, str]:
+    """Of a sample's figures, those that were measured, and what the table calls them."""
+    calls = [call for call in CALLS if call != "write" or args.access is not None]
+    first = {f"first_{call}_ms": f"first {call}" for call in calls}
+    return first | {f"{call}_ms": call for call in calls}
+
+
 def launcher(args: argparse.Namespace, ranks: int) -> list[str]:
     if args.launcher is None:
         return MPIS[args.mpi].mpiexec(ranks)
@@ -83,7 +88,7 @@ def measure(args: argparse.Namespace, ranks: int, mode: str, folder: Path) -> It
         lambda side: sample(args, side, ranks, mode, folder),
     )
     for side, samples in taken.items():
-        figures = {key: small_program.spread(samples, key, digits=2) for key in COLUMNS}
+        figures = {key: small_program.spread(samples, key, digits=2) for key in columns(args)}
         known = {"mpi": args.mpi, "ranks": ranks, "mode": mode, "side": side.name}
         print(json.dumps(known | {"n": args.rounds} | figures), flush=True)
         spelt = " | ".join(f"{m:.2f} [{low:.2f}-{high:.2f}]" for m, low, high in figures.values())
@@ -93,8 +98,8 @@ def measure(args: argparse.Namespace, ranks: int, mode: str, folder: Path) -> It
 def main() -> int:
     args = parse()
     rows = [
-        f"| ranks | mode | side | {' | '.join(COLUMNS.values())} |",
-        "|---" * (3 + len(COLUMNS)) + "|",
+        f"| ranks | mode | side | {' | '.join(columns(args).values())} |",
+        "|---" * (3 + len(columns(args))) + "|",
     ]
     with tempfile.TemporaryDirectory(dir=args.dir or args.new) as name:
         folder = Path(name)

@@ -71,13 +71,15 @@ std::string placed(const Family& family, std::string_view word) {
 }
 
 // Of a word that is not of the family whose turn it is: where it would be right, or nothing. What
-// is another's own word is not taken for a misspelt one.
-std::string right_place(std::string_view word) {
+// is another's own word is not taken for a misspelt one; of a word of two families (none) the one
+// that comes next is meant, since what is left out is what lies between.
+std::string right_place(std::string_view word, std::string_view turn) {
   if (const plan::Algorithm* a = algorithm_with(word))
     return "; " + std::string(word) + " is an option of algorithms, as in " + std::string(a->name) +
            "(" + std::string(word) + "=..)";
-  const Family all[] = {algorithm_family(), exchange_family(), mechanism_family(), sync_family(),
-                        return_family()};
+  std::array all = {algorithm_family(), exchange_family(), mechanism_family(), sync_family(),
+                    return_family()};
+  std::ranges::rotate(all, std::ranges::find(all, turn, &Family::name));
   for (const Family& f : all)
     if (contains(f.valid, word)) return placed(f, word);
   for (const Family& f : all)
@@ -89,7 +91,7 @@ Result<void> require_valid(const Family& family, std::string_view word) {
   if (contains(family.valid, word)) return {};
   const bool near = !nearest(word, family.valid).empty();
   return refuse(std::string(family.name) + " " + not_known(word, family.valid) +
-                (near ? "" : right_place(word)));
+                (near ? "" : right_place(word, family.name)));
 }
 
 // Only some syncs are spelled word=value.

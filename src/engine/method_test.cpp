@@ -191,6 +191,7 @@ TEST(Method, AWordInTheWrongPlaceIsToldItsOwn) {
   EXPECT_TRUE(message("auto + written").ends_with("; return written has its place in " + order));
   EXPECT_TRUE(
       message("auto + shm + staged").ends_with("; return staged has its place in " + order));
+  EXPECT_TRUE(message("auto + shm + none").ends_with("; sync none has its place in " + order));
   EXPECT_TRUE(message("shm").ends_with("; exchange shm has its place in " + order));
   EXPECT_TRUE(message("auto + shm + pwrite + stream=2MiB + cycle=1MiB")
                   .ends_with("; cycle is an option of algorithms, as in individual(cycle=..)"));

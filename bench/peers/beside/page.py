@@ -137,15 +137,18 @@ def _conclusions(report: Report) -> list[tuple[str, ...]]:
 
 def _conclusion_page(report: Report) -> str:
     head = ("", "conclusion", "verdict", "predicted", "decided by")
-    rows = [
-        (c.name, c.says, f"**{c.verdict}**", c.predicted, _decided(c)) for c in report.conclusions
+    asked = [
+        c for c in report.conclusions if any(v.verdict != "not measured" for v in c.cells)
     ]
+    rows = [(c.name, c.says, f"**{c.verdict}**", c.predicted, _decided(c)) for c in asked]
+    left = [f"*{c.name}*" for c in report.conclusions if c not in asked]
+    left_out = f" No sample of this run is of {', '.join(left)}." if left else ""
     known = [c for c in report.cells if c.as_expected is not None]
     met = sum(bool(c.as_expected) for c in known)
     table = _as_markdown(head, rows)
     return (
         f"{_RULE}\n\n{table}\n\nOf {len(known)} ratios that were predicted, {met} came out within "
-        "the predicted range."
+        f"the predicted range.{left_out}"
     )
 
 
