@@ -79,7 +79,7 @@ std::string right_place(std::string_view word, std::string_view turn) {
            "(" + std::string(word) + "=..)";
   std::array all = {algorithm_family(), exchange_family(), mechanism_family(), sync_family(),
                     return_family()};
-  std::ranges::rotate(all, std::ranges::find(all, turn, &Family::name));
+  std::rotate(all.begin(), std::ranges::find(all, turn, &Family::name), all.end());
   for (const Family& f : all)
     if (contains(f.valid, word)) return placed(f, word);
   for (const Family& f : all)

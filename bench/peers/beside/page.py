@@ -137,9 +137,7 @@ def _conclusions(report: Report) -> list[tuple[str, ...]]:
 
 def _conclusion_page(report: Report) -> str:
     head = ("", "conclusion", "verdict", "predicted", "decided by")
-    asked = [
-        c for c in report.conclusions if any(v.verdict != "not measured" for v in c.cells)
-    ]
+    asked = [c for c in report.conclusions if any(v.verdict != "not measured" for v in c.cells)]
     rows = [(c.name, c.says, f"**{c.verdict}**", c.predicted, _decided(c)) for c in asked]
     left = [f"*{c.name}*" for c in report.conclusions if c not in asked]
     left_out = f" No sample of this run is of {', '.join(left)}." if left else ""
