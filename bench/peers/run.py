@@ -1,6 +1,6 @@
 """Measures Penstock beside what programs use otherwise, and says what follows.
 
-    python bench/peers/run.py                        the gate set: under an hour
+    python bench/peers/run.py                        the gate set: one to two hours
     python bench/peers/run.py --dry-run              what would run, and how long
     python bench/peers/run.py --search               the best setting of each peer, into best.toml
     python bench/peers/run.py --table OUT            text, JSON and Markdown of a run's samples

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 #include <vector>
+
+#include "layout/listed_blocks.hpp"
 
 namespace penstock::layout::copy_test {
 namespace {
@@ -60,8 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, CopyBlocks,
                          testing::Values(1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 64,
                                          65, 1000));
 
-// Irregular blocks: of different lengths, or of one; near each other, or so far that a list keeps
-// them as words.
+// Irregular blocks: of different lengths, or of one; near each other, or far.
 class CopyLists : public testing::TestWithParam<std::tuple<bool, int64_t>> {
  protected:
   static constexpr int kCount = 200;
@@ -116,6 +118,39 @@ TEST_P(CopyLists, PiecesOfAnySizeAreGatheredAndScattered) {
 
 INSTANTIATE_TEST_SUITE_P(Lists, CopyLists,
                          testing::Combine(testing::Bool(), testing::Values(0, 1 << 20)));
+
+using Blocks = std::vector<std::pair<Off, int64_t>>;
+
+void add_run(const Run& run, Blocks& blocks) {
+  for (int64_t i = 0; i < run.count; ++i)
+    blocks.emplace_back(run.offset + i * run.stride, run.block);
+}
+
+// Nobody has the memory that these lie in: a list keeps them as words of eight bytes.
+TEST(ListedBlocks, AreThoseOfTheWalkStepByStep) {
+  const LoopTree::Block far[] = {{0, 3}, {7, 1}, {Off{1} << 40, 9}, {(Off{1} << 40) + 30, 2}};
+  const auto once = *LoopTree::indexed(far, LoopTree::bytes(1));
+  const auto tree = *LoopTree::resized(once, 0, once.true_ub() + 5);
+  const int64_t bytes = 3 * tree.size();
+  for (int64_t piece = 1; piece <= bytes; ++piece) {
+    Cursor by_steps(tree, 11, 3), by_lists(tree, 11, 3);
+    Blocks steps, lists;
+    for (int64_t done = 0; done < bytes; done += piece) {
+      for (int64_t left = std::min(piece, bytes - done); left > 0;) {
+        add_run(by_steps.next(left), steps);
+        left -= steps.back().second;
+      }
+      int64_t left = std::min(piece, bytes - done);
+      const auto listed = [&](Off at, int64_t length) { lists.emplace_back(at, length); };
+      while ((left -= by_lists.for_each_listed(left, listed)) > 0) {
+        add_run(by_lists.next(left), lists);
+        left -= lists.back().second;
+      }
+    }
+    ASSERT_EQ(lists, steps) << piece;
+    ASSERT_EQ(by_lists.position(), bytes);
+  }
+}
 
 TEST(Copy, DescendingMemoryIsGatheredInStreamOrder) {
   const auto source = pattern(64);
