@@ -102,10 +102,8 @@ int64_t number(std::string_view word, const char* name) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error == std::errc() && end == word.data() + word.size() && value >= 1) return value;
-  std::fprintf(stderr,
-               "irregular-lists: %s must be a number from 1 on, got %s\nusage: irregular-lists "
-               "[BLOCKS [MEAN_BYTES]]\n",
-               name, std::string(word).c_str());
+  std::fprintf(stderr, "irregular-lists: %s must be a number from 1 on, got %s\n%s\n", name,
+               std::string(word).c_str(), kUsage);
   std::exit(2);
 }
 
