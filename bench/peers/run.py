@@ -205,7 +205,7 @@ def _write_page(args: argparse.Namespace, opening: str, said: Report) -> None:
     where = os.path.relpath(samples, args.page.resolve().parent)
     words = [f"--spec {_in_checkout(args.spec)}"] if args.spec.resolve() != HERE else []
     words += [f"--table {_in_checkout(samples)}", f"--page {_in_checkout(args.page)}"]
-    again = " ".join(["bench/peers/run.py", *words])
+    again = " ".join([".venv/bin/python bench/peers/run.py", *words])
     args.page.parent.mkdir(parents=True, exist_ok=True)
     args.page.write_text(page.markdown(said, opening, where, again), encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,3 +31,24 @@ def test_a_runner_says_what_it_is_for(runner: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
+
+
+def scripts() -> list[Path]:
+    """All that are tracked, or would be."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py", "*.sh"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [ROOT / line for line in listed.stdout.splitlines()]
+
+
+def test_what_says_how_it_is_run_can_be_run_so() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in scripts()
+        if path.exists() and path.read_bytes().startswith(b"#!") != os.access(path, os.X_OK)
+    ]
+    assert not wrong, "a first line #! and the permission to execute belong together"

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "layout/ascending_list.hpp"
 #include "layout/list_node.hpp"
 #include "layout/loop_tree.hpp"
 #include "layout/node.hpp"
@@ -121,14 +123,42 @@ Result<Placed> indexed_body(size_t n, At at, int64_t extent, const Placed& body,
   return indexed_copies(n, at, *block);
 }
 
-// at(i), for i < n, is an IndexedBlock; the same one whenever it is asked for.
+// The tree that build_indexed() makes, where the child has no gaps or bounds of its own and the
+// blocks ascend; otherwise nothing.
 template <class At>
-Result<LoopTree> make_indexed(size_t n, At at, const LoopTree& child) {
+std::optional<LoopTree> ascending_indexed(size_t n, At at, const LoopTree& child) {
+  if (!child.is_contiguous()) return std::nullopt;
+  const auto known = [&, lb = uint64_t(child.lb()), size = child.size()](size_t i) {
+    const IndexedBlock b = at(i);
+    return Stretch{Off(uint64_t(b.displacement) + lb), int64_t(uint64_t(b.count) * uint64_t(size))};
+  };
+  const auto checked = [&, lb = child.lb(), size = child.size()](size_t i) {
+    const IndexedBlock b = at(i);
+    const Wide begin = b.displacement + lb, length = Wide(b.count) * size;
+    const bool fit = fits(begin) && fits(length) && fits(begin + length);
+    return fit ? known(i) : Stretch{};
+  };
+  const std::optional<Placed> list = make_ascending(n, checked, known);
+  if (!list) return std::nullopt;
+  auto tree = TreeBuilder::make(*list, list->offset, Wide(list->offset) + list->span());
+  return tree ? std::optional(*std::move(tree)) : std::nullopt;
+}
+
+// Whatever the blocks are: see make_indexed().
+template <class At>
+Result<LoopTree> build_indexed(size_t n, At at, const LoopTree& child) {
   IndexedScan scan;
   for (size_t i = 0; i < n; ++i)
     if (Result<void> r = scan.add(at(i), child); !r) return tl::unexpected(r.error());
   const Placed body = TreeBuilder::body_of(child);
   return make_tree(indexed_body(n, at, child.extent(), body, scan), scan.bounds);
+}
+
+// at(i), for i < n, is an IndexedBlock; the same one whenever it is asked for.
+template <class At>
+Result<LoopTree> make_indexed(size_t n, At at, const LoopTree& child) {
+  if (std::optional<LoopTree> list = ascending_indexed(n, at, child)) return *std::move(list);
+  return build_indexed(n, at, child);
 }
 
 }  // namespace penstock::layout

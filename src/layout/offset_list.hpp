@@ -33,6 +33,14 @@ class OffsetList {
       reinterpret_cast<int64_t*>(memory_.get())[size_++] = value;
   }
 
+  // `n` more, as multiples of unit(), for the caller to write. REQUIRES narrow(), and room for
+  // them.
+  std::span<uint32_t> take(size_t n) noexcept {
+    uint32_t* const first = reinterpret_cast<uint32_t*>(memory_.get()) + size_;
+    size_ += n;
+    return {first, n};
+  }
+
   int64_t operator[](size_t i) const noexcept {
     return narrow() ? int64_t{units().data()[i]} * unit_ : bytes().data()[i];
   }
