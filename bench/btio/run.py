@@ -141,7 +141,8 @@ def conclude(args: argparse.Namespace, study: Study, results: Path) -> int:
 
 def _write_page(page: Path, said: reports.Report, results: Path) -> None:
     where = os.path.relpath(results.resolve(), page.resolve().parent)
-    again = f"bench/btio/run.py --table docs/benchmarks/{where} --page docs/benchmarks/btio.md"
+    run = ".venv/bin/python bench/btio/run.py"
+    again = f"{run} --table docs/benchmarks/{where} --page docs/benchmarks/btio.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(reports.markdown(said, where, again), encoding="utf-8")
 

@@ -54,8 +54,8 @@ constexpr std::array kOptions = {
     Option{"sync-at-end", "e", Kind::flag, "", "", "", "the same as --end sync"},
     Option{"sync-each", "Y", Kind::flag, "", "", "", "sync after every write"},
     Option{"regime", "", Kind::choice, "warm", "", "warm|cold|dropped|asis",
-           "memory before the clock starts: just used, gone cold (4 s), as it is but for the file "
-           "that is read, or as it is"},
+           "memory before the clock starts: just used, gone cold (8 s, and what stays warm is kept "
+           "from the run), as it is but for the file that is read, or as it is"},
     Option{"warm-memory", "", Kind::size, "3GiB", "bytes", "",
            "regime warm: memory of each node that is touched before the clock; several times what "
            "the run writes there"},

@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "comm/thread_comm.hpp"
 #include "cpus.hpp"
+#include "node_memory.h"
 #include "record.hpp"
 #include "regime.hpp"
 #include "template.hpp"
@@ -186,12 +187,20 @@ class Run {
   }
 
   void set_regime() {
-    if (p_.regime == Regime::cold) cool_memory();
+    if (p_.regime == Regime::cold && first_of_node()) cool_memory();
     if (p_.regime != Regime::warm) return;
-    const int64_t touched = warm_memory(p_.warm_memory_bytes, node_->size());
+    const int64_t touched = warm_node_memory(p_.warm_memory_bytes, node_->size());
     if (touched * node_->size() < p_.warm_memory_bytes * 9 / 10)
       record_.notes.push_back("regime warm: only " + std::to_string(touched * node_->size()) +
                               " bytes of memory were touched on a node");
+  }
+
+  // The others wait for it where all begin.
+  void cool_memory() {
+    kept_ = cool_node_memory();
+    if (kept_.left_bytes > 0)
+      record_.notes.push_back("regime cold: " + std::to_string(kept_.left_bytes) +
+                              " bytes of warm memory are left on a node, and may be given to it");
   }
 
   // --- The clock ---
@@ -266,6 +275,7 @@ class Run {
     if (agreed_ == ErrorClass::none) drain();
     if (first_of_node()) record_.cpus = cpus_since(before);
     if (sampler_) sampler_->stop();
+    give_back_memory(&kept_);
     if (agreed_ == ErrorClass::none) record_.overhead_s = loop_->overhead_s();
     route_ = *std::move(route);  // destroyed after everything that might still ask it
   }
@@ -459,6 +469,7 @@ class Run {
   ErrorClass agreed_ = ErrorClass::none;
   std::optional<Series> series_;
   Record record_;
+  KeptMemory kept_{};  // of regime cold
 };
 
 }  // namespace

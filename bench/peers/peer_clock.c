@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../measure/node_memory.h"
 #include "peer.h"
 
 static double now_s(void) {
@@ -59,42 +59,14 @@ static void warm_disk(struct Peer* peer) {
   free(data);
 }
 
-static size_t available_bytes(void) {
-  unsigned long kib = 1 << 20;
-  char line[128];
-  FILE* text = fopen("/proc/meminfo", "r");
-  while (text && fgets(line, sizeof line, text) && sscanf(line, "MemAvailable: %lu", &kib) != 1) {
-  }
-  if (text) fclose(text);
-  return (size_t)kib << 10;
-}
-
-/* Memory that was just used is handed out faster than memory that went cold. As the measuring
- * program does it: at most half of what is available. */
-static void warm_memory(const struct Peer* peer) {
-  const size_t huge = (size_t)2 << 20, half = available_bytes() / 2;
-  const size_t asked = (size_t)peer->warm_memory, node = half < asked ? half : asked;
-  if (node == 0) return;
-  const size_t bytes = node / (size_t)peer->node_ranks / huge * huge + huge;
-  char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return;
-  madvise(p, bytes, MADV_HUGEPAGE);
-  for (size_t i = 0; i < bytes; i += 4096) ((volatile char*)p)[i] = 1;
-  munmap(p, bytes);
-}
-
-/* Freed memory goes cold in about 3 s. */
-static void let_memory_go_cold(void) {
-  struct timespec pause = {.tv_sec = 4};
-  nanosleep(&pause, NULL);
-}
+static struct KeptMemory kept; /* of regime cold */
 
 void peer_begin(struct Peer* peer) {
   if (peer->rank == 0) remove_old(peer);
   if (peer->rank == 0 && peer->warm_disk > 0) warm_disk(peer);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (strcmp(peer->regime, "warm") == 0) warm_memory(peer);
-  if (strcmp(peer->regime, "cold") == 0) let_memory_go_cold();
+  if (strcmp(peer->regime, "warm") == 0) warm_node_memory(peer->warm_memory, peer->node_ranks);
+  if (strcmp(peer->regime, "cold") == 0 && peer->node_rank == 0) kept = cool_node_memory();
   MPI_Barrier(MPI_COMM_WORLD);
   peer->begun_s = peer->lap_s = now_s();
 }
@@ -131,6 +103,7 @@ void peer_end(struct Peer* peer) {
   MPI_Barrier(MPI_COMM_WORLD); /* whose bytes came last is drained too */
   const int code = peer->node_rank == 0 ? peer_fsync_tree(peer->file) : 0;
   peer->drained_s = now_s();
+  give_back_memory(&kept);
   if (code != 0)
     peer_fail(peer, "drain", code == ENOSPC ? "MPI_ERR_NO_SPACE" : "MPI_ERR_IO", "fsync of %s: %s",
               peer->file, strerror(code));

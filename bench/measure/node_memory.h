@@ -1,0 +1,37 @@
+/* How warm the memory is that a node hands out: for every program that is measured the same. */
+#ifndef PENSTOCK_BENCH_NODE_MEMORY_H
+#define PENSTOCK_BENCH_NODE_MEMORY_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Memory that was just used is handed out faster than memory that has gone cold. Touches and
+ * releases a worker's share of `node_bytes` (huge pages asked for), or of half of what is available
+ * where that is less; gives the bytes touched. */
+int64_t warm_node_memory(int64_t node_bytes, int workers_of_node);
+
+/* What is kept from a run so that it is given memory that has gone cold. */
+struct KeptMemory {
+  void *small, *recent;
+  int64_t small_bytes, recent_bytes;
+  int64_t
+      left_bytes; /* of what should have been kept, and is more than half of what is available */
+};
+
+/* A virtual machine gives free blocks of 2 MiB and more back to its host. Which memory of a node is
+ * cold is a matter of what ran before, and whoever asks for little at a time is given smaller
+ * blocks, which stay warm (docs/decisions/0061): so this process takes and keeps those, and of the
+ * larger ones the 2 GiB that were used last. Then it waits until what else was freed has gone cold.
+ * For one worker of each node; the others wait for it. */
+struct KeptMemory cool_node_memory(void);
+/* Once it has been measured. More than once does nothing. */
+void give_back_memory(struct KeptMemory* kept);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
