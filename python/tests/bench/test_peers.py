@@ -260,7 +260,7 @@ def test_page_is_made_again_from_the_raw_samples_alone(bench: Bench) -> None:
     assert page.read_text() == first
     assert "| even-2 | a | 100 [100-100] | 100 [100-100] | 1.00 [1.00-1.00] n=6 |" in first
     assert "| even-2 | 2, 10, 0, 1 | 2, 10, 0, 1 | 2, 5, 0, 1 |" in first
-    assert "raw in raw/x.jsonl: bench/peers/run.py" in first
+    assert "raw in raw/x.jsonl: .venv/bin/python bench/peers/run.py" in first
 
 
 def test_raw_samples_are_compact_and_tell_no_path_of_the_machine(bench: Bench) -> None:
