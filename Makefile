@@ -55,6 +55,13 @@ bench-limit: ## how much Penstock reaches of what fio can write here (10 minutes
 	@scripts/build.sh release
 	@$(PYTHON) bench/peers/run.py --spec bench/limit --out build/bench-limit
 
+bench-overlap: ## does writing overlap with computing, on one node and on two? (3 minutes; as root; make it quiet)
+	@scripts/bootstrap.sh check
+	@scripts/build.sh release
+	@bench/overlap/run.py --build build/release --mpi mpich
+	@bench/overlap/run.py --build build/release --mpi openmpi
+	@bench/overlap/run.py --build build/release --nodes 2
+
 honesty: build ## how often the verdicts of penstock compare are wrong
 	@$(PYTHON) -m penstock.bench.honesty --recorded python/tests/bench/data/recorded.jsonl
 
@@ -72,4 +79,4 @@ clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output
 
 .PHONY: help bootstrap build tests demo check check-full check-the-checks install dist check-install check-fresh \
-  bench-peers bench-limit honesty docs-table drawings site clean
+  bench-peers bench-limit bench-overlap honesty docs-table drawings site clean

@@ -23,6 +23,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SECTOR_BYTES = 512  # of /sys/dev/block/*/stat, whatever the disk's own are
 SECTORS_WRITTEN = 6  # the column
@@ -105,11 +106,11 @@ def disk_of(directory: Path) -> Path:
     return folder
 
 
-def watch(disk: Path, command: Sequence[str]) -> tuple[list[Look], int]:
-    """Runs the command; what was seen meanwhile, and its exit code."""
+def watch(disk: Path, command: Sequence[str], **how: Any) -> tuple[list[Look], int]:
+    """Runs the command, as subprocess.Popen is told; what was seen meanwhile, and its exit code."""
     looks: list[Look] = []
     with (disk / "stat").open() as stat, (disk / "inflight").open() as inflight:
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, **how)
         while process.poll() is None:
             stat.seek(0)
             inflight.seek(0)

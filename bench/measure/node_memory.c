@@ -19,6 +19,47 @@ static void rest(time_t seconds) {
   nanosleep(&time, NULL);
 }
 
+/* INT64_MAX where the file says "max", or is not there. */
+static int64_t limit_in(const char* path) {
+  long long bytes = INT64_MAX;
+  FILE* text = fopen(path, "r");
+  if (text && fscanf(text, "%lld", &bytes) != 1) bytes = INT64_MAX;
+  if (text) fclose(text);
+  return (int64_t)bytes;
+}
+
+/* Of the group and all above it. */
+static int64_t limit_of_groups(const char* root, char* group, const char* name) {
+  char path[4096];
+  int64_t limit = INT64_MAX;
+  for (char* slash = group + strlen(group); slash != NULL; slash = strrchr(group, '/')) {
+    *slash = '\0';
+    if (snprintf(path, sizeof path, "%s%s/%s", root, group, name) < (int)sizeof path)
+      limit = least(limit, limit_in(path));
+  }
+  return limit;
+}
+
+/* What the job's memory cgroup, of version 2 or 1, lets it have: a batch system sets it. */
+static int64_t limit_of_cgroup(void) {
+  char line[4096];
+  int64_t limit = INT64_MAX;
+  FILE* text = fopen("/proc/self/cgroup", "r");
+  while (text && fgets(line, sizeof line, text)) {
+    line[strcspn(line, "\n")] = '\0';
+    char* const group = strchr(line, '/');
+    const char* const memory = strstr(line, "memory");
+    if (group == NULL) continue;
+    if (strncmp(line, "0::", 3) == 0)
+      limit = least(limit, limit_of_groups("/sys/fs/cgroup", group, "memory.max"));
+    else if (memory != NULL && memory < group)
+      limit =
+          least(limit, limit_of_groups("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+  }
+  if (text) fclose(text);
+  return limit;
+}
+
 static int64_t available_bytes(void) {
   unsigned long long kib = 1 << 20;
   char line[128];
@@ -26,7 +67,7 @@ static int64_t available_bytes(void) {
   while (text && fgets(line, sizeof line, text) && sscanf(line, "MemAvailable: %llu", &kib) != 1) {
   }
   if (text) fclose(text);
-  return (int64_t)kib << 10;
+  return least((int64_t)kib << 10, limit_of_cgroup());
 }
 
 /* "Node 0, zone Normal 123 49 ..": how many free blocks there are of 1, 2, 4, .. pages. */
@@ -73,17 +114,18 @@ int64_t warm_node_memory(int64_t node_bytes, int workers_of_node) {
   return bytes;
 }
 
-struct KeptMemory cool_node_memory(void) {
+struct KeptMemory cool_node_memory(int64_t warm_bytes) {
   rest(kSettles_s);
-  const int64_t most = available_bytes() / 2, small = bytes_in_small_blocks();
+  const int64_t most = available_bytes() / 3 * 2, small = bytes_in_small_blocks();
+  const int64_t recent = kRecent + (warm_bytes > 0 ? warm_bytes : 0);
   struct KeptMemory kept = {0};
   kept.small_bytes = least(small, most);
-  kept.recent_bytes = least(kRecent, most - kept.small_bytes);
+  kept.recent_bytes = least(recent, most - kept.small_bytes);
   kept.small = take(kept.small_bytes, MADV_NOHUGEPAGE);
   kept.recent = take(kept.recent_bytes, MADV_HUGEPAGE);
   if (kept.small == NULL) kept.small_bytes = 0;
   if (kept.recent == NULL) kept.recent_bytes = 0;
-  kept.left_bytes = small + kRecent - kept.small_bytes - kept.recent_bytes;
+  kept.left_bytes = small + recent - kept.small_bytes - kept.recent_bytes;
   rest(kGoesCold_s);
   return kept;
 }

@@ -17,16 +17,16 @@ int64_t warm_node_memory(int64_t node_bytes, int workers_of_node);
 struct KeptMemory {
   void *small, *recent;
   int64_t small_bytes, recent_bytes;
-  int64_t
-      left_bytes; /* of what should have been kept, and is more than half of what is available */
+  int64_t left_bytes; /* that should have been kept, but for two thirds of what is available */
 };
 
 /* A virtual machine gives free blocks of 2 MiB and more back to its host. Which memory of a node is
  * cold is a matter of what ran before, and whoever asks for little at a time is given smaller
  * blocks, which stay warm (docs/decisions/0061): so this process takes and keeps those, and of the
- * larger ones the 2 GiB that were used last. Then it waits until what else was freed has gone cold.
- * For one worker of each node; the others wait for it. */
-struct KeptMemory cool_node_memory(void);
+ * larger ones those that were used last: 2 GiB, and the `warm_bytes` that a run before may have
+ * warmed. Then it waits until what else was freed has gone cold: 8 s in all. For one worker of each
+ * node; the others wait for it. */
+struct KeptMemory cool_node_memory(int64_t warm_bytes);
 /* Once it has been measured. More than once does nothing. */
 void give_back_memory(struct KeptMemory* kept);
 

@@ -14,7 +14,7 @@ TEST(NodeMemory, EachWorkerWarmsItsShareInHugePages) {
 }
 
 TEST(NodeMemory, WhatIsWarmIsKeptUntilItIsGivenBack) {
-  KeptMemory kept = cool_node_memory();
+  KeptMemory kept = cool_node_memory(kHuge);
   EXPECT_NE(kept.recent, nullptr);
   EXPECT_GT(kept.recent_bytes, 0);
   EXPECT_GE(kept.left_bytes, 0);

@@ -58,7 +58,7 @@ constexpr std::array kOptions = {
            "from the run), as it is but for the file that is read, or as it is"},
     Option{"warm-memory", "", Kind::size, "3GiB", "bytes", "",
            "regime warm: memory of each node that is touched before the clock; several times what "
-           "the run writes there"},
+           "the run writes there. regime cold: what runs before may have touched"},
     Option{"warm-disk", "", Kind::size, "1MiB", "bytes", "",
            "written to a scratch file beside FILE before the clock, which is removed; 0: none"},
     Option{"verify", "", Kind::choice, "all", "", "all|none",

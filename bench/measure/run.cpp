@@ -197,7 +197,7 @@ class Run {
 
   // The others wait for it where all begin.
   void cool_memory() {
-    kept_ = cool_node_memory();
+    kept_ = cool_node_memory(p_.warm_memory_bytes);
     if (kept_.left_bytes > 0)
       record_.notes.push_back("regime cold: " + std::to_string(kept_.left_bytes) +
                               " bytes of warm memory are left on a node, and may be given to it");

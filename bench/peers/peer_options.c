@@ -21,7 +21,7 @@ static struct PeerOption* common_options(struct Peer* peer, int* count) {
        "the clock stops after sync and close, or close"},
       {"regime", PEER_CHOICE, &peer->regime, "warm|cold|asis", "the memory before the clock"},
       {"warm-memory", PEER_BYTES, &peer->warm_memory, NULL,
-       "regime warm: memory of a node that is touched before the clock"},
+       "regime warm: memory of a node that is touched before the clock; cold: by runs before"},
       {"warm-disk", PEER_BYTES, &peer->warm_disk, NULL, "scratch bytes written before the clock"},
       {"verify", PEER_CHOICE, &peer->verify, "all|none", "read back and compare, after the clock"},
       {"seed", PEER_COUNT, &peer->seed, NULL, "of the contents and of random patterns"},

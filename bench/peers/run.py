@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -54,6 +56,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--list", action="store_true", help="the cells and who takes part")
     add("--search", action="store_true", help="search the grids and write best.toml")
     add("--readme", action="store_true", help="with --table: print the README's section")
+    add("--title", help="with --page: the page's, where it is of some cells [opening.md's]")
     return parser.parse_args(words)
 
 
@@ -205,6 +208,9 @@ def _write_page(args: argparse.Namespace, opening: str, said: Report) -> None:
     where = os.path.relpath(samples, args.page.resolve().parent)
     words = [f"--spec {_in_checkout(args.spec)}"] if args.spec.resolve() != HERE else []
     words += [f"--table {_in_checkout(samples)}", f"--page {_in_checkout(args.page)}"]
+    if args.title:
+        words.append(f"--title {shlex.quote(args.title)}")
+        opening = f"# {args.title}\n" + re.sub(r"\A# .*\n", "", opening)
     again = " ".join([".venv/bin/python bench/peers/run.py", *words])
     args.page.parent.mkdir(parents=True, exist_ok=True)
     args.page.write_text(page.markdown(said, opening, where, again), encoding="utf-8")

@@ -71,10 +71,10 @@ def told(gate_failed: Sequence[str]) -> int:
     return DONE
 
 
-def guarded(command: Callable[[], int]) -> int:
+def guarded(command: Callable[[], int], name: str = "run.py") -> int:
     """Errors of the command line are told in a line."""
     try:
         return command()
     except PenstockError as error:
-        print(f"run.py: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return USAGE

@@ -11,6 +11,7 @@ from beside.report import Report
 from beside.values import CellReport, ConclusionReport, Spread, Variant
 from penstock.bench.noise import Finding
 from penstock.bench.provenance import place_of
+from penstock.bench.sample import Provenance
 
 _HEAD = (
     "cell",
@@ -75,7 +76,7 @@ def markdown(report: Report, opening: str, raw: str, command: str) -> str:
     parts = [_opening(report, opening, raw, command), "## Conclusions", _conclusion_page(report)]
     for family in report.families:
         cells = [c for c in report.cells if c.family == family]
-        parts += [f"## {family}", _as_markdown(_HEAD, [_row(c) for c in cells])]
+        parts += [f"## {family}", as_markdown(_HEAD, [_row(c) for c in cells])]
         parts += [_details(cell) for cell in cells]
     parts += _times(report)
     unwell = _unwell(report)
@@ -99,7 +100,7 @@ def readme(report: Report, page: str) -> str:
         if c.cell.end == "sync" and c.cell.regime == "warm" and c.cell.access == "collective"
     ]
     head = ("cell-ranks", "best peer", "its MB/s", "Penstock, MB/s", "ratio", "of the ceiling")
-    table = _as_markdown(head, rows)
+    table = as_markdown(head, rows)
     verdicts = ", ".join(f"*{c.name}* {c.verdict}" for c in report.conclusions)
     return _README.format(place=_place(report), table=table, verdicts=verdicts, page=page)
 
@@ -121,8 +122,11 @@ def _opening(report: Report, opening: str, raw: str, command: str) -> str:
 
 def _place(report: Report) -> str:
     found = report.provenances[-1] if report.provenances else None
-    if found is None:
-        return "on an unknown machine"
+    return machine(found) if found else "on an unknown machine"
+
+
+def machine(found: Provenance) -> str:
+    """A machine and its file system, for a person: ``2 cores, 24 GiB, ext4, Linux 6.18.44``."""
     kind = place_of(found.file_system)
     memory = found.memory_bytes / 2**30
     return f"{found.cpus} cores, {memory:.0f} GiB, {kind}, Linux {found.kernel.split('-')[0]}"
@@ -143,7 +147,7 @@ def _conclusion_page(report: Report) -> str:
     left_out = f" No sample of this run is of {', '.join(left)}." if left else ""
     known = [c for c in report.cells if c.as_expected is not None]
     met = sum(bool(c.as_expected) for c in known)
-    table = _as_markdown(head, rows)
+    table = as_markdown(head, rows)
     return (
         f"{_RULE}\n\n{table}\n\nOf {len(known)} ratios that were predicted, {met} came out within "
         f"the predicted range.{left_out}"
@@ -193,7 +197,7 @@ def _details(cell: CellReport) -> str:
     expected = cell.cell.expected
     if expected:
         told += f", predicted {expected[0]:g}-{expected[1]:g}"
-    table = _as_markdown(_ALL, rows)
+    table = as_markdown(_ALL, rows)
     return f"<details><summary>{cell.name}{told}</summary>\n\n{table}\n\n</details>"
 
 
@@ -206,7 +210,7 @@ def _times(report: Report) -> list[str]:
     ]
     words = ", ".join(_PHASES)
     head = ("cell", *(f"{who}: {words}" for who in ("Penstock", "best peer", "page ring")))
-    return [_TIMES, _as_markdown(head, rows)] if rows else []
+    return [_TIMES, as_markdown(head, rows)] if rows else []
 
 
 def _phases_of(variant: Variant | None) -> str:
@@ -281,7 +285,8 @@ def _ratio(spread: Spread | None) -> str:
     return f"{spread.median:.2f} [{spread.low:.2f}-{spread.high:.2f}] n={spread.n}"
 
 
-def _as_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def as_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
         "| " + " | ".join(x.replace("|", "\\|") for x in line) + " |" for line in lines

@@ -263,6 +263,14 @@ def test_page_is_made_again_from_the_raw_samples_alone(bench: Bench) -> None:
     assert "raw in raw/x.jsonl: .venv/bin/python bench/peers/run.py" in first
 
 
+def test_a_page_of_some_cells_has_a_title_of_its_own(bench: Bench) -> None:
+    bench.run()
+    page = bench.folder / "some.md"
+    title = "What nobody syncs"
+    assert bench.run("--table", str(bench.out), "--page", str(page), "--title", title) == 0
+    assert page.read_text().startswith(f"# {title}\n\n## Conclusions")
+
+
 def test_raw_samples_are_compact_and_tell_no_path_of_the_machine(bench: Bench) -> None:
     bench.run()
     raw = bench.folder / "raw.jsonl"

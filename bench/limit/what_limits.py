@@ -1,0 +1,248 @@
+"""What limits each family: the disk, the processors, or opening?
+
+    .venv/bin/python bench/limit/what_limits.py                     24 cells: 7 minutes
+    .venv/bin/python bench/limit/what_limits.py --cells btio-4,irregular-4 --rounds 9
+    .venv/bin/python bench/limit/what_limits.py --page docs/benchmarks/what-limits.md
+
+Runs Penstock's default and the page ring in the collective, synced cells of bench/peers/cells.toml,
+by turns, and looks at the disk a thousand times a second meanwhile (disk_busy.py). What limits one:
+
+- the disk, where some write is in flight for most of its time;
+- the processors, where they are busy for most of it, whoever keeps them busy: make it quiet;
+- opening, where that takes more than a quarter of it;
+- none of these: then the rest is waiting, for each other or for the disk's last answer.
+
+Exit: 0; 2 wrong usage, nothing built, or no disk that the kernel counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "peers"), str(ROOT / "python")]
+
+import disk_busy  # noqa: E402
+from beside import command, page, spec, variants  # noqa: E402
+from beside.place import MissingError  # noqa: E402
+
+from penstock.bench import provenance  # noqa: E402
+from penstock.bench.session import Measurement  # noqa: E402
+from penstock.errors import PenstockError  # noqa: E402
+
+MOST = 0.75  # of the time: then it is what limits
+OPENING = 0.25
+WHO = ("penstock", "ceiling")
+HEAD = (
+    "cell", "ms", "opening, ms", "disk, ms", "disk busy", "processors busy", "limited by",
+    "page ring, ms", "its disk, ms",
+)  # fmt: skip
+PAGE = """\
+# What limits each family
+
+Measured {date} with Penstock {penstock} at its default method on {place};
+medians of {rounds} rounds, Penstock and the page ring by turns, in the collective and synced
+cells of `bench/peers/cells.toml`. `.venv/bin/python bench/limit/what_limits.py {words}` makes this page.
+
+- *ms*: from before the open to after the close. *opening*: of the slowest rank, the view included.
+- *disk*: from the first write that was in flight to the last; *disk busy*: the part of *ms* in
+  which some was.
+- *processors busy*: of all cores, by whomever, while the program's clock ran; programs that do not
+  say it have none.
+- *limited by*: what took {most} of the time or more, or opening with {opening}; *waiting*: none of
+  these.
+- The *page ring* opens no file of the MPI library.
+
+"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One sample: seconds by the program's clock, and what the disk did meanwhile."""
+
+    total_s: float
+    open_s: float
+    disk_s: float  # from the first write to the last
+    disk_busy: float  # the part of disk_s with a write in flight
+    cpus_busy: float | None  # the part of all processors' time; None: the program does not say
+
+
+@dataclass
+class Row:
+    """The samples of a cell."""
+
+    cell: spec.Cell
+    samples: dict[str, list[Seen]] = field(default_factory=lambda: {who: [] for who in WHO})
+
+    def median(self, who: str, name: str) -> float | None:
+        """Of one figure; None where nobody tells it."""
+        told = [v for s in self.samples[who] if (v := getattr(s, name)) is not None]
+        return statistics.median(told) if told else None
+
+    @property
+    def disk_share(self) -> float:
+        """The part of Penstock's time in which the disk wrote."""
+        return statistics.median(
+            min(s.disk_s, s.total_s) * s.disk_busy / s.total_s for s in self.samples["penstock"]
+        )
+
+    @property
+    def limits(self) -> str:
+        """In a word or two."""
+        total, opening = self.median("penstock", "total_s"), self.median("penstock", "open_s")
+        cpus = self.median("penstock", "cpus_busy")
+        found = []
+        if self.disk_share >= MOST:
+            found.append("the disk")
+        if cpus is not None and cpus >= MOST:
+            found.append("the processors")
+        if total and opening and opening / total >= OPENING:
+            found.append("opening")
+        return ", ".join(found) or "waiting"
+
+    def words(self) -> list[str]:
+        """For the table."""
+        ours, ring = (partial(self.median, who) for who in WHO)
+        return [
+            self.cell.name, _ms(ours("total_s")), _ms(ours("open_s")), _ms(ours("disk_s")),
+            _part(self.disk_share), _part(ours("cpus_busy")), self.limits,
+            _ms(ring("total_s")), _ms(ring("disk_s")),
+        ]  # fmt: skip
+
+
+def _ms(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1e3:.1f}"
+
+
+def _part(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def sample(disk: Path, one: Measurement) -> Seen:
+    """Run it once. Raises PenstockError when it fails."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        env = {**os.environ, **one.env}
+        looks, code = disk_busy.watch(disk, one.command, stdout=out, stderr=err, env=env)
+        out.seek(0)
+        err.seek(0)
+        lines = [line for line in out if line.startswith("{")]
+        if code != 0 or not lines:
+            raise PenstockError(f"{one.cell}, {one.variant}: exit code {code}: {err.read()[-400:]}")
+    return seen(json.loads(lines[-1]), looks)
+
+
+def seen(record: dict[str, Any], looks: Sequence[disk_busy.Look]) -> Seen:
+    """From what the program said and what was seen of the disk."""
+    burst = max(disk_busy.bursts(looks), key=lambda b: b.done_bytes, default=None)
+    cpus = record.get("cpus")
+    return Seen(
+        record["application"]["seconds"],
+        record["phases"]["open_s"],
+        burst.seconds if burst else 0.0,
+        burst.busy if burst else 0.0,
+        cpus["busy_s"] / cpus["total_s"] if cpus and cpus["total_s"] > 0 else None,
+    )
+
+
+def lineup(
+    known: spec.Specification, site: variants.Site, cells: Sequence[spec.Cell]
+) -> dict[str, list[Measurement]]:
+    """What can be measured of each cell, Penstock first. Raises PenstockError when that cannot."""
+    found: dict[str, list[Measurement]] = {}
+    for cell in cells:
+        for one in variants.of_cell(known, cell):
+            if one.name not in WHO:
+                continue
+            try:
+                found.setdefault(cell.name, []).append(variants.measurement(known, site, cell, one))
+            except MissingError as why:
+                raise PenstockError(f"{cell.name}: {why}") from None
+    return found
+
+
+def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
+    """One round more than is kept: the first warms up."""
+    usual = ("collective", "sync", "warm")
+    cells = [c for c in known.cells.cell if (c.access, c.end, c.regime) == usual]
+    names = args.cells.split(",") if args.cells else [c.name for c in cells]
+    command.must_be_among("--cells", names, [c.name for c in cells])
+    rows = {c.name: Row(c) for c in cells if c.name in names}
+    site = command.site_of(args, [args.build])
+    line = lineup(known, site, [row.cell for row in rows.values()])
+    site.scratch.mkdir(parents=True, exist_ok=True)
+    disk = disk_busy.disk_of(site.scratch)
+    for turn in range(args.rounds + 1):
+        for name, both in line.items():
+            print(f"\rround {turn} of {args.rounds}: {name:<40}", end="", file=sys.stderr)
+            for one in both:
+                found = sample(disk, one)
+                if turn > 0:
+                    rows[name].samples[one.variant].append(found)
+    print(file=sys.stderr)
+    return list(rows.values())
+
+
+def text(args: argparse.Namespace, rows: Sequence[Row]) -> str:
+    """The page."""
+    found = provenance.collect(command.site_of(args, [args.build]).scratch)
+    words = [f"--rounds {args.rounds}"] + ([f"--cells {args.cells}"] if args.cells else [])
+    if args.page:
+        words.append(f"--page {shlex.quote(os.path.relpath(args.page, ROOT))}")
+    opening = PAGE.format(
+        date=time.strftime("%Y-%m-%d"), penstock=found.penstock, place=page.machine(found),
+        rounds=args.rounds, words=" ".join(words), most=f"{MOST:.0%}", opening=f"{OPENING:.0%}",
+    )  # fmt: skip
+    return opening + page.as_markdown(HEAD, [row.words() for row in rows]) + "\n"
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
+    add("--out", type=Path, default=ROOT / "build" / "what-limits", help="where the data goes")
+    add("--cells", help="only these cells, by name, separated by commas")
+    add("--rounds", type=int, default=5, help="samples of each that count [5]")
+    add("--page", type=Path, help="the Markdown page to write")
+    args = parser.parse_args(words)
+    args.dir = args.table = None
+    if args.rounds < 1:
+        parser.error(f"--rounds must be at least 1, got {args.rounds}")
+    return args
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    args = arguments(words)
+
+    def run() -> int:
+        try:
+            rows = measure(args, spec.load())
+        except FileNotFoundError as error:
+            raise PenstockError(f"{error}; name a directory on a disk by --out") from None
+        said = text(args, rows)
+        if args.page:
+            args.page.write_text(said, encoding="utf-8")
+        print(said)
+        return 0
+
+    return command.guarded(run, "what_limits.py")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""bench/limit/what_limits.py: what a sample tells, and what limits a cell."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "bench" / "limit"), str(ROOT / "bench" / "peers")]
+import what_limits  # noqa: E402
+from beside import spec  # noqa: E402
+from disk_busy import Look  # noqa: E402
+from what_limits import Row, Seen, seen  # noqa: E402
+
+
+def row(*samples: Seen) -> Row:
+    cell = spec.Cell(work="btio", ranks=4, peers="best")
+    return Row(cell, {"penstock": list(samples), "ceiling": []})
+
+
+def test_a_sample_is_the_programs_clock_and_the_disks_largest_burst() -> None:
+    record = {
+        "application": {"seconds": 0.04},
+        "phases": {"open_s": 0.01},
+        "cpus": {"busy_s": 0.03, "total_s": 0.06},
+    }
+    looks = [Look(0.0, 0, 0), Look(0.001, 1, 0), Look(0.2, 1, 0), Look(0.201, 1, 4)]
+    looks += [Look(0.211, 1000, 0)]
+    found = seen(record, looks)
+    assert (found.total_s, found.open_s, found.cpus_busy) == (0.04, 0.01, 0.5)
+    assert found.disk_s == pytest.approx(0.011)
+    assert found.disk_busy == pytest.approx(1.0)
+
+
+def test_a_program_that_does_not_tell_its_processors_has_none() -> None:
+    record = {"application": {"seconds": 0.04}, "phases": {"open_s": 0.01}}
+    found = seen(record, [])
+    assert found.cpus_busy is None
+    assert found.disk_s == 0
+
+
+@pytest.mark.parametrize(
+    ("sample", "limits"),
+    [
+        (Seen(0.1, 0.001, 0.09, 1.0, 0.5), "the disk"),
+        (Seen(0.1, 0.001, 0.09, 0.5, 0.5), "waiting"),
+        (Seen(0.1, 0.03, 0.09, 1.0, 0.8), "the disk, the processors, opening"),
+        (Seen(0.1, 0.001, 0.3, 1.0, 0.5), "the disk"),
+        (Seen(0.1, 0.001, 0.02, 1.0, None), "waiting"),
+    ],
+)
+def test_what_takes_most_of_the_time_limits(sample: Seen, limits: str) -> None:
+    assert row(sample).limits == limits
+
+
+def test_a_row_has_a_word_for_each_head() -> None:
+    words = row(Seen(0.1, 0.001, 0.09, 1.0, None)).words()
+    assert len(words) == len(what_limits.HEAD)
+    assert words[:7] == ["btio-4", "100.0", "1.0", "90.0", "90%", "-", "the disk"]
+    assert words[7:] == ["-", "-"]
+
+
+def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        what_limits.main(["--rounds", "0"])
+    assert "--rounds must be at least 1, got 0" in capsys.readouterr().err
+    assert what_limits.main(["--cells", "btoi-4"]) == 2
+    assert "what_limits.py: --cells must be of" in capsys.readouterr().err
