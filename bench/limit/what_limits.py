@@ -55,7 +55,8 @@ PAGE = """\
 
 Measured {date} with Penstock {penstock} at its default method on {place};
 medians of {rounds} rounds, Penstock and the page ring by turns, in the collective and synced
-cells of `bench/peers/cells.toml`. `.venv/bin/python bench/limit/what_limits.py {words}` makes this page.
+cells of `bench/peers/cells.toml`. This page was made by
+`.venv/bin/python bench/limit/what_limits.py {words}`.
 
 - *ms*: from before the open to after the close. *opening*: of the slowest rank, the view included.
 - *disk*: from the first write that was in flight to the last; *disk busy*: the part of *ms* in
