@@ -183,7 +183,6 @@ def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
     rows = {c.name: Row(c) for c in cells if c.name in names}
     site = command.site_of(args, [args.build])
     line = lineup(known, site, [row.cell for row in rows.values()])
-    site.scratch.mkdir(parents=True, exist_ok=True)
     disk = disk_busy.disk_of(site.scratch)
     for turn in range(args.rounds + 1):
         for name, both in line.items():
@@ -233,10 +232,12 @@ def main(words: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         try:
-            rows = measure(args, spec.load())
-        except FileNotFoundError as error:
+            args.out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix="scratch-", dir=args.out) as scratch:
+                args.dir = Path(scratch)
+                said = text(args, measure(args, spec.load()))
+        except OSError as error:
             raise PenstockError(f"{error}; name a directory on a disk by --out") from None
-        said = text(args, rows)
         if args.page:
             args.page.write_text(said, encoding="utf-8")
         print(said)
