@@ -55,7 +55,7 @@ bench-limit: ## how much Penstock reaches of what fio can write here (10 minutes
 	@scripts/build.sh release
 	@$(PYTHON) bench/peers/run.py --spec bench/limit --out build/bench-limit
 
-bench-overlap: ## does writing overlap with computing, on one node and on two? (3 minutes; as root; make it quiet)
+bench-overlap: ## does writing overlap with computing, on one node and on two? (some minutes; as root; make it quiet)
 	@scripts/bootstrap.sh check
 	@scripts/build.sh release
 	@bench/overlap/run.py --build build/release --mpi mpich

@@ -61,8 +61,8 @@ cells of `bench/peers/cells.toml`. This page was made by
 - *ms*: from before the open to after the close. *opening*: of the slowest rank, the view included.
 - *disk*: from the first write that was in flight to the last; *disk busy*: the part of *ms* in
   which some was.
-- *processors busy*: of all cores, by whomever, while the program's clock ran; programs that do not
-  say it have none.
+- *processors busy*: of all cores, by whomever, until the device had every byte; programs that do
+  not say it have none.
 - *limited by*: what took {most} of the time or more, or opening with {opening}; *waiting*: none of
   these.
 - The *page ring* opens no file of the MPI library.

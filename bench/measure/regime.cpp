@@ -1,4 +1,4 @@
-// Cold files, a warm disk.
+// Warm and cold memory and files, a warm disk.
 #include "regime.hpp"
 
 #include <fcntl.h>
@@ -11,6 +11,20 @@
 #include "base/units.hpp"
 
 namespace penstock::measure {
+
+std::string NodeMemory::warm(int64_t node_bytes, int workers_of_node) {
+  const int64_t touched = warm_node_memory(node_bytes, workers_of_node) * workers_of_node;
+  if (touched >= node_bytes * 9 / 10) return {};
+  return "regime warm: only " + std::to_string(touched) + " bytes of memory were touched on a node";
+}
+
+std::string NodeMemory::cool(int64_t warm_bytes) {
+  kept_ = cool_node_memory(warm_bytes);
+  if (kept_.left_bytes == 0) return {};
+  return "regime cold: " + std::to_string(kept_.left_bytes) +
+         " bytes of warm memory are left on a node, and may be given to it";
+}
+
 Result<void> cool_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return os_error("open", path, errno);

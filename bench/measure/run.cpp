@@ -18,7 +18,6 @@
 #include "base/clock.hpp"
 #include "comm/thread_comm.hpp"
 #include "cpus.hpp"
-#include "node_memory.h"
 #include "record.hpp"
 #include "regime.hpp"
 #include "template.hpp"
@@ -186,21 +185,16 @@ class Run {
     return done && drop ? cool_file(path_) : done;
   }
 
+  // The others wait where all begin for the one that cools memory.
   void set_regime() {
-    if (p_.regime == Regime::cold && first_of_node()) cool_memory();
-    if (p_.regime != Regime::warm) return;
-    const int64_t touched = warm_node_memory(p_.warm_memory_bytes, node_->size());
-    if (touched * node_->size() < p_.warm_memory_bytes * 9 / 10)
-      record_.notes.push_back("regime warm: only " + std::to_string(touched * node_->size()) +
-                              " bytes of memory were touched on a node");
+    if (p_.regime == Regime::warm)
+      note(node_memory_.warm(p_.warm_memory_bytes, node_->size()));
+    else if (p_.regime == Regime::cold && first_of_node())
+      note(node_memory_.cool(p_.warm_memory_bytes));
   }
 
-  // The others wait for it where all begin.
-  void cool_memory() {
-    kept_ = cool_node_memory(p_.warm_memory_bytes);
-    if (kept_.left_bytes > 0)
-      record_.notes.push_back("regime cold: " + std::to_string(kept_.left_bytes) +
-                              " bytes of warm memory are left on a node, and may be given to it");
+  void note(std::string what) {
+    if (!what.empty()) record_.notes.push_back(std::move(what));
   }
 
   // --- The clock ---
@@ -275,7 +269,7 @@ class Run {
     if (agreed_ == ErrorClass::none) drain();
     if (first_of_node()) record_.cpus = cpus_since(before);
     if (sampler_) sampler_->stop();
-    give_back_memory(&kept_);
+    node_memory_.give_back();
     if (agreed_ == ErrorClass::none) record_.overhead_s = loop_->overhead_s();
     route_ = *std::move(route);  // destroyed after everything that might still ask it
   }
@@ -469,7 +463,7 @@ class Run {
   ErrorClass agreed_ = ErrorClass::none;
   std::optional<Series> series_;
   Record record_;
-  KeptMemory kept_{};  // of regime cold
+  NodeMemory node_memory_;
 };
 
 }  // namespace
