@@ -23,7 +23,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 SECTOR_BYTES = 512  # of /sys/dev/block/*/stat, whatever the disk's own are
 SECTORS_WRITTEN = 6  # the column
@@ -108,16 +108,22 @@ def disk_of(directory: Path) -> Path:
 
 def watch(disk: Path, command: Sequence[str], **how: Any) -> tuple[list[Look], int]:
     """Runs the command, as subprocess.Popen is told; what was seen meanwhile, and its exit code."""
-    looks: list[Look] = []
     with (disk / "stat").open() as stat, (disk / "inflight").open() as inflight:
+        looks = [look(stat, inflight)]
         process = subprocess.Popen(command, **how)
         while process.poll() is None:
-            stat.seek(0)
-            inflight.seek(0)
-            done_bytes = int(stat.read().split()[SECTORS_WRITTEN]) * SECTOR_BYTES
-            looks.append(Look(time.monotonic(), done_bytes, int(inflight.read().split()[1])))
+            looks.append(look(stat, inflight))
             time.sleep(LOOK_S)
+        looks.append(look(stat, inflight))  # what was done since, however late this one woke
     return looks, process.returncode
+
+
+def look(stat: TextIO, inflight: TextIO) -> Look:
+    """Now. Both are the kernel's files of one disk, read again from their begin."""
+    stat.seek(0)
+    inflight.seek(0)
+    done_bytes = int(stat.read().split()[SECTORS_WRITTEN]) * SECTOR_BYTES
+    return Look(time.monotonic(), done_bytes, int(inflight.read().split()[1]))
 
 
 def figures(burst: Burst) -> dict[str, float]:
@@ -157,7 +163,9 @@ def main() -> int:
     )
     parser.add_argument("--dir", type=Path, default=Path(), help="on the disk [.]")
     parser.add_argument("--step", type=float, default=10, help="milliseconds of a line [10]")
-    parser.add_argument("--json", action="store_true", help="the figures of the burst in one line")
+    parser.add_argument(
+        "--json", action="store_true", help="the burst's figures in one line, and all bursts' bytes"
+    )
     parser.add_argument("command", nargs="+", help="after --")
     args = parser.parse_args()
     if args.step <= 0:
@@ -170,7 +178,8 @@ def main() -> int:
     if most is None:
         print(f"nothing was written to the disk of {args.dir} meanwhile", file=sys.stderr)
     elif args.json:
-        print(json.dumps(figures(most)))
+        all_bytes = looks[-1].done_bytes - looks[0].done_bytes
+        print(json.dumps({**figures(most), "all_bytes": all_bytes}))
     else:
         show(most, args.step / 1e3)
     return rc

@@ -59,7 +59,9 @@ def test_what_a_program_writes_is_seen(tmp_path: Path) -> None:
     done = watched(tmp_path, "dd", "if=/dev/zero", *to)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["bytes"] >= 16 << 20
+    # a machine that is busy may make several bursts of them
+    assert told["all_bytes"] >= 16 << 20
+    assert 0 < told["bytes"] <= told["all_bytes"]
     assert 0 < told["busy"] <= 1
 
 
