@@ -2,10 +2,12 @@
 
     .venv/bin/python bench/limit/what_limits.py                     24 cells: 7 minutes
     .venv/bin/python bench/limit/what_limits.py --cells btio-4,irregular-4 --rounds 9
+    .venv/bin/python bench/limit/what_limits.py --access independent
     .venv/bin/python bench/limit/what_limits.py --page docs/benchmarks/what-limits.md
 
-Runs Penstock's default and the page ring in the collective, synced cells of bench/peers/cells.toml,
-by turns, and looks at the disk a thousand times a second meanwhile (disk_busy.py). What limits one:
+Runs Penstock's default and the page ring in the synced cells of bench/peers/cells.toml that write
+collectively (or independently, by --access), by turns, and looks at the disk a thousand times a
+second meanwhile (disk_busy.py). What limits one:
 
 - the disk, where some write is in flight for most of its time;
 - the processors, where they are busy for most of it, whoever keeps them busy: make it quiet;
@@ -54,7 +56,7 @@ PAGE = """\
 # What limits each family
 
 Measured {date} with Penstock {penstock} at its default method on {place};
-medians of {rounds} rounds, Penstock and the page ring by turns, in the collective and synced
+medians of {rounds} rounds, Penstock and the page ring by turns, in the {access} and synced
 cells of `bench/peers/cells.toml`. This page was made by
 `.venv/bin/python bench/limit/what_limits.py {words}`.
 
@@ -176,7 +178,7 @@ def lineup(
 
 def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
     """One round more than is kept: the first warms up."""
-    usual = ("collective", "sync", "warm")
+    usual = (args.access, "sync", "warm")
     cells = [c for c in known.cells.cell if (c.access, c.end, c.regime) == usual]
     names = args.cells.split(",") if args.cells else [c.name for c in cells]
     command.must_be_among("--cells", names, [c.name for c in cells])
@@ -198,12 +200,14 @@ def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
 def text(args: argparse.Namespace, rows: Sequence[Row]) -> str:
     """The page."""
     found = provenance.collect(command.site_of(args, [args.build]).scratch)
-    words = [f"--rounds {args.rounds}"] + ([f"--cells {args.cells}"] if args.cells else [])
+    words = [f"--access {args.access}"] if args.access != "collective" else []
+    words += [f"--rounds {args.rounds}"] + ([f"--cells {args.cells}"] if args.cells else [])
     if args.page:
         words.append(f"--page {shlex.quote(os.path.relpath(args.page, ROOT))}")
     opening = PAGE.format(
         date=time.strftime("%Y-%m-%d"), penstock=found.penstock, place=page.machine(found),
-        rounds=args.rounds, words=" ".join(words), most=f"{MOST:.0%}", opening=f"{OPENING:.0%}",
+        rounds=args.rounds, access=args.access, words=" ".join(words), most=f"{MOST:.0%}",
+        opening=f"{OPENING:.0%}",
     )  # fmt: skip
     return opening + page.as_markdown(HEAD, [row.words() for row in rows]) + "\n"
 
@@ -216,6 +220,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
     add("--out", type=Path, default=ROOT / "build" / "what-limits", help="where the data goes")
+    add("--access", choices=("collective", "independent"), default="collective",
+        help="of which cells [collective]")  # fmt: skip
     add("--cells", help="only these cells, by name, separated by commas")
     add("--rounds", type=int, default=5, help="samples of each that count [5]")
     add("--page", type=Path, help="the Markdown page to write")
