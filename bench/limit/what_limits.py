@@ -53,7 +53,7 @@ HEAD = (
     "page ring, ms", "its disk, ms",
 )  # fmt: skip
 PAGE = """\
-# What limits each family
+# What limits each family: {access} writes
 
 Measured {date} with Penstock {penstock} at its default method on {place};
 medians of {rounds} rounds, Penstock and the page ring by turns, in the {access} and synced
