@@ -83,7 +83,7 @@ check_prefix() {
 }
 
 check_pip() {
-  rm -rf "$work/pip"
+  rm -rf "$work/pip" "$work/pip-moved"
   scripts/install.sh "$work/pip"
   mv "$work/pip" "$work/pip-moved"
   (cd / && env -i PATH=/usr/bin:/bin "$work/pip-moved/bin/penstock" list)
