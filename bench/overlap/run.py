@@ -9,8 +9,9 @@ without any computing reaches.
     bench/overlap/run.py --build build/release --mpi mpich [--bound 1.15]
     bench/overlap/run.py --build build/release --nodes 2     a rank each, with a network between
 
-Prints one line of JSON for each way. Exit: 0, 1 a median is above the bound, 77 no disk of known
-speed here, or no nodes.
+Prints a line for each way, or one of JSON by --json: the median of the whole, and that over
+max(c, v/b). `write_all` waits for the disk in each call, and is there to compare. Exit: 0, 1 a
+median is above the bound, 77 no disk of known speed here, or no nodes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
@@ -57,8 +59,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--step-bytes", type=int, default=20 * MIB, help="of all ranks together")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="one line of JSON for each way")
     parser.add_argument("--bound", type=float, default=1.15, help="times max(c, v/b)")
     args = parser.parse_args()
+    for name in ("ranks", "nodes", "rate", "steps", "step_bytes", "repeat"):
+        if (value := getattr(args, name)) < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+    if not (args.build / "native" / "penstock-exec").exists():
+        parser.error(f"--build {args.build} has no native/penstock-exec: make it by `make build`")
     if args.nodes > 1 and args.mpi != "mpich":
         parser.error(f"--nodes {args.nodes} needs --mpi mpich, got --mpi {args.mpi}")
     return args
@@ -76,13 +84,42 @@ def one_run(
     return small_program.told(args.mpi, command)
 
 
-def measure(args: argparse.Namespace, place: Place, program: Path) -> bool:
+def words_of(record: dict[str, Any]) -> str:
+    """A record, for people: seconds, and what the bound is about."""
+    seconds = record["seconds"]
+    said = f"{record['way']:<10} c {record['c']:6.3f} s  {statistics.median(seconds):6.3f} s"
+    said += f" [{min(seconds):.3f}-{max(seconds):.3f}]"
+    if record["of_max"] is None:
+        return said
+    verdict = {True: "holds", False: "FAILS", None: "to compare"}[record["holds"]]
+    return f"{said}  {record['of_max']:.3f} of max(c, v/b)  {verdict}"
+
+
+def tell(args: argparse.Namespace, record: dict[str, Any]) -> None:
+    """One line, at once."""
+    place = {"mpi": args.mpi, "ranks": args.ranks, "nodes": args.nodes}
+    print(json.dumps(place | record) if args.json else words_of(record), flush=True)
+
+
+def opening(args: argparse.Namespace) -> str:
+    """What the lines are of."""
+    nodes = "one node" if args.nodes == 1 else f"{args.nodes} nodes"
     volume = args.steps * args.step_bytes
+    return (
+        f"{args.mpi}, {args.ranks} ranks on {nodes}, {volume / MIB:g} MiB in {args.steps} steps, a "
+        f"disk of {args.rate / MIB:g} MiB/s; n={args.repeat}, asked: at most {args.bound:g}"
+    )
+
+
+def measure(args: argparse.Namespace, place: Place, program: Path) -> bool:
+    if not args.json:
+        print(opening(args), flush=True)
     alone = [
         one_run(args, place, program, "write_all", "0", 0)["total_s"] for _ in range(args.repeat)
     ]
     write_s = statistics.median(alone)  # v/b
-    print(json.dumps({"way": "write_all, no computing", "v": volume, "seconds": alone}), flush=True)
+    volume = args.steps * args.step_bytes
+    tell(args, {"way": "write_all", "v": volume, "c": 0.0, "seconds": alone, "of_max": None})
     kept = True
     for share in (0.5, 1.0, 1.5):  # c of v/b
         compute_s = share * write_s
@@ -93,10 +130,11 @@ def measure(args: argparse.Namespace, place: Place, program: Path) -> bool:
             ]
             seconds = [run["total_s"] for run in runs]
             ratio = statistics.median(seconds) / max(compute_s, write_s)
+            holds = None if how == "write_all" else ratio <= args.bound
             record = {"way": how, "limit": limit, "c": round(compute_s, 3), "v_over_b": write_s}
             record |= {"seconds": seconds, "inside": [run["inside_s"] for run in runs]}
-            print(json.dumps(record | {"of_max": round(ratio, 3)}), flush=True)
-            kept = kept and (how == "write_all" or ratio <= args.bound)
+            tell(args, record | {"of_max": round(ratio, 3), "holds": holds})
+            kept = kept and holds is not False
     return kept
 
 
