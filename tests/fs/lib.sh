@@ -102,8 +102,8 @@ bring() {
     dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
   done
   [ ${#missing[@]} != 0 ] || return 0
-  [ "${PENSTOCK_INSTALL:-}" = yes ] || stop_with $not_here "$what: packages are missing; with PENSTOCK_INSTALL=yes they are" \
-    "installed, or do it: apt-get install -y --no-install-recommends ${missing[*]}"
+  [ "${PENSTOCK_INSTALL:-}" = yes ] || stop_with $not_here "$what: packages are missing: ${missing[*]}" \
+    "PENSTOCK_INSTALL=yes installs them, or: apt-get install -y --no-install-recommends ${missing[*]}"
   say "installing ${missing[*]}" >&2
   install_packages "${missing[@]}" || stop_with $not_here "$what: apt-get could not install ${missing[*]}"
 }
