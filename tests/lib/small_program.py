@@ -65,7 +65,11 @@ def under_penstock(build: Path, method: str) -> list[str]:
     """The words before a program that put it under Penstock, with no way past it."""
     found = sorted(build.resolve().rglob("penstock-exec"))
     if not found:
-        sys.exit(f"no penstock-exec in {build}")
+        print(
+            f"{build} has no penstock-exec: make it by `make build`, or name another",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     words = [str(found[0]), "--all-ranks", "--quiet", "--require", "--no-log"]
     return [*words, "--method", method, "--"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,15 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "bench" / "overlap" / "run.py"
 
 
-def load() -> Any:
-    """The program, whose name others have too."""
-    spec = importlib.util.spec_from_file_location("overlap_run", PROGRAM)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+pytestmark = pytest.mark.skipif(not PROGRAM.is_file(), reason="only in a checkout")
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[dict[str, Any]]:
+    """What its file defines."""
+    before = list(sys.path)
+    yield runpy.run_path(str(PROGRAM), run_name="overlap_run")
+    sys.path[:] = before
 
 
 @pytest.mark.parametrize(
@@ -34,9 +35,11 @@ def load() -> Any:
         (2.0, None, "2.000 of max(c, v/b)  to compare"),
     ],
 )
-def test_a_line_ends_with_its_verdict(of_max: float | None, holds: bool | None, end: str) -> None:
+def test_a_line_ends_with_its_verdict(
+    program: dict[str, Any], of_max: float | None, holds: bool | None, end: str
+) -> None:
     record = {"way": "split", "c": 1.0, "seconds": [2.5, 2.0, 1.9]}
-    line = load().words_of({**record, "of_max": of_max, "holds": holds})
+    line = program["words_of"]({**record, "of_max": of_max, "holds": holds})
     assert line.startswith("split      c  1.000 s   2.000 s [1.900-2.500]")
     assert line.endswith(end)
 
@@ -44,7 +47,6 @@ def test_a_line_ends_with_its_verdict(of_max: float | None, holds: bool | None, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--build", "nowhere"], "--build nowhere has no native/penstock-exec"),
         (["--build", "nowhere", "--repeat", "0"], "--repeat must be at least 1, got 0"),
         (["--build", "nowhere", "--step-bytes", "-1"], "--step-bytes must be at least 1, got -1"),
     ],
@@ -54,3 +56,12 @@ def test_what_cannot_be_is_named(words: list[str], said: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_build_that_is_none_is_named(
+    program: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        program["small_program"].under_penstock(Path("nowhere"), "auto")
+    assert end.value.code == 2
+    assert "nowhere has no penstock-exec" in capsys.readouterr().err
