@@ -336,9 +336,10 @@ void PagePool::release(const Stay& stay) noexcept {
     *at = slot.next;
     slot.next = std::exchange(header_->first_free, uint32_t(stay.slot) + 1);
     slot.word.store(word_of(State::free, next_number(stay.number), 0), std::memory_order_release);
+    // While nobody has the slot: those who wait for the next stay would take it for theirs.
+    slot.left.store(next_number(stay.number), std::memory_order_release);
   }
   header_->held.fetch_sub(1, std::memory_order_release);
-  slot.left.store(next_number(stay.number), std::memory_order_release);
   futex_wake_all(slot.left);
   header_->departures.fetch_add(1, std::memory_order_release);
   futex_wake_all(header_->departures);
