@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "layout/type_description.hpp"
+#include "pmpi/held_view.hpp"
 #include "pmpi/type_contents.hpp"
 
 namespace penstock::pmpi {
@@ -213,13 +214,37 @@ class PredefinedTrees {
   std::unordered_map<MPI_Datatype, LoopTree> trees_;
 };
 
-Result<LoopTree> decode_kept(MPI_Datatype type) {
-  void* kept = nullptr;
-  int found = 0;
-  PMPI_Type_get_attr(type, tree_key(), static_cast<void*>(&kept), &found);
-  if (found != 0) return *static_cast<LoopTree*>(kept);
+// The trees that datatypes have with them. One that is there stays as long as its datatype, which
+// several threads may meet for the first time at once.
+class DerivedTrees {
+ public:
+  std::optional<LoopTree> find(MPI_Datatype type) {
+    const std::lock_guard lock(mutex_);
+    if (const LoopTree* tree = kept_with(type)) return *tree;
+    return std::nullopt;
+  }
+  void keep(MPI_Datatype type, const LoopTree& tree) {
+    const std::lock_guard lock(mutex_);
+    if (kept_with(type) == nullptr) PMPI_Type_set_attr(type, tree_key(), new LoopTree(tree));
+  }
+
+ private:
+  static const LoopTree* kept_with(MPI_Datatype type) {
+    void* kept = nullptr;
+    int found = 0;
+    PMPI_Type_get_attr(type, tree_key(), static_cast<void*>(&kept), &found);
+    return found != 0 ? static_cast<const LoopTree*>(kept) : nullptr;
+  }
+
+  std::mutex mutex_;
+};
+
+Result<LoopTree> decode_derived(MPI_Datatype type) {
+  static DerivedTrees& derived = *new DerivedTrees;
+  if (auto tree = derived.find(type)) return *std::move(tree);
+  if (!is_committed(type)) return fail(ErrorClass::argument, "datatype", "is not committed");
   auto tree = decode_fresh(type, 0);
-  if (tree) PMPI_Type_set_attr(type, tree_key(), new LoopTree(*tree));
+  if (tree) derived.keep(type, *tree);
   return tree;
 }
 
@@ -228,7 +253,7 @@ Result<LoopTree> decode_kept(MPI_Datatype type) {
 Result<LoopTree> decode_datatype(MPI_Datatype type) {
   static PredefinedTrees& predefined = *new PredefinedTrees;
   if (auto tree = predefined.find(type)) return *std::move(tree);
-  if (combiner_of(type) != MPI_COMBINER_NAMED) return decode_kept(type);
+  if (combiner_of(type) != MPI_COMBINER_NAMED) return decode_derived(type);
   auto tree = decode_predefined(type);
   if (tree) predefined.keep(type, *tree);
   return tree;

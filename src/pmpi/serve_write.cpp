@@ -44,6 +44,7 @@ int translate(WriteArguments a, const OpenFile& file, Packed& packed, engine::Wr
   if (a.offset < 0) return MPI_ERR_ARG;
   auto tree = decode_datatype(a.type);
   if (!tree) {
+    if (!is_committed(a.type)) return MPI_ERR_TYPE;
     if (const int rc = pack_by_library(a, packed); rc != MPI_SUCCESS) return rc;
     file.file->degraded("memory packed by the MPI library: " + tree.error().message());
     tree = packed.tree;

@@ -24,7 +24,11 @@ static void handler(MPI_File* fh, int* code, ...) {
 static void wrong_arguments(void) {
   int a[4] = {0, 0, 0, 0}, n = -1;
   MPI_Status status;
+  MPI_Datatype uncommitted;
   MPI_File fh = open_fresh();
+  MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+  CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, uncommitted, MPI_STATUS_IGNORE)) == MPI_ERR_TYPE);
+  MPI_Type_free(&uncommitted);
   CHECK(class_of(MPI_File_write_at(fh, 0, a, -1, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_COUNT);
   CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE)) ==
         MPI_ERR_TYPE);
