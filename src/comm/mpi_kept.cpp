@@ -64,11 +64,24 @@ int kept_key() {
   return key;
 }
 
+// Threads open files on duplicates of MPI_COMM_WORLD at once, and each looks at what that keeps:
+// what one of them sets is not deleted while another copies it.
+std::mutex& kept_mutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
 KeptPtr kept_of(MPI_Comm comm) {
+  const std::lock_guard lock(kept_mutex());
   const KeptPtr* kept = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(comm, kept_key(), static_cast<void*>(&kept), &found);
   return found != 0 ? *kept : nullptr;
+}
+
+void set_kept(MPI_Comm comm, const KeptPtr& kept) {
+  const std::lock_guard lock(kept_mutex());
+  PMPI_Comm_set_attr(comm, kept_key(), new KeptPtr(kept));
 }
 
 // The whole program's ranks in the order of MPI_COMM_WORLD, whatever communicator it is.
@@ -156,9 +169,8 @@ namespace {
 int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 void keep(MPI_Comm parent, const KeptPtr& kept) {
-  PMPI_Comm_set_attr(parent, kept_key(), new KeptPtr(kept));
-  if (is_world(parent) && kept_of(MPI_COMM_WORLD) == nullptr)
-    PMPI_Comm_set_attr(MPI_COMM_WORLD, kept_key(), new KeptPtr(kept));
+  set_kept(parent, kept);
+  if (is_world(parent) && kept_of(MPI_COMM_WORLD) == nullptr) set_kept(MPI_COMM_WORLD, kept);
 }
 
 tl::unexpected<Error> failed_elsewhere(const char* operation) {
@@ -237,6 +249,8 @@ Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
 }
 
 }  // namespace
+
+bool is_kept(MPI_Comm comm) { return kept_of(comm) != nullptr; }
 
 Result<Start> start_on(MPI_Comm parent) {
   if (size_in(parent) == 1) return start_alone(parent);

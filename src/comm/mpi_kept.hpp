@@ -92,6 +92,8 @@ struct Start {
 // Collective over `parent`. The same on all ranks: each may have left and kept other things, where
 // threads open and close files in no common order, so ranks agree on what they take.
 Result<Start> start_on(MPI_Comm parent);
+// Local. A file was opened on it, or on what it is a duplicate of.
+bool is_kept(MPI_Comm comm);
 // Collective over `all`, likewise, of `node`'s ranks, which are those of this node.
 Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node);
 

@@ -72,7 +72,7 @@ Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm node, Comm& all, std::str
   Result<std::shared_ptr<T>> got = from_first.get(what, make, open);
   const Result<void> mine = got ? Result<void>() : Result<void>(tl::unexpected(got.error()));
   // Nobody leaves it before all have come, which is what the first waits for too.
-  if (auto agreed = agree(all, mine); !agreed) return tl::unexpected(agreed.error());
+  if (auto agreed = agree(all, mine); got && !agreed) return tl::unexpected(agreed.error());
   return got;
 }
 

@@ -1,12 +1,14 @@
 // Opening and closing: the library's own file first and last, ours in between.
 #include <mpi.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "comm/mpi_ask.hpp"
 #include "comm/mpi_comm.hpp"
+#include "comm/mpi_strangers.hpp"
 #include "engine/method.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/file_name.hpp"
@@ -67,9 +69,20 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   return open;
 }
 
+// Collective over those who have Penstock: what strangers share with them is not served.
+Result<std::unique_ptr<comm::Comm>> who_meets(MPI_Comm comm, engine::OpenInfo& info) {
+  if (!comm::has_strangers(comm)) return comm::make_mpi_comm(comm);
+  info.unserved_why = "opened with processes of another start (MPI_Comm_spawn, MPI_Comm_connect)";
+  Result<MPI_Comm> ours = comm::without_strangers(comm);
+  if (!ours) return tl::unexpected(std::move(ours).error());
+  auto ranks = comm::make_mpi_comm(*ours);
+  PMPI_Comm_free(&*ours);
+  return ranks;
+}
+
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle) {
-  auto ranks = comm::make_mpi_comm(comm);
+  auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
   auto file = std::make_shared<OpenFile>();
   const std::vector<OpenFilePtr> already = open_already(info.path);
