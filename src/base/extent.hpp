@@ -4,15 +4,29 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace penstock {
 
 using Off = int64_t;  // a file offset or a count of bytes; never negative in a file
 
+// Offsets end there, and so does what would go further.
+inline constexpr Off kLastOff = std::numeric_limits<Off>::max();
+constexpr Off capped_sum(Off a, Off b) noexcept { return a > kLastOff - b ? kLastOff : a + b; }
+constexpr Off capped_product(Off a, Off b) noexcept {
+  Off product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kLastOff : product;
+}
+
 template <class Tag>
 struct Range {
   Off begin = 0;
   Off end = 0;
+
+  // At most so large: see kLastOff.
+  static constexpr Range of(Off begin, Off size) noexcept {
+    return {begin, capped_sum(begin, size)};
+  }
 
   constexpr Off size() const noexcept { return end - begin; }
   constexpr bool empty() const noexcept { return end <= begin; }

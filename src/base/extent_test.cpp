@@ -14,6 +14,14 @@ TEST(Extent, TouchingRangesDoNotOverlap) {
   EXPECT_FALSE((Extent{0, 5}.overlaps({3, 3})));
 }
 
+TEST(Extent, EndsWhereOffsetsEnd) {
+  EXPECT_EQ(Extent::of(10, 5), (Extent{10, 15}));
+  EXPECT_EQ(Extent::of(kLastOff - 10, 50), (Extent{kLastOff - 10, kLastOff}));
+  EXPECT_EQ(capped_sum(kLastOff - 1, 1), kLastOff);
+  EXPECT_EQ(capped_product(kLastOff / 2, 3), kLastOff);
+  EXPECT_EQ(capped_product(6, 7), 42);
+}
+
 RC_GTEST_PROP(Extent, AByteIsInTheIntersectionIffInBoth, ()) {
   const auto edge = rc::gen::inRange<Off>(0, 20);
   const Extent a{*edge, *edge}, b{*edge, *edge};

@@ -10,10 +10,8 @@
 // processes that share the segment.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -53,8 +51,7 @@ class PagePool {
   int64_t page_bytes() const noexcept { return shape_.page_bytes; }
   // The last page that a file can have ends where offsets do.
   Extent extent(int64_t page) const noexcept {
-    const Off begin = page * shape_.page_bytes;
-    return {begin, begin + std::min(shape_.page_bytes, std::numeric_limits<Off>::max() - begin)};
+    return Extent::of(page * shape_.page_bytes, shape_.page_bytes);
   }
 
   // --- Filling ---

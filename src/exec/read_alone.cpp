@@ -66,7 +66,7 @@ class ReadAlone {
   }
 
   void read_window(Off begin) {
-    const StreamRange part = view_.clip({at_, own_.end}, {begin, begin + kWindowBytes});
+    const StreamRange part = view_.clip({at_, own_.end}, Extent::of(begin, kWindowBytes));
     const Extent where = view_.extent_of(part);
     ReadPage& page = context_.page;
     if (Result<void> ready = page.reset(where, granule_of(where)); !ready) {

@@ -29,7 +29,7 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
   const int64_t piece_bytes =
       std::clamp(area.limit_bytes, int64_t(AlignedBuffer::kAlignment), kPieceBytes);
   for (int64_t at = own.begin; at < own.end;) {
-    const StreamRange range{at, std::min(own.end, at + piece_bytes)};
+    const StreamRange range = own.intersect(StreamRange::of(at, piece_bytes));
     auto memory = area.stager.memory(range.size(), area.limit_bytes);
     if (!memory) {
       staged.mine = std::move(memory).error();

@@ -42,9 +42,9 @@ class CyclicPlan final : public Plan {
   int cycles() const noexcept override { return cycles_; }
   Extent extent(int writer, int cycle) const override {
     const int64_t stripe = first_ + int64_t{cycle / pages_} * writers() + writer;
-    const Off begin = stripe * stripe_bytes_ + cycle % pages_ * page_bytes_;
-    const Off end = std::min(begin + page_bytes_, (stripe + 1) * stripe_bytes_);
-    return Extent{begin, end}.intersect(bounds_);
+    const Extent whole = Extent::of(capped_product(stripe, stripe_bytes_), stripe_bytes_);
+    const Off begin = capped_sum(whole.begin, cycle % pages_ * page_bytes_);
+    return whole.intersect(Extent::of(begin, page_bytes_)).intersect(bounds_);
   }
   int64_t page_bytes() const noexcept override { return std::min(page_bytes_, bounds_.size()); }
   bool owns_blocks() const noexcept override { return true; }

@@ -39,8 +39,8 @@ class IndividualPlan final : public Plan {
   StreamRange part(const layout::FileView&, StreamRange own, int rank, int writer,
                    int cycle) const override {
     if (writer != rank) return {own.begin, own.begin};
-    const int64_t begin = own.begin + cycle * cycle_bytes_;
-    return own.intersect({begin, begin + cycle_bytes_});
+    return own.intersect(
+        StreamRange::of(capped_sum(own.begin, cycle * cycle_bytes_), cycle_bytes_));
   }
 
  private:

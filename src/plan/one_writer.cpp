@@ -27,8 +27,8 @@ class OneWriterPlan final : public Plan {
   int cycles(int) const noexcept override { return cycles_; }
   int cycles() const noexcept override { return cycles_; }
   Extent extent(int, int cycle) const override {
-    const Off begin = base_ + cycle * page_bytes_;
-    return Extent{begin, begin + page_bytes_}.intersect(bounds_);
+    const Off begin = capped_sum(base_, cycle * page_bytes_);
+    return Extent::of(begin, page_bytes_).intersect(bounds_);
   }
   int64_t page_bytes() const noexcept override { return std::min(page_bytes_, bounds_.size()); }
   bool owns_blocks() const noexcept override { return true; }

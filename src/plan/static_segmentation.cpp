@@ -30,8 +30,8 @@ class StaticSegmentationPlan final : public GroupPlan {
   StreamRange part(const layout::FileView&, StreamRange own, int rank, int writer,
                    int cycle) const override {
     if (groups_.of(rank) != writer) return {own.begin, own.begin};
-    const int64_t begin = own.begin + cycle * segment_bytes_;
-    return own.intersect({begin, begin + segment_bytes_});
+    return own.intersect(
+        StreamRange::of(capped_sum(own.begin, cycle * segment_bytes_), segment_bytes_));
   }
   // Segments follow each other without a gap, wherever their bytes belong.
   int next_cycle(const layout::FileView&, StreamRange own, int, int writer,

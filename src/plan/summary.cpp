@@ -17,9 +17,13 @@ Summary shifted(Summary s, Off by) noexcept {
   return s;
 }
 
+bool equal_up_to_shift(const Summary& a, const Summary& b) noexcept {
+  return shifted(a, -a.lo) == shifted(b, -b.lo);
+}
+
 bool continues(const RankClass& c, const Summary& next) noexcept {
-  if (c.count == 1) return shifted(c.summary, next.lo - c.summary.lo) == next;
-  return shifted(c.summary, c.count * c.shift_bytes) == next;
+  if (!equal_up_to_shift(c.summary, next)) return false;
+  return c.count == 1 || next.lo - member(c, c.count - 1).lo == c.shift_bytes;
 }
 
 void append(std::vector<RankClass>& classes, int rank, const Summary& s) {

@@ -36,8 +36,8 @@ class TwoPhasePlan final : public Plan {
   }  // only the last domains can be shorter
   Extent extent(int writer, int cycle) const override {
     const Extent d = domain(writer);
-    const Off begin = d.begin + cycle * cycle_bytes_;
-    return d.intersect({begin, begin + cycle_bytes_}).intersect(bounds_);
+    const Off begin = capped_sum(d.begin, cycle * cycle_bytes_);
+    return d.intersect(Extent::of(begin, cycle_bytes_)).intersect(bounds_);
   }
   int64_t page_bytes() const noexcept override {
     return std::min({cycle_bytes_, domain_bytes_, bounds_.size()});
@@ -68,8 +68,8 @@ class TwoPhasePlan final : public Plan {
 
  private:
   Extent domain(int writer) const noexcept {
-    const Off begin = std::min(base_ + writer * domain_bytes_, bounds_.end);
-    return {begin, std::min(begin + domain_bytes_, bounds_.end)};
+    const Off begin = std::min(capped_sum(base_, writer * domain_bytes_), bounds_.end);
+    return {begin, std::min(capped_sum(begin, domain_bytes_), bounds_.end)};
   }
   int writer_at(Off offset) const noexcept { return int((offset - base_) / domain_bytes_); }
   int cycle_at(Off offset) const noexcept {
