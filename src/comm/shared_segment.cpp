@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_limit.hpp"
 #include "base/populate.hpp"
 
 namespace penstock::comm {
@@ -47,6 +48,16 @@ class Mapped final : public SharedSegment {
   ~Mapped() override { ::munmap(memory().data(), memory().size()); }
 };
 
+// An errno; 0: it is there.
+int allocate(const Opened& file, size_t at, size_t bytes) {
+  if (Off(at + bytes) > largest_file()) return EFBIG;
+  int rc;
+  do {
+    rc = ::posix_fallocate(file.fd(), off_t(at), off_t(bytes));
+  } while (rc == EINTR);
+  return rc;
+}
+
 // A page in front of what its users see, for all processes that share it.
 struct Head {
   std::atomic<size_t> populated_end;
@@ -65,10 +76,7 @@ class Growing final : public SharedSegment {
   Result<void> populate(size_t at, size_t bytes) override {
     note_populated(at + bytes);
     if (file_.fd() < 0) return populate_mapping(at, bytes);
-    int rc;
-    do {
-      rc = ::posix_fallocate(file_.fd(), off_t(kHeadBytes + at), off_t(bytes));
-    } while (rc == EINTR);
+    const int rc = allocate(file_, kHeadBytes + at, bytes);
     return rc == 0 ? Result<void>() : refused("posix_fallocate", rc);
   }
 
@@ -137,11 +145,12 @@ Result<std::shared_ptr<SharedSegment>> map_segment(Opened file, size_t bytes, Ro
 // ftruncate alone would succeed on a full /dev/shm, and the first touch would kill us (SIGBUS).
 Result<void> take_room(const Opened& file, size_t bytes, Room room, const std::string& path) {
   if (room == Room::when_used) {
+    if (Off(kHeadBytes + bytes) > largest_file()) return os_error("ftruncate", path, EFBIG);
     if (::ftruncate(file.fd(), off_t(kHeadBytes + bytes)) != 0)
       return os_error("ftruncate", path, errno);
     bytes = kHeadBytes;
   }
-  const int rc = ::posix_fallocate(file.fd(), 0, off_t(bytes));
+  const int rc = allocate(file, 0, bytes);
   return rc == 0 ? Result<void>() : os_error("posix_fallocate", path, rc);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +52,41 @@ struct Two {
   std::shared_ptr<SharedSegment> second = open_segment(name, kBytes, Room::when_used).value();
   Two() { forget_segment_name(name); }
 };
+
+// RLIMIT_FSIZE, of which the kernel otherwise tells by SIGXFSZ.
+class LargestFile {
+ public:
+  explicit LargestFile(size_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  LargestFile(const LargestFile&) = delete;
+  ~LargestFile() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(SharedSegment, IsNotMadeWhereAFileMayNotBeSoLarge) {
+  const LargestFile limit(kBytes - 1);
+  for (const Room room : {Room::now, Room::when_used}) {
+    const std::string name = unused_segment_name("test");
+    const auto made = make_segment(name, kBytes, room);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().error_class, ErrorClass::file_too_large);
+    EXPECT_FALSE(std::filesystem::exists("/dev/shm/" + name)) << "no name is left";
+  }
+}
+
+TEST(SharedSegment, TakesNoMemoryBeyondALimitThatCameLater) {
+  const Two two;
+  const LargestFile limit(kBytes / 2);
+  EXPECT_TRUE(two.first->populate(0, kBytes / 4));
+  const Result<void> beyond = two.first->populate(0, kBytes);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().error_class, ErrorClass::file_too_large);
+}
 
 TEST(SharedSegment, WhatOneStoresTheOtherSees) {
   const Two two;

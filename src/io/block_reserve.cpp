@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "base/file_limit.hpp"
 #include "io/in_place.hpp"
 #include "io/probe.hpp"
 
@@ -30,7 +31,7 @@ Off settled_end(int fd) noexcept {
 void BlockReserve::before_writing(int fd, Extent where) noexcept {
   if (where.size() < kLeast) return;
   if (worth_ == Worth::unknown) look_at(fd);
-  if (worth_ != Worth::yes || where.end <= settled_) return;
+  if (worth_ != Worth::yes || where.end <= settled_ || where.end > largest_file()) return;
   if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, where.begin, where.size()) != 0 && is_for_good(errno))
     refuse();
 }
