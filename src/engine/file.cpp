@@ -226,7 +226,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   (void)s.untold();  // told now
   Result<void> mine = s.all_that_was_accepted();
   if (s.verifier) {
-    s.notes.verification = s.verifier->check(*s.comm, s.info.path, s.others_wrote);
+    s.notes.verification = s.verify();
     if (mine && s.notes.verification.mismatched_bytes > 0)
       mine = fail(ErrorClass::io, "verify",
                   std::to_string(s.notes.verification.mismatched_bytes) + " bytes of " +

@@ -159,7 +159,7 @@ TEST(FileReads, AreTheLibrarysInAtomicModeAndThroughViewsThatAreNotServed) {
   });
 }
 
-TEST(FileReads, AreNotOfAnotherFileThatHasTheNameByNow) {
+TEST(FileReads, AreOfTheSameFileWhateverHasItsNameByNow) {
   const io::TemporaryFile file;
   const std::string moved = file.path() + ".moved";
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
@@ -170,11 +170,17 @@ TEST(FileReads, AreNotOfAnotherFileThatHasTheNameByNow) {
       std::ofstream(file.path()) << "another";
     }
     EXPECT_TRUE(comm.barrier());
-    EXPECT_FALSE(f->serves_reads());
+    write_and_read(*f, comm.rank());
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::none);
   });
   std::remove(moved.c_str());
+}
+
+// What a device or a file of /proc holds, only who reads it knows.
+TEST(FileReads, AreTheLibrarysWhereAFileDoesNotTellItsEnd) {
+  expect_unserved("/dev/zero", [](OpenInfo&) {});
+  expect_unserved("/proc/self/comm", [](OpenInfo&) {});
 }
 
 }  // namespace

@@ -11,16 +11,20 @@ namespace penstock::engine {
 
 // The same file that is written, if it is, whatever has its name by now.
 Result<void> File::State::open_readable() {
-  auto opened = io::open_for_reading(info.path);
+  const bool is_written = file && file->fd() >= 0;
+  auto opened = is_written ? io::open_again_for_reading(file->fd(), info.path)
+                           : io::open_for_reading(info.path);
   if (!opened) return tl::unexpected(opened.error());
-  if (file && file->fd() >= 0) {
-    const auto written = io::identify(file->fd()), read = io::identify((*opened)->fd());
-    if (!written || !read || *written != *read)
-      return fail(ErrorClass::unsupported, "open for reading",
-                  "another file has this name by now: " + info.path);
-  }
   readable = *std::move(opened);
   return {};
+}
+
+// Collective. What a rank cannot read it cannot verify, which is no error of what it wrote.
+Verification File::State::verify() {
+  const Result<void> mine = readable ? Result<void>() : open_readable();
+  if (!mine)
+    notes.degraded["verify: this rank's bytes are unverified: " + mine.error().message()] = 1;
+  return verifier->check(*comm, mine ? readable.get() : nullptr, others_wrote);
 }
 
 // Collective, before the first read of a file that is written too.

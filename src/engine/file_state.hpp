@@ -142,6 +142,7 @@ struct File::State {
 
   // file_reads.cpp
   Result<void> open_readable();
+  Verification verify();
   std::string why_unread() const;
   void start_reads();
   exec::ReadRequest request(const Read& read) const;

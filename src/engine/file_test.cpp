@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
 #include <thread>
 
 #include "comm/thread_comm.hpp"
@@ -439,6 +441,29 @@ TEST(Verify, IsDoneByAllWhereOneRankAsksForIt) {
     if (comm.rank() == 0) {
       EXPECT_EQ(report.verified_bytes, 2000);
     }
+  });
+}
+
+// Programs write under another name and rename, or remove the name of a file of theirs.
+TEST(Verify, ReadsTheFileThatWasWrittenWhateverHasItsName) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto f = open(comm, info);
+    const std::vector<char> data(1000, 'x');
+    (void)f->write_all(write_of(data, comm.rank() * 1000));
+    (void)comm.barrier();
+    if (comm.rank() == 0) {
+      std::remove(file.path().c_str());
+      std::ofstream(file.path()) << "another";
+    }
+    (void)comm.barrier();
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.verified_bytes, 2000);
+    EXPECT_EQ(report.unverified_bytes, 0);
   });
 }
 

@@ -1,10 +1,6 @@
 #include "engine/verify.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace penstock::engine {
@@ -25,17 +21,6 @@ Hash checksum(std::span<const std::byte> bytes) {
   }
   for (; i < bytes.size(); ++i) h = mix(h, uint64_t(bytes[i]));
   return h;
-}
-
-int64_t pread_fully(int fd, std::span<std::byte> into, Off offset) {
-  int64_t done = 0;
-  while (done < int64_t(into.size())) {
-    const ssize_t n = ::pread(fd, into.data() + done, into.size() - size_t(done), offset + done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += n;
-  }
-  return done;
 }
 
 }  // namespace
@@ -75,27 +60,31 @@ bool Verifier::covers(Extent e) const {
 }
 
 // The extents that differ; what is equal is counted.
-std::vector<Extent> Verifier::read_back(const std::string& path, Verification& v) const {
+std::vector<Extent> Verifier::read_back(io::ReadableFile& file, Verification& v) const {
   std::vector<Extent> differing;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   std::vector<std::byte> buffer(static_cast<size_t>(kPieceBytes));
   for (const auto& [offset, piece] : pieces_) {
     const auto into = std::span(buffer).first(size_t(piece.bytes));
-    const bool whole = fd >= 0 && pread_fully(fd, into, offset) == piece.bytes;
-    if (whole && checksum(into) == piece.hash)
+    if (file.read(into, offset).bytes == piece.bytes && checksum(into) == piece.hash)
       v.verified_bytes += piece.bytes;
     else
       differing.push_back({offset, offset + piece.bytes});
   }
-  if (fd >= 0) ::close(fd);
   return differing;
 }
 
-Verification Verifier::check(comm::Comm& comm, const std::string& path, bool others_wrote) {
+int64_t Verifier::remembered_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [offset, piece] : pieces_) bytes += piece.bytes;
+  return bytes;
+}
+
+Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file, bool others_wrote) {
   Verification v;
-  v.unverified_bytes = unverified_bytes_;
+  v.unverified_bytes = unverified_bytes_ + (file == nullptr ? remembered_bytes() : 0);
   (void)comm.barrier();  // everybody's bytes are in the file before anybody looks
-  std::vector<Extent> differing = read_back(path, v);
+  std::vector<Extent> differing;
+  if (file != nullptr) differing = read_back(*file, v);
 
   int64_t facts[2] = {int64_t(differing.size()), others_wrote ? 1 : 0};
   if (!comm.all_max(facts) || facts[0] == 0) return v;

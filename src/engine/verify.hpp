@@ -3,20 +3,21 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "base/hash.hpp"
 #include "comm/comm.hpp"
 #include "exec/pipeline.hpp"
+#include "io/reader.hpp"
 
 namespace penstock::engine {
 
 struct Verification {
   int64_t verified_bytes = 0;  // read back and equal
   int64_t unverified_bytes =
-      0;  // written again in part, or by another rank or the MPI library later
+      0;  // written again in part, by another rank or the MPI library later, or not readable
   int64_t mismatched_bytes = 0;  // differ from what was written: the file is wrong
 };
 
@@ -25,9 +26,10 @@ class Verifier final : public exec::WriteObserver {
   void writing(Off offset, std::span<const std::byte> bytes) override;
   void missed(Extent e) override;
 
-  // Collective. `others_wrote`: bytes may have been changed past the engine (a pass-through
-  // write, set_size), so that a difference proves nothing.
-  Verification check(comm::Comm& comm, const std::string& path, bool others_wrote);
+  // Collective. `file`: null where this rank cannot read it back, whose bytes then stay unverified.
+  // `others_wrote`: bytes may have been changed past the engine (a pass-through write, set_size),
+  // so that a difference proves nothing.
+  Verification check(comm::Comm& comm, io::ReadableFile* file, bool others_wrote);
 
  private:
   struct Piece {
@@ -36,7 +38,8 @@ class Verifier final : public exec::WriteObserver {
   };
   void forget(Extent e);  // what is covered in part becomes unverified
   bool covers(Extent e) const;
-  std::vector<Extent> read_back(const std::string& path, Verification& v) const;
+  std::vector<Extent> read_back(io::ReadableFile& file, Verification& v) const;
+  int64_t remembered_bytes() const;
 
   std::mutex mutex_;  // writing and missed come from two threads
   std::map<Off, Piece> pieces_;

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "io/probe.hpp"
+
 namespace penstock::io {
 namespace {
 
@@ -25,14 +27,32 @@ Result<Descriptor> Descriptor::open_for_reading(const std::string& path) {
   return open(path, O_RDONLY);
 }
 
+Result<Descriptor> Descriptor::open_again_for_reading(int fd, const std::string& path) {
+  const auto by_name = [&](Error why) -> Result<Descriptor> {
+    if (why.sys_errno == ENOENT) return open_for_reading(path);  // there is no /proc
+    return tl::unexpected(std::move(why));
+  };
+  auto again = open("/proc/self/fd/" + std::to_string(fd), O_RDONLY, path).or_else(by_name);
+  if (!again) return again;
+  const auto known = identify(fd), found = identify(again->fd());
+  if (!known || !found || *known != *found)
+    return fail(ErrorClass::unsupported, "open for reading",
+                "another file has this name by now: " + path);
+  return again;
+}
+
 Result<Descriptor> Descriptor::open_for_mapping(const std::string& path, Written written) {
   return open(path, O_RDWR | flag_of(written));
 }
 
 Result<Descriptor> Descriptor::open(const std::string& path, int flags) {
+  return open(path, flags, path);
+}
+
+Result<Descriptor> Descriptor::open(const std::string& name, int flags, const std::string& path) {
   int fd;
   do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC);
+    fd = ::open(name.c_str(), flags | O_CLOEXEC);
   } while (fd < 0 && errno == EINTR);  // on NFS and FUSE a signal can interrupt even open
   if (fd < 0) return os_error("open", path, errno);
   return Descriptor(fd, path);

@@ -21,6 +21,9 @@ class Descriptor {
                                              Written written = Written::to_cache);
   // For reading only.
   static Result<Descriptor> open_for_reading(const std::string& path);
+  // Of the file that `fd` is open on, which was opened as `path` and may have another name by now,
+  // or none. Fails where only the name leads to a file, and to another.
+  static Result<Descriptor> open_again_for_reading(int fd, const std::string& path);
   // For writing and reading, which a shared mapping needs.
   static Result<Descriptor> open_for_mapping(const std::string& path, Written written);
 
@@ -36,6 +39,7 @@ class Descriptor {
  private:
   Descriptor(int fd, std::string path) noexcept : fd_(fd), path_(std::move(path)) {}
   static Result<Descriptor> open(const std::string& path, int flags);
+  static Result<Descriptor> open(const std::string& name, int flags, const std::string& path);
 
   int fd_;
   std::string path_;

@@ -46,12 +46,28 @@ class PreadFile final : public ReadableFile {
   Descriptor descriptor_;
 };
 
+bool tells_its_end(int fd) {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return false;
+  char byte;
+  return file.st_size > 0 || ::pread(fd, &byte, 1, 0) <= 0;
+}
+
+Result<std::unique_ptr<ReadableFile>> readable(Descriptor&& descriptor) {
+  if (!tells_its_end(descriptor.fd()))
+    return fail(ErrorClass::unsupported, "open for reading",
+                "it does not tell where it ends: " + descriptor.path());
+  return std::make_unique<PreadFile>(std::move(descriptor));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ReadableFile>> open_for_reading(const std::string& path) {
-  return Descriptor::open_for_reading(path).map([](Descriptor&& descriptor) {
-    return std::unique_ptr<ReadableFile>(std::make_unique<PreadFile>(std::move(descriptor)));
-  });
+  return Descriptor::open_for_reading(path).and_then(readable);
+}
+
+Result<std::unique_ptr<ReadableFile>> open_again_for_reading(int fd, const std::string& path) {
+  return Descriptor::open_again_for_reading(fd, path).and_then(readable);
 }
 
 }  // namespace penstock::io

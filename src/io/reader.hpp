@@ -32,7 +32,10 @@ class ReadableFile {
   virtual int fd() const noexcept = 0;
 };
 
-// An existing file.
+// An existing file. It must tell where it ends, as devices, pipes and files of /proc do not: what
+// lies behind a file's end is not read.
 Result<std::unique_ptr<ReadableFile>> open_for_reading(const std::string& path);
+// The one that `fd` is open on (Descriptor::open_again_for_reading).
+Result<std::unique_ptr<ReadableFile>> open_again_for_reading(int fd, const std::string& path);
 
 }  // namespace penstock::io
