@@ -242,12 +242,14 @@ tl::unexpected<Error> refuse_config(std::string detail) {
   return fail(ErrorClass::argument, "configuration", std::move(detail));
 }
 
+bool is_yes(std::string_view value) { return value == "1" || value == "true"; }
+bool is_no(std::string_view value) { return value == "0" || value == "false"; }
+
 Result<bool> parse_flag(std::string_view what, std::string_view value) {
-  const bool yes = value == "1" || value == "true", no = value == "0" || value == "false";
-  if (!yes && !no)
+  if (!is_yes(value) && !is_no(value))
     return refuse_config(std::string(what) + " must be 1 or 0 (true or false), got " +
                          quote(value));
-  return yes;
+  return is_yes(value);
 }
 
 Result<void> assign(const Assignment& a, Config& config) {

@@ -148,6 +148,10 @@ Surroundings this_process();
 // "--cycle"). A PENSTOCK_* variable that is not known is a notice, and an error with `require`.
 Result<Config> load_config(const Surroundings& surroundings);
 
+// What a flag may say.
+bool is_yes(std::string_view value);
+bool is_no(std::string_view value);
+
 // A configuration file that would be read, and what becomes of it.
 struct ConfigFile {
   std::string path;

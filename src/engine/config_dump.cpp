@@ -23,7 +23,7 @@ const Assignment* origin(const Config& config, const Key& key) {
 std::string spell(const Assignment& a) {
   const Type type = find_key(a.key)->type;
   if (type == Type::integer) return a.value;
-  if (type == Type::flag) return a.value == "1" || a.value == "true" ? "true" : "false";
+  if (type == Type::flag) return is_yes(a.value) ? "true" : "false";
   return toml_string(a.value);
 }
 

@@ -71,13 +71,13 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   const int fd = file ? file->fd() : readable ? readable->fd() : -1;
   if (fd >= 0)
     if (auto found = io::identify(fd)) id = *found;
-  const auto inode = int64_t(id.inode >> 1);
+  const auto inode = int64_t(id.inode);
   const auto method = int64_t(std::hash<std::string>{}(to_string(info.config.method)) >> 1);
   layout::Geometry& g = file_system.geometry;
   if (g.stripe_bytes == 0) g.stripe_bytes = info.config.striping_unit_bytes;
   int64_t facts[] = {mine.empty() ? 0 : 1,
                      inode,
-                     -inode,
+                     ~inode,  // which every value has, unlike its negative
                      method,
                      -method,
                      g.page_bytes,
@@ -99,7 +99,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
     never_served = mine;
   else if (facts[0] != 0)
     never_served = "another rank cannot be served";
-  else if (facts[1] != -facts[2])
+  else if (facts[1] != ~facts[2])
     never_served = "ranks see different files under this name";
   else if (facts[3] != -facts[4])
     never_served = "ranks are configured with different methods";
@@ -107,7 +107,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
     never_read = mine_of_reads;
   else if (facts[10] != 0)
     never_read = "another rank's reads cannot be served";
-  else if (facts[1] != -facts[2])
+  else if (facts[1] != ~facts[2])
     never_read = "ranks see different files under this name";
   else if (comm->nodes() > 1 && facts[11] != 0)
     never_read = "a node of this file system may not see at once what another wrote";

@@ -349,7 +349,8 @@ static void set_up(const char* path) {
   const char* reason = why_not(path, &file);
   if (reason != NULL) {
     const char* require = getenv("PENSTOCK_REQUIRE");
-    const int stops = require != NULL && strcmp(require, "1") == 0;
+    const int stops =
+        require != NULL && (strcmp(require, "1") == 0 || strcmp(require, "true") == 0);
     fprintf(stderr, "penstock-exec: %s: %s; %s\n", path, reason,
             stops ? "not started, since --require is given" : "it runs without Penstock");
     if (stops) exit(2);

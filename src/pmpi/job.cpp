@@ -91,8 +91,8 @@ void Job::configure() {
   config_error_ = config.error().message();
   // What was refused is not this; and that all passes is said at the end even to who wants it
   // quiet.
-  config_.require = variable("PENSTOCK_REQUIRE") == "1";
-  config_.log = variable("PENSTOCK_LOG") != "0";
+  config_.require = engine::is_yes(variable("PENSTOCK_REQUIRE"));
+  config_.log = !engine::is_no(variable("PENSTOCK_LOG"));
   if (speaks || config_.require) {
     std::fprintf(
         stderr, "penstock: %s: %s\n", config_error_.c_str(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 from typing import Annotated
 
 import typer
@@ -69,6 +70,9 @@ def _become(words: list[str]) -> None:
     """Replace this process, so that exit code and signals are the launcher's own."""
     if not words:
         raise LaunchError("there is no command to run: penstock run -- mpiexec -n 4 ./app")
+    # Python ignores these, and what is ignored stays so across exec.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     try:
         os.execvp(words[0], words)  # noqa: S606 - running the user's command is the purpose
     except FileNotFoundError as error:
