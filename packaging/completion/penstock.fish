@@ -90,7 +90,7 @@ complete -c penstock -n '__fish_seen_subcommand_from bench' -l mpi -r -d 'none, 
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l ranks -r -d 'MPI ranks'
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l threads -r -d Threads
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l launcher -r -d 'Start ranks so: '"'"'mpiexec --map-by node -n {ranks}'"'"''
-complete -c penstock -n '__fish_seen_subcommand_from bench' -l dry-run -d 'List what would run and how long it would take'
+complete -c penstock -n '__fish_seen_subcommand_from bench' -l dry-run -d 'List what would run and how long it would take, which a few samples say'
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l keep -d 'Leave the last sample'"'"'s files where they are'
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l json -d 'The summary, for programs, alone on stdout'
 complete -c penstock -n '__fish_seen_subcommand_from bench' -l export -r -d 'Also write parquet, csv or both'
@@ -117,7 +117,7 @@ complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l rounds -r -d 
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l budget -r -d 'Begin no sample after so much time, such as 10min'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l seed -r -d 'Draws the order'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l launcher -r -d 'Start ranks so: '"'"'mpiexec --map-by node -n {ranks}'"'"''
-complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l dry-run -d 'List what would run and how long it would take'
+complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l dry-run -d 'List what would run and how long it would take, which a few samples say'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l json -d 'The report, for programs, alone on stdout'
 complete -c penstock -n '__fish_seen_subcommand_from reproduce' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a report -d 'Make one self-contained page of results or of a log: the verdict first, then the reasons'

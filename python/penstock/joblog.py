@@ -135,7 +135,7 @@ def parse(text: str, name: str) -> JobLog:
     """A job's log from its text; ``name`` is for messages."""
     try:
         values = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # it may be nested too deep, or a number too long
         raise ArgumentError(f"{name} is not JSON: {error}") from error
     version = values.get("schema_version") if isinstance(values, dict) else None
     if not isinstance(version, int):

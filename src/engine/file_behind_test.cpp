@@ -325,6 +325,22 @@ TEST_F(FileBehind, NoPieceIsAcceptedBeforeALossIsTold) {
   });
 }
 
+TEST_F(FileBehind, PagesThatAreMoreThanTheBoundAreTold) {
+  for (const int64_t limit : {int64_t{1} << 20, int64_t{4} << 20}) {
+    OpenInfo info = write_only(path_.path());
+    info.config.write_behind_page_bytes = int64_t{1} << 20;
+    info.config.write_behind_limit_bytes = limit;
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      auto f = File::open(comm::borrow(comm), info);
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+      EXPECT_EQ(report.degraded.contains("write-behind: pages of 1MiB, of which a node has 4, are "
+                                         "more than write_behind_limit"),
+                limit < 4 << 20);
+    });
+  }
+}
+
 // Ranks that turn one page into one write; the loss is every rank's to hear.
 TEST_F(FileBehind, WhatWasLostIsToldBySyncAndByCloseToAll) {
   faults.nth_write = 1;

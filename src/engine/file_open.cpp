@@ -195,6 +195,18 @@ bool File::State::wants_to_defer() const noexcept {
   return may_lend() && unseen;
 }
 
+// A node has a few pages, however large somebody wants them.
+void File::State::tell_of_large_pages(const exec::WriteBehind& behind) {
+  const int64_t given = info.config.write_behind_limit_bytes;
+  const int64_t limit =
+      (given > 0 ? given : exec::kWriteBehindLimitBytes) * divide_up(comm->size(), comm->nodes());
+  if (behind.most_bytes() > limit)
+    notes.degraded["write-behind: pages of " + format_size(behind.page_bytes()) +
+                   ", of which a node has " +
+                   std::to_string(behind.most_bytes() / behind.page_bytes()) +
+                   ", are more than write_behind_limit"] = 1;
+}
+
 // Collective.
 void File::State::start_write_behind() {
   const std::optional<WriteBehindOptions>& asked = info.config.method.write_behind;
@@ -210,6 +222,7 @@ void File::State::start_write_behind() {
     if (may_defer) notes.degraded["write-behind: " + made.error().message()] = 1;
     return;
   }
+  tell_of_large_pages(**made);
   exec::Shipping* const shipping = (*made)->shipping();
   const int64_t page_bytes = (*made)->page_bytes();
   const std::string why = (*made)->why_not_shipped();

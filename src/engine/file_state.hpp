@@ -143,6 +143,7 @@ struct File::State {
   // file_reads.cpp
   Result<void> open_readable();
   Verification verify();
+  void tell_of_large_pages(const exec::WriteBehind& behind);
   std::string why_unread() const;
   void start_reads();
   exec::ReadRequest request(const Read& read) const;

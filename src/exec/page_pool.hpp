@@ -49,6 +49,7 @@ class PagePool {
                                                 PoolShape shape);
 
   int64_t page_bytes() const noexcept { return shape_.page_bytes; }
+  int64_t most_bytes() const noexcept { return shape_.slots * shape_.page_bytes; }
   // The last page that a file can have ends where offsets do.
   Extent extent(int64_t page) const noexcept {
     return Extent::of(page * shape_.page_bytes, shape_.page_bytes);

@@ -28,14 +28,23 @@ constexpr int kMostVainLooks = 8;
 
 int ranks_per_node(const comm::Comm& comm) { return int(divide_up(comm.size(), comm.nodes())); }
 
+// Half a stripe, or a quarter, as long as it takes: so that the bound holds pages enough.
+int64_t part_of_stripe(int64_t stripe_bytes, int64_t most, int64_t step) {
+  int64_t part = stripe_bytes;
+  while (part > most && part / 2 >= kLeastPage && part % (2 * step) == 0) part /= 2;
+  return part;
+}
+
 // A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
 // where these belong to a page's owner.
-int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry) {
+int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry, int64_t most) {
   const bool owned = geometry.sharing != layout::Sharing::any;
   const int64_t step = owned ? std::lcm(kPageStep, geometry.unit()) : kPageStep;
   if (asked > 0) return align_up(asked, step);
   if (geometry.stripe_bytes == 0) return align_up(kUsualPage, step);
-  return align_up(std::clamp(geometry.stripe_bytes, kLeastPage, kLargestPage), step);
+  const int64_t stripe =
+      align_up(std::clamp(geometry.stripe_bytes, kLeastPage, kLargestPage), step);
+  return part_of_stripe(stripe, most, step);
 }
 
 // Of pages; and of loads, where there are other nodes.
@@ -49,8 +58,8 @@ int64_t limit_of(const comm::Comm& comm, const WriteBehindShape& asked) {
 PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry) {
   PoolShape shape;
-  shape.page_bytes = page_bytes_for(asked.page_bytes, geometry);
   const int64_t limit = limit_of(comm, asked) * ranks_per_node(comm);
+  shape.page_bytes = page_bytes_for(asked.page_bytes, geometry, limit / kLeastSlots);
   shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
   shape.guests = comm.nodes() == 1 ? comm.size() : 0;
   return shape;

@@ -129,6 +129,8 @@ class WriteBehind {
   StagedNotes notes() const;
   int64_t failures() const;  // of the notes, without making them
   int64_t page_bytes() const noexcept { return pool_->page_bytes(); }
+  // What may wait on a node.
+  int64_t most_bytes() const noexcept { return pool_->most_bytes(); }
   int pages_in_memory() const noexcept { return pool_->used(); }  // since it was made, of the node
 
  private:

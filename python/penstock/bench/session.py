@@ -191,7 +191,7 @@ class Session:
         self._begin_s, self._spent_before_s = time.monotonic(), self._sampled_s()
         try:
             self._begin()
-            with _terminations_interrupt():
+            with terminations_interrupt():
                 reason = self._blocks()
         except KeyboardInterrupt:
             self._say("interrupted", "stopped by Ctrl-C or a termination signal")
@@ -390,7 +390,7 @@ def _difference(header: Header, plan: dict[str, Any], seed: int) -> str:
 
 
 @contextmanager
-def _terminations_interrupt() -> Iterator[None]:
+def terminations_interrupt() -> Iterator[None]:
     """SIGTERM and SIGHUP end a session as Ctrl-C does; a batch system sends them."""
     if threading.current_thread() is not threading.main_thread():
         yield

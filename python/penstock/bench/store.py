@@ -135,7 +135,7 @@ def _parse(line: bytes, path: Path, number: int) -> AnyRecord:
     where = f"{path}, line {number}"
     try:
         values = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(
             f"{where} is not JSON ({error}); move the line away to read the others"
         ) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import typer
 
@@ -83,6 +86,28 @@ def main() -> None:
         _fail(error, 2)
     except errors.PenstockError as error:
         _fail(error, 1)
+    except OSError as error:
+        _fail_for_the_system(error)
+
+
+def _fail_for_the_system(error: OSError) -> NoReturn:
+    """What was named cannot be reached, or what is printed cannot be written.
+
+    Its code is no command's verdict: 1 says of penstock compare that B is slower.
+    """
+    where = f"{error.filename}: " if error.filename else ""
+    with suppress(OSError):
+        typer.echo(f"penstock: {where}{error.strerror or error}", err=True)
+    _leave_what_stdout_holds()
+    sys.exit(2)
+
+
+def _leave_what_stdout_holds() -> None:
+    """Where it could not be written, Python would try once more at its end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: errors.PenstockError, exit_code: int) -> None:

@@ -21,6 +21,7 @@ from penstock.cli.sessions import (
     run_shown,
     say_how_it_ended,
     tell,
+    trials,
 )
 from penstock.errors import ArgumentError
 
@@ -175,12 +176,13 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
         tell(f"{len(results.paths)} parts are in {sweeps.results_directory(request)}")
         _conclude(results, sweeps.results_directory(request), formats, as_json)
         return
-    sweep = sweeps.prepare(request)
-    for note in sweep.notes:
-        tell(note)
-    if dry_run:
-        _print_plan(sweep, as_json)
-        return
+    with trials():
+        sweep = sweeps.prepare(request)
+        for note in sweep.notes:
+            tell(note)
+        if dry_run:
+            _print_plan(sweep, as_json)
+            return
     if not sweep.cases:
         tell(f"part {request.part[0] if request.part else 0} has no cell: nothing to measure")
         return

@@ -103,7 +103,19 @@ def report(
     """
     wanted = (tuple(cell or ()), tuple(without or ()))
     made = _made(source, source2, rate.value if rate else None, margin, wanted)
+    _spare(out, [one for one in (source, source2) if one is not None])
     _write(made, _format(kind, out), out)
+
+
+def _spare(out: Path | None, sources: list[Path]) -> None:
+    """A report does not take the place of what it is made from."""
+    from penstock.bench.store import files_of
+
+    if out is None or str(out) == "-" or not out.is_file():
+        return
+    read = [file for source in sources for file in files_of(source)]
+    if any(out.samefile(file) for file in read):
+        raise ArgumentError(f"--out is a file that the report is made from: {out}; give another")
 
 
 def _format(kind: Format | None, out: Path | None) -> Format:

@@ -20,6 +20,7 @@ from penstock.cli.sessions import (
     run_shown,
     say_how_it_ended,
     tell,
+    trials,
 )
 from penstock.errors import ArgumentError
 from penstock.reproduce import PAPERS
@@ -121,13 +122,14 @@ def reproduce(
         rounds=rounds,
         launcher=launcher,
     )
-    planned = plan.prepare(name, size, request, directories)
-    for reason in planned.left_out:
-        tell(f"left out: {reason}")
-    if dry_run:
-        _print_plan(planned, as_json)
-    else:
-        _measure(planned, as_json, pages)
+    with trials():
+        planned = plan.prepare(name, size, request, directories)
+        for reason in planned.left_out:
+            tell(f"left out: {reason}")
+        if dry_run:
+            _print_plan(planned, as_json)
+            return
+    _measure(planned, as_json, pages)
 
 
 def _known(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from penstock.bench.session import Ending
@@ -31,7 +32,11 @@ Launcher = Annotated[
     typer.Option(metavar="TEXT", help="Start ranks so: 'mpiexec --map-by node -n {ranks}'."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="List what would run and how long it would take.")
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="List what would run and how long it would take, which a few samples say.",
+    ),
 ]
 
 
@@ -48,6 +53,19 @@ def budget_seconds(budget: str | None) -> float | None:
         return None if budget is None else matrices.seconds(budget)
     except ValueError as error:
         raise ArgumentError(f"--budget {error}") from error
+
+
+@contextmanager
+def trials() -> Iterator[None]:
+    """What is tried before a session begins: it can be stopped as the session can."""
+    from penstock.bench.session import terminations_interrupt
+
+    try:
+        with terminations_interrupt():
+            yield
+    except KeyboardInterrupt:
+        tell("interrupted before anything was measured")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def run_shown(sweep: Sweep) -> Ending:

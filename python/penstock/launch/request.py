@@ -126,6 +126,8 @@ def reader_arguments(environ: Mapping[str, str]) -> dict[str, str]:
         directory = str(Path.cwd())
     except OSError:  # it was removed under us
         directory = ""
+    if not _is_utf8(directory):
+        directory = "."  # the same place, by a name that the engine's reader can say
     try:
         return {"directory": directory, "library_directory": str(native.directory(environ))}
     except LaunchError:  # said when it is needed
@@ -143,9 +145,13 @@ def reader_variables(chosen: Mapping[str, str], environ: Mapping[str, str]) -> d
     homes = {n: environ[n] for n in ("HOME", "XDG_CONFIG_HOME") if n in environ}
     read = homes | dict(chosen)
     for name, value in read.items():
-        if any("\ud800" <= c <= "\udfff" for c in name + value):
+        if not _is_utf8(name + value):
             raise ArgumentError(f"{name!a} must be UTF-8, got {value!a}")
     return read
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Config, dict[str, str]]:
@@ -225,8 +231,13 @@ def _left_alone(config: _core.Config, command: rewrite.Command) -> str:
         name = part.program[0]
         found = shutil.which(name)
         names = [name, found, str(Path(found).resolve())] if found else [name]
-        if why := config.why_left_alone([str(n) for n in names]):
+        if why := config.why_left_alone([_spelt(n) for n in names]):
             if config.require:
                 raise ArgumentError(f"{why}, but require is set; --method auto overrides the list")
             return why
     return ""
+
+
+def _spelt(name: str) -> str:
+    """A program's name for patterns, which are UTF-8: no pattern has what is not."""
+    return name.encode("utf-8", "replace").decode()

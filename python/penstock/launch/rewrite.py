@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import os.path
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from penstock import _core
 from penstock.errors import LaunchError
@@ -196,10 +197,10 @@ def _spelt_for_exec(part: Part) -> str:
 
 
 def _missing(what: str, name: str) -> str:
-    path = Path(name)
-    if "/" in name and path.is_dir():
+    # Not Path's methods, which raise where a directory on the way may not be searched.
+    if "/" in name and os.path.isdir(name):  # noqa: PTH112
         return f"{what} {name} is a directory"
-    if "/" in name and path.exists():
+    if "/" in name and os.path.exists(name):  # noqa: PTH110
         return f"{what} {name} may not be executed: chmod +x {name}"
     if "/" in name:
         return f"{what} {name} was not found: there is no such file"

@@ -1,0 +1,127 @@
+"""What the system refuses, or sends, while a command runs: one line, and a code of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import made_reports
+from support import Cli
+
+PENSTOCK = [sys.executable, "-m", "penstock"]
+TOO_LONG = "x" * 300  # bytes of a name, of which a file system takes 255
+
+
+def test_what_cannot_be_reached_is_no_verdict_of_compare(cli: Cli) -> None:
+    done = cli("compare", TOO_LONG, TOO_LONG)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"penstock: {TOO_LONG}: File name too long\n"
+
+
+def test_a_full_stdout_is_said_in_one_line(clean_environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PENSTOCK, "config"],
+            env=clean_environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "penstock: No space left on device\n")
+
+
+@pytest.mark.parametrize("text", ["[" * 100000, "1" * 5000])
+def test_json_that_cannot_be_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
+    log = tmp_path / "penstock-app-1.json"
+    log.write_text(text)
+    done = cli("log", str(log))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"penstock: {log} is not JSON: ")
+
+
+def test_a_program_in_a_directory_that_is_not_utf8_runs(
+    clean_environment: dict[str, str], tmp_path: Path
+) -> None:
+    place = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(place)  # noqa: PTH102 - pathlib takes no bytes
+    done = subprocess.run(
+        [*PENSTOCK, "run", "--", "mpiexec", "-n", "1", "true"],
+        cwd=place,
+        env=clean_environment | {"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_signals_are_handed_on_as_programs_expect_them(
+    clean_environment: dict[str, str], tmp_path: Path
+) -> None:
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text("#!/bin/sh\ngrep SigIgn /proc/self/status\n")
+    launcher.chmod(0o755)
+    done = subprocess.run(
+        [*PENSTOCK, "run", "--", str(launcher), "-n", "1", "/bin/true"],
+        env=clean_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ignored = int(done.stdout.split()[1], 16)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        assert not ignored & 1 << number - 1, number.name
+
+
+def test_a_report_does_not_take_the_place_of_its_source(cli: Cli, tmp_path: Path) -> None:
+    samples = tmp_path / "samples.jsonl"
+    made_reports.write(samples, made_reports.session({"c": {"x": 1e9, "y": 2e9}}, n=8))
+    before = samples.read_bytes()
+    for source in (samples, tmp_path):
+        done = cli("report", str(source), "--out", str(samples))
+        assert done.returncode == 2
+        assert str(samples) in done.stderr
+    assert samples.read_bytes() == before
+
+
+def test_trials_before_a_session_end_by_a_termination_signal(
+    clean_environment: dict[str, str], tmp_path: Path
+) -> None:
+    launcher, data = tmp_path / "slow", tmp_path / "data"
+    launcher.write_text("#!/bin/sh\nexec sleep 100\n")
+    launcher.chmod(0o755)
+    data.mkdir()
+    words = ["bench", str(data), "--dry-run", "--mpi", "mpich", "--ranks", "2"]
+    environment = {k: v for k, v in clean_environment.items() if k != "PENSTOCK_NATIVE_DIR"}
+    bench = subprocess.Popen(
+        [*PENSTOCK, *words, "--launcher", f"{launcher} {{ranks}}"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for_a_directory_in(data, bench)
+        bench.send_signal(signal.SIGTERM)
+        _, said = bench.communicate(timeout=30)
+    finally:
+        bench.kill()
+    assert bench.returncode == 130
+    assert said.endswith("penstock: interrupted before anything was measured\n")
+    assert list(data.iterdir()) == []
+
+
+def wait_for_a_directory_in(place: Path, bench: subprocess.Popen[str]) -> None:
+    """The trials have one there."""
+    end_s = time.monotonic() + 60
+    while not list(place.iterdir()):
+        if bench.poll() is not None:
+            pytest.skip(f"nothing can be measured here: {bench.communicate()[1]}")
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
