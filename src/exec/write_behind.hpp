@@ -161,6 +161,7 @@ class WriteBehind {
 
   template <class Wanted>
   std::vector<PagePool::Stay> stays(Wanted&& wanted) const;
+  std::optional<PagePool::Stay> last_before(int64_t page) const;
   bool is_mine(int64_t page) const noexcept { return owners_->owner_of(page) == owners_->mine(); }
   bool are_being_filled(double seconds) const;
   void send_off(const Target& target, const PagePool::Stay& stay);

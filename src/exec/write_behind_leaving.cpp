@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -90,16 +91,25 @@ void WriteBehind::flush_pages(const Target& target) {
   for (const PagePool::Stay& stay : all) wait_until_left(target, stay);
 }
 
-// What has left while this looks, is in the file by then.
-Off WriteBehind::end() const {
+std::optional<PagePool::Stay> WriteBehind::last_before(int64_t page) const {
   std::optional<PagePool::Stay> last;
   for (int slot = 0; slot < pool_->used(); ++slot)
-    if (const auto seen = pool_->look(slot); seen && (!last || seen->stay.page > last->page))
-      last = seen->stay;
-  if (!last) return 0;
-  const Off end = pool_->dirty(*last).end();
-  const auto still = pool_->look(last->slot);
-  return still && still->stay == *last ? end : 0;
+    if (const auto seen = pool_->look(slot); seen && seen->stay.page < page)
+      if (!last || seen->stay.page > last->page) last = seen->stay;
+  return last;
+}
+
+// What has left while this looks, is in the file by then. A page that somebody is only about to
+// fill has no byte, and those before it have.
+Off WriteBehind::end() const {
+  auto last = last_before(std::numeric_limits<int64_t>::max());
+  for (; last; last = last_before(last->page)) {
+    const Off end = pool_->dirty(*last).end();
+    const auto still = pool_->look(last->slot);
+    const bool stays = still && still->stay == *last;
+    if (stays && end > pool_->extent(last->page).begin) return end;
+  }
+  return 0;
 }
 
 void WriteBehind::serve_asked(const Target& target) {

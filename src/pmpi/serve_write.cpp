@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstddef>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -38,7 +39,7 @@ int pack_by_library(const WriteArguments& a, Packed& packed) {
 }
 
 // What is wrong with a call, as an MPI class; MPI_SUCCESS and `write` filled when nothing is.
-int translate(WriteArguments a, const OpenFile& file, Packed& packed, engine::Write& write) {
+int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::Write& write) {
   if (a.count < 0) return MPI_ERR_COUNT;
   if (a.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
   if (a.offset < 0) return MPI_ERR_ARG;
@@ -64,6 +65,20 @@ int translate(WriteArguments a, const OpenFile& file, Packed& packed, engine::Wr
   write.memory_type = *std::move(tree);
   write.memory_count = a.count;
   return MPI_SUCCESS;
+}
+
+// Whoever has no memory for it takes part in a collective call all the same.
+int translate(const WriteArguments& a, const OpenFile& file, Packed& packed, engine::Write& write) {
+  try {
+    return understand(a, file, packed, write);
+  } catch (const std::bad_alloc&) {
+    return MPI_ERR_NO_MEM;
+  }
+}
+
+ErrorClass told_to_all(int wrong) {
+  if (wrong == MPI_SUCCESS) return ErrorClass::none;
+  return wrong == MPI_ERR_NO_MEM ? ErrorClass::no_memory : ErrorClass::argument;
 }
 
 // Where the individual pointer is; -1 when the library cannot say.
@@ -164,7 +179,7 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
   write.kind = kind;
   const int wrong = translate(a, file, packed, write);
   // Counted; and in a collective call the rank still takes part, so that nobody waits for it.
-  if (wrong != MPI_SUCCESS) write.argument_error = ErrorClass::argument;
+  write.argument_error = told_to_all(wrong);
   if (wrong == MPI_SUCCESS && alone) remember(a.type, file);
   const engine::WriteResult result = hand_over(*file.file, write, together, when);
   if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
@@ -209,7 +224,7 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
   read.memory_type = std::move(like.memory_type);
   read.memory_count = like.memory_count;
   // The rank takes part all the same, so that nobody waits for it.
-  if (wrong != MPI_SUCCESS) read.argument_error = ErrorClass::argument;
+  read.argument_error = told_to_all(wrong);
   const engine::ReadResult result =
       together == Together::yes ? file.file->read_all(read) : file.file->read(read);
   // Alone, as the library says it; together, as every rank says it.
