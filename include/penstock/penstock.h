@@ -12,9 +12,10 @@
  * more.
  *
  * Every function returns 0 or one of the negative codes below, never sets errno on purpose, never
- * ends the process because of an error in a file, and prints nothing. Handles are opaque; strings
- * that are passed in are copied; strings that are handed out are the library's own. Offsets and
- * sizes are bytes, times are seconds.
+ * ends the process because of an error in a file, and prints nothing. What a signal does that a
+ * write brings (SIGXFSZ, where RLIMIT_FSIZE ends a file) is the program's choice, as with write(2).
+ * Handles are opaque; strings that are passed in are copied; strings that are handed out are the
+ * library's own. Offsets and sizes are bytes, times are seconds.
  *
  * COLLECTIVE functions are called by every rank of the team, in the same order, and return the same
  * code on every rank: the gravest of all. They wait for each other. A rank whose arguments are
