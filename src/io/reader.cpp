@@ -46,11 +46,17 @@ class PreadFile final : public ReadableFile {
   Descriptor descriptor_;
 };
 
-bool tells_its_end(int fd) {
+int64_t told_bytes(int fd) {
   struct stat file {};
-  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return false;
+  return ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode) ? int64_t(file.st_size) : -1;
+}
+
+// One that says it is empty and holds a byte does not, unless another rank has just written that.
+bool tells_its_end(int fd) {
+  const int64_t told = told_bytes(fd);
   char byte;
-  return file.st_size > 0 || ::pread(fd, &byte, 1, 0) <= 0;
+  if (told != 0) return told > 0;
+  return ::pread(fd, &byte, 1, 0) <= 0 || told_bytes(fd) > 0;
 }
 
 Result<std::unique_ptr<ReadableFile>> readable(Descriptor&& descriptor) {
