@@ -43,7 +43,9 @@ using Extent = Range<struct FileTag>;         // bytes of the file
 using StreamRange = Range<struct StreamTag>;  // bytes of one rank's stream, through its file view
 
 constexpr Off align_down(Off x, Off unit) noexcept { return x - x % unit; }
-constexpr Off align_up(Off x, Off unit) noexcept { return align_down(x + unit - 1, unit); }
-constexpr Off divide_up(Off a, Off b) noexcept { return (a + b - 1) / b; }
+constexpr Off align_up(Off x, Off unit) noexcept {
+  return x % unit == 0 ? x : capped_sum(x, unit - x % unit);
+}
+constexpr Off divide_up(Off a, Off b) noexcept { return a / b + (a % b == 0 ? 0 : 1); }
 
 }  // namespace penstock

@@ -20,6 +20,8 @@ TEST(Extent, EndsWhereOffsetsEnd) {
   EXPECT_EQ(capped_sum(kLastOff - 1, 1), kLastOff);
   EXPECT_EQ(capped_product(kLastOff / 2, 3), kLastOff);
   EXPECT_EQ(capped_product(6, 7), 42);
+  EXPECT_EQ(align_up(kLastOff - 1, 4096), kLastOff);
+  EXPECT_EQ(divide_up(kLastOff, 4096), kLastOff / 4096 + 1);
 }
 
 RC_GTEST_PROP(Extent, AByteIsInTheIntersectionIffInBoth, ()) {
