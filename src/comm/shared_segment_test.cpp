@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "base/file_limit_for_tests.hpp"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -53,23 +54,8 @@ struct Two {
   Two() { forget_segment_name(name); }
 };
 
-// RLIMIT_FSIZE, of which the kernel otherwise tells by SIGXFSZ.
-class LargestFile {
- public:
-  explicit LargestFile(size_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  LargestFile(const LargestFile&) = delete;
-  ~LargestFile() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST(SharedSegment, IsNotMadeWhereAFileMayNotBeSoLarge) {
-  const LargestFile limit(kBytes - 1);
+  const LargestFile limit(Off{kBytes} - 1);
   for (const Room room : {Room::now, Room::when_used}) {
     const std::string name = unused_segment_name("test");
     const auto made = make_segment(name, kBytes, room);

@@ -2,7 +2,6 @@
 // size, a disk that fills. Whatever came first, the first missing byte is told.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/file_limit_for_tests.hpp"
 #include "io/mechanism.hpp"
 #include "io/temporary_file.hpp"
 #include "io/ways.hpp"
@@ -80,14 +80,10 @@ TEST_P(AsyncFaults, AFileSizeLimitGivesFileTooLargeAndTheExactByte) {
   const Bytes data = counting_bytes(6 << 20);
   constexpr Off kLimit = (3 << 20) + 1'234;
   auto file = open(target);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = rlim_t(kLimit);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::optional<LargestFile> limit(std::in_place, kLimit);
   const auto [first, second] = write_two(*file, data, (4 << 20) + 5);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  limit.reset();
   std::signal(SIGXFSZ, handler);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->error.error_class, ErrorClass::file_too_large) << first->error.message();

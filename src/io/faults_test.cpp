@@ -3,7 +3,6 @@
 // layer under test meet what a test has prepared.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +11,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
+#include "base/file_limit_for_tests.hpp"
 #include "io/descriptor.hpp"
 #include "io/faulty.hpp"
 #include "io/sync_policy.hpp"
@@ -295,15 +296,11 @@ TEST_F(DirectFaults, AFullDiskIsNoRefusalEither) {
 // ---- the kernel itself
 
 TEST_F(IoFaults, AFileSizeLimitGivesFileTooLargeAndTheExactPrefix) {
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = 10'000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::optional<LargestFile> limit(std::in_place, 10'000);
   const Bytes data = counting_bytes(20'000);
   const auto fault = write(data);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  limit.reset();
   std::signal(SIGXFSZ, handler);
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->error.error_class, ErrorClass::file_too_large);

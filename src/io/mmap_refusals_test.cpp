@@ -1,11 +1,12 @@
 // Where the kernel maps nothing, or not now: no store ends in SIGBUS on a full disk, and what is
 // not mapped is written all the same, and said.
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
+#include "base/file_limit_for_tests.hpp"
 #include "io/mapped_for_tests.hpp"
 #include "io/tiny_disk.hpp"
 
@@ -77,16 +78,12 @@ TEST_F(MmapRefusals, AnInterruptedReservationIsRepeated) {
 
 TEST_F(MmapRefusals, AFileSizeLimitGivesFileTooLargeAndTheExactPrefix) {
   put(counting_bytes(8192));
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = 10'000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::optional<LargestFile> limit(std::in_place, 10'000);
   auto file = open();
   const auto inside = write(*file, {0, 8192}, {{0, 8192}}, kX);
   const auto fault = write(*file, {8192, 20'480}, {{8192, 20'480}}, kX);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  limit.reset();
   std::signal(SIGXFSZ, handler);
   EXPECT_FALSE(inside);
   ASSERT_TRUE(fault);

@@ -20,13 +20,6 @@ static inline void start_job(int argc, char** argv) {
   know_job(argc, argv);
 }
 
-static inline void start_threaded_job(int argc, char** argv) {
-  int granted;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-  CHECK(granted == MPI_THREAD_MULTIPLE);
-  know_job(argc, argv);
-}
-
 static inline MPI_File open_as(int mode) {
   MPI_File fh;
   CHECK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &fh) == MPI_SUCCESS);

@@ -2,11 +2,9 @@
  * each thread with its own duplicate of the ranks: `threads FILE`, any number of ranks, of a
  * library that keeps MPI_THREAD_MULTIPLE where files are opened. Prints the bytes that all ranks
  * wrote. */
-#include <pthread.h>
+#include "threaded_job.h"
 
-#include "job.h"
-
-enum { kThreads = 3, kTurns = 40, kNames = 3, kInts = 256 };
+enum { kTurns = 40, kNames = 3, kInts = 256 };
 static const MPI_Offset kBytes = kInts * sizeof(int);
 
 struct Worker {
@@ -66,17 +64,14 @@ static void* work(void* worker) {
 
 int main(int argc, char** argv) {
   struct Worker workers[kThreads];
-  pthread_t threads[kThreads];
   long long written = 0;
   start_threaded_job(argc, argv);
   for (int i = 0; i < kThreads; ++i) {
     workers[i] = (struct Worker){.number = i};
     MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
   }
-  for (int i = 0; i < kThreads; ++i)
-    CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+  run_threads(&work, workers, sizeof workers[0]);
   for (int i = 0; i < kThreads; ++i) {
-    CHECK(pthread_join(threads[i], NULL) == 0);
     MPI_Comm_free(&workers[i].comm);
     written += workers[i].written;
   }

@@ -1,11 +1,9 @@
 /* Three threads of each rank write with one derived datatype, all for the first time and at once,
  * turn by turn with a new one: `types FILE`, any number of ranks, each thread with a file of its
  * own. Prints the bytes that all ranks wrote. */
-#include <pthread.h>
+#include "threaded_job.h"
 
-#include "job.h"
-
-enum { kThreads = 3, kTurns = 6000, kWrites = 4, kBlocks = 200, kLongest = 3 };
+enum { kTurns = 6000, kWrites = 4, kBlocks = 200, kLongest = 3 };
 
 static pthread_barrier_t all_threads;
 static MPI_Datatype type; /* this turn's */
@@ -48,7 +46,6 @@ static void* work(void* worker) {
 
 int main(int argc, char** argv) {
   struct Worker workers[kThreads];
-  pthread_t threads[kThreads];
   long long written = 0;
   start_threaded_job(argc, argv);
   pthread_barrier_init(&all_threads, NULL, kThreads);
@@ -59,10 +56,8 @@ int main(int argc, char** argv) {
     CHECK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
                         &workers[i].file) == MPI_SUCCESS);
   }
-  for (int i = 0; i < kThreads; ++i)
-    CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+  run_threads(&work, workers, sizeof workers[0]);
   for (int i = 0; i < kThreads; ++i) {
-    CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(MPI_File_close(&workers[i].file) == MPI_SUCCESS);
     written += workers[i].written;
   }
