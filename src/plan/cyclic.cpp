@@ -133,7 +133,7 @@ Result<std::unique_ptr<const Plan>> place_cyclic(const Parameters& p, const Team
 
 const Algorithm& cyclic_algorithm() {
   static constexpr OptionInfo kOptions[] = {
-      {"writers", "ranks that own stripes, at most all; by default one per core of each node"},
+      {"writers", "ranks that own stripes, at most all; by default one per core, up to 4 per node"},
       {"stripe",
        "bytes dealt to a writer at a time; by default the file system's stripe, or 16MiB"},
       {"cycle", "bytes that a writer collects and writes at a time, at most a stripe"}};

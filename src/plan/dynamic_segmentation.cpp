@@ -182,7 +182,7 @@ Result<std::unique_ptr<const Plan>> place_dynamic_segmentation(const Parameters&
 
 const Algorithm& dynamic_segmentation_algorithm() {
   static constexpr OptionInfo kOptions[] = {
-      {"writers", "groups of ranks, at most all; by default one per core of each node"},
+      {"writers", "groups of ranks, at most all; by default one per core, up to 4 per node"},
       {"cycle",
        "bytes that a group's writer collects and writes at a time; by default 16MiB, or "
        "1MiB for each rank of a larger group"}};

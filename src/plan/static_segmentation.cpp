@@ -70,7 +70,7 @@ Result<std::unique_ptr<const Plan>> place_static_segmentation(const Parameters& 
 
 const Algorithm& static_segmentation_algorithm() {
   static constexpr OptionInfo kOptions[] = {
-      {"writers", "groups of ranks, at most all; by default one per core of each node"},
+      {"writers", "groups of ranks, at most all; by default one per core, up to 4 per node"},
       {"cycle",
        "bytes that a group's writer collects and writes at a time, shared evenly by the "
        "group's ranks; by default 16MiB, or 1MiB for each rank of a larger group"}};

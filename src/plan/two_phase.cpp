@@ -106,7 +106,7 @@ Result<std::unique_ptr<const Plan>> place_two_phase(const Parameters& p, const T
 
 const Algorithm& two_phase_algorithm() {
   static constexpr OptionInfo kOptions[] = {
-      {"writers", "ranks that write, at most all; by default one per core of each node"},
+      {"writers", "ranks that write, at most all; by default one per core, up to 4 per node"},
       {"cycle", "bytes that a writer collects and writes at a time"}};
   static const Algorithm a{.name = "two_phase",
                            .summary = "even contiguous file domains, aligned to blocks or stripes",

@@ -10,10 +10,15 @@
 
 namespace penstock::plan {
 
-// One per core of every node: more would take turns on the cores, fewer would leave some idle.
+// The file's lock in the kernel lets one of a node's writers into a write at a time: the second
+// makes its page ready meanwhile, and of more than a few each costs buffers and waits.
+inline constexpr int kMostWritersPerNode = 4;
+
+// One per core of every node, since more would take turns on the cores; but a few (decision 63).
 inline int default_writers(const Team& team) {
   const int nodes = std::max(1, team.nodes);
-  const int per_node = std::max(1, std::min(team.ranks / nodes, team.cores_per_node));
+  const int most = std::min(team.cores_per_node, kMostWritersPerNode);
+  const int per_node = std::max(1, std::min(team.ranks / nodes, most));
   return int(std::min<int64_t>(team.ranks, int64_t{per_node} * nodes));
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -207,7 +208,10 @@ def command_line(
     rewrite.require_commands(command)
     if why := _left_alone(config, command):
         return Launch(list(words), notices + ((why,) if not config.quiet else ()))
-    preload = [str(native.executable(native.directory(environ))), *exec_options(config)]
+    executable = str(native.executable(native.directory(environ)))
+    if why := _some_cannot(config, command, executable):
+        return Launch(list(words), notices + ((why,) if not config.quiet else ()))
+    preload = [executable, *exec_options(config)]
     if command.launcher is not None:
         preload.append("--all-ranks")
     if thread_multiple:
@@ -236,6 +240,35 @@ def _left_alone(config: _core.Config, command: rewrite.Command) -> str:
                 raise ArgumentError(f"{why}, but require is set; --method auto overrides the list")
             return why
     return ""
+
+
+def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str) -> str:
+    """Why a job of several programs runs without Penstock; empty when it does not.
+
+    A program that cannot be taken over (set-user-id, linked statically) has ranks without an
+    engine, for which those of the other programs would wait.
+    """
+    if len(command.parts) < 2:
+        return ""
+    reasons = [_why_not(part.program[0], executable) for part in command.parts]
+    first = next((why for why in reasons if why), "")
+    if not first or all(reasons):  # all alike: each says so itself
+        return ""
+    if config.require:
+        raise ArgumentError(f"{first}, but require is set")
+    return f"{first}; the other programs' ranks would wait for its ranks, so none has Penstock"
+
+
+def _why_not(program: str, executable: str) -> str:
+    """Why penstock-exec starts a program without Penstock; empty where it does not, or is asked
+    for a program that is not on this machine."""
+    said = subprocess.run(
+        [executable, "--dry-run", "--", program], capture_output=True, text=True, check=False
+    )
+    if said.returncode != 0 or "LD_PRELOAD=" in said.stdout:
+        return ""
+    why = said.stderr.strip().removeprefix("penstock-exec: ")
+    return why.removesuffix("; it runs without Penstock")
 
 
 def _spelt(name: str) -> str:
