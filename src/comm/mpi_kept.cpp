@@ -15,7 +15,9 @@
 namespace penstock::comm {
 namespace {
 
-constexpr size_t kMostLeft = 4;  // of one communicator: libraries have some thousand in all
+constexpr size_t kMostLeft = 4;  // of one communicator
+// Of all together, files that are open included: MPI libraries have some thousand in all.
+constexpr int kMostAlive = 128;
 
 // MPI does not say what its functions do inside the callback that deletes an attribute. What ends
 // there is freed when the next file is opened.
@@ -122,6 +124,7 @@ Result<std::unique_ptr<Duplicate>> Duplicate::make(MPI_Comm parent, int64_t numb
 }
 
 Duplicate::~Duplicate() {
+  --alive_;
   node_ranks_.free();
   drop_for_parcels();
   if (mpi_is_running()) PMPI_Comm_free(&comm_);
@@ -161,7 +164,8 @@ void Kept::leave(std::unique_ptr<Duplicate> duplicate) {
   if (mpi_has_failed()) return;  // what of it is still on its way, nobody knows
   duplicate->segments().rest();
   const std::lock_guard lock(mutex_);
-  if (left_.size() < kMostLeft) left_.push_back(std::move(duplicate));
+  if (left_.size() < kMostLeft && !duplicate->ends_with_file())
+    left_.push_back(std::move(duplicate));
 }
 
 namespace {
@@ -252,21 +256,33 @@ Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
 
 bool is_kept(MPI_Comm comm) { return kept_of(comm) != nullptr; }
 
+namespace {
+
+// Collective over `parent`: a new one, where nothing that was left can be used.
+Result<Start> start_anew(MPI_Comm parent, const KeptPtr& kept, int64_t number) {
+  if (kept == nullptr) return start_keeping(parent, number);
+  const Result<MPI_Comm> dup = duplicate_for_all(parent);
+  if (!dup) return tl::unexpected(dup.error());
+  return Start{std::make_unique<Duplicate>(*dup, number), kept->facts(), kept};
+}
+
+}  // namespace
+
 Result<Start> start_on(MPI_Comm parent) {
   if (size_in(parent) == 1) return start_alone(parent);
   orphans().free();
   const KeptPtr kept = known_of(parent);
   std::unique_ptr<Duplicate> left = kept && !mpi_has_failed() ? kept->take() : nullptr;
   const int64_t number = left ? left->number() : -1;
-  int64_t most[] = {kept ? 0 : 1, number, -number, rank_in(parent) == 0 ? unused_number() : 0};
+  int64_t most[] = {kept ? 0 : 1, number, -number, rank_in(parent) == 0 ? unused_number() : 0,
+                    Duplicate::alive()};
   if (auto r = reduce(parent, most, MPI_MAX); !r) return tl::unexpected(std::move(r).error());
   const bool all_keep = most[0] == 0, all_left_it = most[1] == -most[2];
   if (left && all_left_it) return Start{std::move(left), kept->facts(), kept};
   if (left) kept->leave(std::move(left));
-  if (!all_keep) return start_keeping(parent, most[3]);
-  const Result<MPI_Comm> dup = duplicate_for_all(parent);
-  if (!dup) return tl::unexpected(dup.error());
-  return Start{std::make_unique<Duplicate>(*dup, most[3]), kept->facts(), kept};
+  Result<Start> start = start_anew(parent, all_keep ? kept : nullptr, most[3]);
+  if (start && most[4] >= kMostAlive) start->own->end_with_file();
+  return start;
 }
 
 namespace {

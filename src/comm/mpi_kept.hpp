@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,9 @@ class Duplicate {
   // Collective over `parent`. `number`: the same on all ranks, and no other duplicate's there.
   static Result<std::unique_ptr<Duplicate>> make(MPI_Comm parent, int64_t number);
   Duplicate(MPI_Comm comm, int64_t number, NodeRanks node_ranks = {})
-      : comm_(comm), number_(number), node_ranks_(std::move(node_ranks)) {}
+      : comm_(comm), number_(number), node_ranks_(std::move(node_ranks)) {
+    ++alive_;
+  }
   Duplicate(const Duplicate&) = delete;
   ~Duplicate();
 
@@ -53,14 +56,21 @@ class Duplicate {
   void give_back(MPI_Comm for_parcels) noexcept;
   // So that all ranks have none: some may have made none.
   void drop_for_parcels() noexcept;
+  // Of this process. MPI libraries have some thousand communicators in all, for the program too.
+  static int alive() noexcept { return alive_; }
+  // The file that uses it is its last. REQUIRES all ranks to say so.
+  void end_with_file() noexcept { ends_with_file_ = true; }
+  bool ends_with_file() const noexcept { return ends_with_file_; }
 
  private:
+  static inline std::atomic<int> alive_ = 0;
   MPI_Comm comm_;
   int64_t number_;
   NodeRanks node_ranks_;
   KeptSegments segments_;
   NodeParts node_parts_;
   MPI_Comm for_parcels_ = MPI_COMM_NULL;  // while nobody has it
+  bool ends_with_file_ = false;
 };
 
 // Of all communicators that have the same ranks in the same order because one was duplicated from

@@ -48,6 +48,20 @@ bool File::State::borrow_pages() {
   return true;
 }
 
+// What a handle writes that is not verified itself, nobody else can tell from damage.
+void File::State::verify_beside() {
+  for (const File* const other : info.beside) {
+    State& its = *other->state_;
+    verified_together = its.verified_together;
+    if (its.verifier == nullptr && its.info.writable) others_wrote = true;
+    if (verifier != nullptr || !info.writable) continue;
+    const std::lock_guard lock(its.mutex);
+    its.others_wrote = true;
+  }
+  if (verified_together == nullptr) verified_together = std::make_shared<VerifiedTogether>();
+  if (verifier != nullptr) verified_together->add(verifier);
+}
+
 // When the file is open, for better or worse.
 void File::State::forget_beside() {
   if (lender != nullptr && !defers) share_nothing();

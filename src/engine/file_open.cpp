@@ -182,8 +182,8 @@ void File::State::start_pipeline() {
 
 void File::State::start_verifier() {
   if (info.config.method.mechanism->writes_file) {
-    verifier.emplace();
-    pipeline->set_observer(&*verifier);
+    verifier = std::make_shared<Verifier>();
+    pipeline->set_observer(verifier.get());
   } else {
     notes.degraded["verify: this mechanism writes nothing that could be read back"] = 1;
   }
@@ -276,6 +276,7 @@ std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInf
   state->look_beside();
   state->agree_on_service(unserved, unread);
   state->start_pipeline();
+  state->verify_beside();
   state->forget_beside();
   return std::unique_ptr<File>(new File(std::move(state)));
 }

@@ -24,7 +24,7 @@ Verification File::State::verify() {
   const Result<void> mine = readable ? Result<void>() : open_readable();
   if (!mine)
     notes.degraded["verify: this rank's bytes are unverified: " + mine.error().message()] = 1;
-  return verifier->check(*comm, mine ? readable.get() : nullptr, others_wrote);
+  return verifier->check(*comm, mine ? readable.get() : nullptr, *verified_together, others_wrote);
 }
 
 // Collective, before the first read of a file that is written too.

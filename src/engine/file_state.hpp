@@ -47,7 +47,8 @@ struct File::State {
   std::unique_ptr<io::ReadableFile> readable;  // opened for the first read that may be served
   std::unique_ptr<exec::ReadPipeline> reads;
   std::unique_ptr<exec::LoneReader> lone_reads;
-  std::optional<Verifier> verifier;
+  std::shared_ptr<Verifier> verifier;
+  std::shared_ptr<VerifiedTogether> verified_together;
   layout::FileView view;
   bool view_regular = true;
   // Over the view, for write_piece(): behind the last piece. Made by the first write().
@@ -107,6 +108,7 @@ struct File::State {
   // file_handles.cpp
   void look_beside();
   void share_nothing();
+  void verify_beside();
   void forget_beside();
   bool lends_to(const State& other) const;
   bool may_lend() const noexcept;

@@ -1,15 +1,12 @@
 // An open file, on threads: who is told what, and what the report says.
 #include "engine/file.hpp"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
 #include "comm/thread_comm.hpp"
@@ -391,90 +388,6 @@ TEST(Files, LeftAloneSayWhyInTheReport) {
     EXPECT_EQ(report.method, "off");
     EXPECT_EQ(report.degraded.at("left alone by [[file]] \"*\" (site.toml:1)"), 1);
   });
-}
-
-// --- verify ---
-
-// Writes, lets somebody damage the file, and closes; gives what rank 0's report says.
-FileReport verified(int damage_at, bool rewrite) {
-  const io::TemporaryFile file;
-  FileReport of_rank_0;
-  comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = open(comm, info);
-    const std::vector<char> data(10000, char('a' + comm.rank()));
-    (void)f->write_all(write_of(data, comm.rank() * 10000));
-    if (rewrite && comm.rank() == 1) (void)f->write(write_of(data, 5000, CallKind::write_at));
-    (void)comm.barrier();
-    if (damage_at >= 0 && comm.rank() == 0) {
-      const int fd = ::open(file.path().c_str(), O_WRONLY);
-      EXPECT_EQ(::pwrite(fd, "!", 1, damage_at), 1);
-      ::close(fd);
-    }
-    FileReport report;
-    const ErrorClass told = f->close(report);
-    EXPECT_EQ(told, damage_at >= 0 ? ErrorClass::io : ErrorClass::none);
-    if (comm.rank() == 0) of_rank_0 = report;
-  });
-  return of_rank_0;
-}
-
-TEST(Verify, FindsAllBytesThatAreAsWritten) {
-  const FileReport r = verified(-1, false);
-  EXPECT_EQ(r.verified_bytes, 20000);
-  EXPECT_EQ(r.mismatched_bytes, 0);
-}
-
-// Ranks of several nodes may have read several configurations; verification is collective.
-TEST(Verify, IsDoneByAllWhereOneRankAsksForIt) {
-  const io::TemporaryFile file;
-  comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = comm.rank() == 1;
-    auto f = open(comm, info);
-    EXPECT_TRUE(f->config().verify);
-    const std::vector<char> data(1000, 'x');
-    (void)f->write_all(write_of(data, comm.rank() * 1000));
-    FileReport report;
-    EXPECT_EQ(f->close(report), ErrorClass::none);
-    if (comm.rank() == 0) {
-      EXPECT_EQ(report.verified_bytes, 2000);
-    }
-  });
-}
-
-// Programs write under another name and rename, or remove the name of a file of theirs.
-TEST(Verify, ReadsTheFileThatWasWrittenWhateverHasItsName) {
-  const io::TemporaryFile file;
-  comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = open(comm, info);
-    const std::vector<char> data(1000, 'x');
-    (void)f->write_all(write_of(data, comm.rank() * 1000));
-    (void)comm.barrier();
-    if (comm.rank() == 0) {
-      std::remove(file.path().c_str());
-      std::ofstream(file.path()) << "another";
-    }
-    (void)comm.barrier();
-    FileReport report;
-    EXPECT_EQ(f->close(report), ErrorClass::none);
-    if (comm.rank() != 0) return;
-    EXPECT_EQ(report.verified_bytes, 2000);
-    EXPECT_EQ(report.unverified_bytes, 0);
-  });
-}
-
-TEST(Verify, FindsAByteThatSomebodyChangedAndTellsEveryRank) {
-  EXPECT_GT(verified(12345, false).mismatched_bytes, 0);
-}
-
-TEST(Verify, DoesNotTakeAnotherRanksLaterWriteForDamage) {
-  const FileReport r = verified(-1, true);
-  EXPECT_EQ(r.mismatched_bytes, 0);
-  EXPECT_GT(r.unverified_bytes, 0);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ void set_actual_rate(FileReport& r, const DeviceFacts& d) {
   } else if (d.nodes > 1) {
     r.actual_rate_source = "not known: several nodes hold dirty pages, and nobody called sync";
   } else if (!d.unwritten_bytes) {
-    r.actual_rate_source = "not known: nobody called sync, and this kernel has no cachestat";
+    r.actual_rate_source =
+        "not known: nobody called sync, and the page cache was not asked (cachestat)";
   } else {
     const int64_t there = std::max<int64_t>(0, bytes - *d.unwritten_bytes);
     r.actual_rate = double(there) / (1e-9 * double(std::max<int64_t>(d.until_close_ns, 1)));

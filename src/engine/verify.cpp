@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace penstock::engine {
 namespace {
@@ -29,7 +30,9 @@ void Verifier::writing(Off offset, std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), size_t(kPieceBytes)));
-    forget({offset, offset + int64_t(piece.size())});
+    const Extent where{offset, offset + int64_t(piece.size())};
+    forget(where);
+    note_written(where);
     if (pieces_.size() < kMostPieces)
       pieces_[offset] = {int64_t(piece.size()), checksum(piece)};
     else
@@ -54,9 +57,23 @@ void Verifier::forget(Extent e) {
   }
 }
 
-bool Verifier::covers(Extent e) const {
-  auto it = pieces_.lower_bound(e.end);
-  return it != pieces_.begin() && std::prev(it)->first + std::prev(it)->second.bytes > e.begin;
+// Joins what touches.
+void Verifier::note_written(Extent e) {
+  if (wrote_anywhere_) return;
+  auto it = written_.upper_bound(e.begin);
+  if (it != written_.begin() && std::prev(it)->second >= e.begin) --it;
+  while (it != written_.end() && it->first <= e.end) {
+    e = {std::min(e.begin, it->first), std::max(e.end, it->second)};
+    it = written_.erase(it);
+  }
+  written_[e.begin] = e.end;
+  wrote_anywhere_ = written_.size() > kMostPieces;
+}
+
+bool Verifier::wrote(Extent e) const {
+  const std::lock_guard lock(mutex_);
+  const auto behind = written_.lower_bound(e.end);
+  return wrote_anywhere_ || (behind != written_.begin() && std::prev(behind)->second > e.begin);
 }
 
 // The extents that differ; what is equal is counted.
@@ -79,7 +96,8 @@ int64_t Verifier::remembered_bytes() const {
   return bytes;
 }
 
-Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file, bool others_wrote) {
+Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
+                             const VerifiedTogether& beside, bool others_wrote) {
   Verification v;
   v.unverified_bytes = unverified_bytes_ + (file == nullptr ? remembered_bytes() : 0);
   (void)comm.barrier();  // everybody's bytes are in the file before anybody looks
@@ -88,21 +106,34 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file, bool othe
 
   int64_t facts[2] = {int64_t(differing.size()), others_wrote ? 1 : 0};
   if (!comm.all_max(facts) || facts[0] == 0) return v;
-  // Rare: somebody sees a difference. A rank that wrote the same bytes later explains it.
+  // Rare: somebody sees a difference. Who wrote the same bytes, maybe later, explains it.
   const auto most = size_t(std::min(facts[0], kMostDisputes));
   std::vector<Extent> mine(most), all(most * size_t(comm.size()));
   std::copy_n(differing.begin(), std::min(most, differing.size()), mine.begin());
   (void)comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   std::vector<int64_t> explained(all.size());
   const size_t begin = most * size_t(comm.rank());
-  for (size_t i = 0; i < all.size(); ++i)
-    explained[i] = (i < begin || i >= begin + most) && !all[i].empty() && covers(all[i]);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_own = i >= begin && i < begin + most;
+    explained[i] = !all[i].empty() && beside.wrote(all[i], is_own ? this : nullptr);
+  }
   (void)comm.all_max(explained);
   for (size_t i = 0; i < differing.size(); ++i) {
     const bool excused = facts[1] != 0 || (i < most && explained[begin + i] != 0);
     (excused ? v.unverified_bytes : v.mismatched_bytes) += differing[i].size();
   }
   return v;
+}
+
+void VerifiedTogether::add(std::shared_ptr<const Verifier> verifier) {
+  const std::lock_guard lock(mutex_);
+  all_.push_back(std::move(verifier));
+}
+
+bool VerifiedTogether::wrote(Extent e, const Verifier* except) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(
+      all_, [&](const auto& each) { return each.get() != except && each->wrote(e); });
 }
 
 }  // namespace penstock::engine

@@ -21,6 +21,8 @@ struct Verification {
   int64_t mismatched_bytes = 0;  // differ from what was written: the file is wrong
 };
 
+class VerifiedTogether;
+
 class Verifier final : public exec::WriteObserver {
  public:
   void writing(Off offset, std::span<const std::byte> bytes) override;
@@ -28,8 +30,11 @@ class Verifier final : public exec::WriteObserver {
 
   // Collective. `file`: null where this rank cannot read it back, whose bytes then stay unverified.
   // `others_wrote`: bytes may have been changed past the engine (a pass-through write, set_size),
-  // so that a difference proves nothing.
-  Verification check(comm::Comm& comm, io::ReadableFile* file, bool others_wrote);
+  // so that a difference proves nothing. `beside`: holds this one.
+  Verification check(comm::Comm& comm, io::ReadableFile* file, const VerifiedTogether& beside,
+                     bool others_wrote);
+  // Has this rank written some of it, ever?
+  bool wrote(Extent e) const;
 
  private:
   struct Piece {
@@ -37,13 +42,27 @@ class Verifier final : public exec::WriteObserver {
     Hash hash;
   };
   void forget(Extent e);  // what is covered in part becomes unverified
-  bool covers(Extent e) const;
+  void note_written(Extent e);
   std::vector<Extent> read_back(io::ReadableFile& file, Verification& v) const;
   int64_t remembered_bytes() const;
 
-  std::mutex mutex_;  // writing and missed come from two threads
+  mutable std::mutex mutex_;  // writing and missed come from two threads
   std::map<Off, Piece> pieces_;
+  std::map<Off, Off> written_;   // begin and end of what lies apart; only grows
+  bool wrote_anywhere_ = false;  // more than is remembered
   int64_t unverified_bytes_ = 0;
+};
+
+// Of all handles of this process on one file, the closed ones too: what was written by one of them
+// is not the damage of another. Safe to use from several threads.
+class VerifiedTogether {
+ public:
+  void add(std::shared_ptr<const Verifier> verifier);
+  bool wrote(Extent e, const Verifier* except) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const Verifier>> all_;
 };
 
 }  // namespace penstock::engine

@@ -59,8 +59,6 @@ int take_finalize() {
     comm::free_left_slots();
     return MPI_SUCCESS;
   });
-  // The library calls the program's attribute callbacks in there, and these may close files.
-  OutsideOfUs callbacks;
   const auto real = reinterpret_cast<int (*)()>(shim->real[PENSTOCK_ENTRY_finalize]);
   return real();
 }

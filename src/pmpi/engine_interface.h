@@ -17,14 +17,15 @@ enum penstock_entry {
 typedef void (*penstock_function)(void); /* cast to the true type before every call */
 
 /* Grows with the table, so that a shim and an engine of different builds never meet. */
-#define PENSTOCK_ENGINE_ABI (0x20000 + PENSTOCK_ENTRIES)
+#define PENSTOCK_ENGINE_ABI (0x30000 + PENSTOCK_ENTRIES)
 
 struct penstock_shim {
   int abi;
-  const penstock_function* real; /* the library's PMPI_ functions, by penstock_entry */
-  /* This thread's re-entry guard: while not 0, calls go straight to the library. The engine sets it
-   * to 0 around the program's own callbacks. */
-  int* (*inside)(void);
+  /* The library's PMPI_ functions, by penstock_entry; MPI_Finalize is a tool's where there is one.
+   */
+  const penstock_function* real;
+  /* Whether descriptor 2 is still for messages, and no file of data. */
+  int (*may_speak)(void);
   /* Whether this process says what is said once per job: the launcher calls it rank 0. Known before
    * MPI has started. */
   int speaks;

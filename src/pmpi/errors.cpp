@@ -49,7 +49,6 @@ ErrorClass class_of_mpi(int rc) noexcept {
 }
 
 int raise(MPI_File file, int error_class) {
-  OutsideOfUs callback;
   PENSTOCK_REAL(call_errhandler)(file, error_class);
   return error_class;
 }

@@ -3,10 +3,10 @@
 
 #include <mpi.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "base/error.hpp"
+#include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
 
@@ -23,7 +23,7 @@ int protect(const char* function, F&& f) noexcept {
   try {
     return std::forward<F>(f)();
   } catch (...) {
-    std::fprintf(stderr, "penstock: internal error in MPI_File_%s\n", function);
+    say("penstock: internal error in MPI_File_%s\n", function);
     return MPI_ERR_INTERN;
   }
 }

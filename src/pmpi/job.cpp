@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +26,7 @@ namespace {
 constexpr double kRewrite_s = 5;
 constexpr double kRewriteManyFiles_s = 1;
 constexpr int64_t kFilesLoggedAtOnce = 100;
+constexpr double kLeastPause = 20;  // between two rewrites, in times of what one takes
 
 double unix_s() {
   timespec t{};
@@ -85,7 +87,7 @@ void Job::configure() {
   if (config) {
     config_ = *std::move(config);
     for (const std::string& notice : config_.notices)
-      if (speaks) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
+      if (speaks) say("penstock: %s\n", notice.c_str());
     return;
   }
   config_error_ = config.error().message();
@@ -94,8 +96,7 @@ void Job::configure() {
   config_.require = engine::is_yes(variable("PENSTOCK_REQUIRE"));
   config_.log = !engine::is_no(variable("PENSTOCK_LOG"));
   if (speaks || config_.require) {
-    std::fprintf(
-        stderr, "penstock: %s: %s\n", config_error_.c_str(),
+    say("penstock: %s: %s\n", config_error_.c_str(),
         config_.require ? "PENSTOCK_REQUIRE is set, stopping" : "all writes go to the MPI library");
   }
   if (config_.require) std::_Exit(1);
@@ -137,13 +138,18 @@ void Job::closed(const OpenFile& file, engine::FileReport report) {
   log_->add(std::move(report));
   // Every close is in the log at once, but a job of thousands of files does not rewrite it each
   // time.
-  if (++files_closed_ <= kFilesLoggedAtOnce || now_s() - written_s_ > kRewriteManyFiles_s)
+  if (++files_closed_ <= kFilesLoggedAtOnce || is_due(kRewriteManyFiles_s, now_s()))
     write_log(finished_);
+}
+
+// A log of thousands of files takes long to write, and is written the less often.
+bool Job::is_due(double pause_s, double now) const noexcept {
+  return now - written_s_ >= std::max(pause_s, kLeastPause * writing_s_);
 }
 
 void Job::tick() {
   // Read without the lock: a stale value costs one early or late rewrite.
-  if (written_s_ == 0 || coarse_now_s() - written_s_ < kRewrite_s) return;
+  if (written_s_ == 0 || !is_due(kRewrite_s, coarse_now_s())) return;
   const std::lock_guard lock(mutex_);
   write_log(finished_);
 }
@@ -160,13 +166,14 @@ std::vector<engine::FileReport> Job::snapshots() const {
 }
 
 void Job::write_log(bool finished) {
-  written_s_ = now_s();
+  const double begin_s = now_s();
+  written_s_ = begin_s;
   if (!config_.log) return;
   const auto written = log_->write(finished, snapshots());
+  written_s_ = now_s();
+  writing_s_ = written_s_ - begin_s;
   if (written || std::exchange(complained_, true)) return;
-  std::fprintf(
-      stderr,
-      "penstock: the job log cannot be written: %s; name another directory by --log-dir or "
+  say("penstock: the job log cannot be written: %s; name another directory by --log-dir or "
       "PENSTOCK_LOG_DIR, or say --no-log (PENSTOCK_LOG=0)\n",
       written.error().message().c_str());
 }
@@ -193,7 +200,7 @@ bool Job::merge_all() {
 }
 
 void Job::say_summary() const {
-  if (!config_.quiet) std::fprintf(stderr, "%s\n", log_->summary_line().c_str());
+  if (!config_.quiet) say("%s\n", log_->summary_line().c_str());
 }
 
 // Nobody closes these collectively any more, so each rank reports its own part.

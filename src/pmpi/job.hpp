@@ -36,6 +36,7 @@ class Job {
  private:
   void ensure_log();
   void take_open_files();
+  bool is_due(double pause_s, double now) const noexcept;
   void write_log(bool finished);
   std::vector<engine::FileReport> snapshots() const;
   bool merge_all();
@@ -53,6 +54,7 @@ class Job {
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
   int64_t files_closed_ = 0;           // of which this process is rank 0
   std::atomic<double> written_s_ = 0;  // the log, last; 0: this process writes none
+  std::atomic<double> writing_s_ = 0;  // what that took
 };
 
 Job& job();

@@ -185,9 +185,8 @@ void stop_if_required(int entry, const OpenFile& file) {
   const std::string why = file.file->serves_independent()
                               ? "this call is not one that Penstock serves"
                               : file.file->why_unserved();
-  std::fprintf(stderr,
-               "penstock: PENSTOCK_REQUIRE is set and MPI_File_%s on %s would pass through: %s\n",
-               kEntries[size_t(entry)].name.data(), file.path.c_str(), why.c_str());
+  say("penstock: PENSTOCK_REQUIRE is set and MPI_File_%s on %s would pass through: %s\n",
+      kEntries[size_t(entry)].name.data(), file.path.c_str(), why.c_str());
   // Launchers that learn of the abort first drop what a rank said last.
   const timespec until_forwarded{0, 200'000'000};
   nanosleep(&until_forwarded, nullptr);

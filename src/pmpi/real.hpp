@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstdio>
 
 #include "pmpi/engine_interface.h"
 
@@ -17,15 +18,10 @@ extern const penstock_shim* shim;  // set once, by penstock_engine()
   (reinterpret_cast<decltype(&PMPI_File_##name)>( \
       ::penstock::pmpi::shim->real[PENSTOCK_ENTRY_##name]))
 
-// Around the program's own callbacks: what they call is the program's, not the library's.
-class OutsideOfUs {
- public:
-  OutsideOfUs() : inside_(*shim->inside()) { *shim->inside() = 0; }
-  ~OutsideOfUs() { *shim->inside() = inside_; }
-  OutsideOfUs(const OutsideOfUs&) = delete;
-
- private:
-  int inside_;
-};
+// To stderr, where that is still what it was.
+template <class... T>
+void say(const char* format, T... arguments) {
+  if (shim->may_speak() != 0) std::fprintf(stderr, format, arguments...);
+}
 
 }  // namespace penstock::pmpi

@@ -81,6 +81,12 @@ ErrorClass told_to_all(int wrong) {
   return wrong == MPI_ERR_NO_MEM ? ErrorClass::no_memory : ErrorClass::argument;
 }
 
+// Wrong arguments as the library says it, unless something worse has happened to another rank.
+int told_here(int wrong, ErrorClass agreed, Together together) {
+  const bool own_words = together != Together::yes || agreed == ErrorClass::argument;
+  return wrong != MPI_SUCCESS && own_words ? wrong : mpi_class(agreed);
+}
+
 // Where the individual pointer is; -1 when the library cannot say.
 MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
   if (const auto known = file.pointer.known()) return *known;
@@ -183,9 +189,7 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
   if (wrong == MPI_SUCCESS && alone) remember(a.type, file);
   const engine::WriteResult result = hand_over(*file.file, write, together, when);
   if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
-  // Alone, as the library says it; together, as every rank says it.
-  const bool own_words = together != Together::yes && wrong != MPI_SUCCESS;
-  return {own_words ? wrong : mpi_class(result.agreed), result.bytes};
+  return {told_here(wrong, result.agreed, together), result.bytes};
 }
 
 bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer) {
@@ -227,9 +231,8 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
   read.argument_error = told_to_all(wrong);
   const engine::ReadResult result =
       together == Together::yes ? file.file->read_all(read) : file.file->read(read);
-  // Alone, as the library says it; together, as every rank says it.
-  if (together != Together::yes && wrong != MPI_SUCCESS) return {wrong, 0};
-  if (result.agreed != ErrorClass::none) return {mpi_class(result.agreed), result.bytes};
+  const int told = told_here(wrong, result.agreed, together);
+  if (told != MPI_SUCCESS) return {told, wrong == MPI_SUCCESS ? result.bytes : 0};
   const int unpacked =
       packed.bytes.empty() || result.bytes == 0 ? MPI_SUCCESS : unpack_by_library(a, packed);
   return {unpacked, result.bytes};

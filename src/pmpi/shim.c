@@ -1,18 +1,21 @@
 /* The preload library: MPI_File_x and PMPI_File_x for every x of entry_points.def, and
- * MPI_Finalize. It mentions no MPI symbol (one such mention kills every process that is not an MPI
- * program) and does nothing until one of these functions is called. Then it finds the MPI library
- * that the process has loaded, tells its flavour (its binary interface), and opens the engine of
- * that flavour. There is one shim per flavour only because each must export what its libraries
- * export; which engine serves is decided by the library found. */
+ * MPI_Finalize and PMPI_Finalize. It mentions no MPI symbol (one such mention kills every process
+ * that is not an MPI program) and does nothing until one of these functions is called. Then it
+ * finds the MPI library that the process has loaded, tells its flavour (its binary interface), and
+ * opens the engine of that flavour. There is one shim per flavour only because each must export
+ * what its libraries export; which engine serves is decided by the library found. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "pmpi/engine_interface.h"
 
@@ -33,6 +36,8 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ON
 static atomic_int ready, any_open;
 static void* library;                  /* NULL when none is known by name */
 static const char* library_name = "?"; /* its path */
+static penstock_function librarys_finalize;
+static atomic_int finalizing;
 
 static const char* const names[PENSTOCK_ENTRIES] = {
 #define PENSTOCK_ENTRY(name, arguments, treatment) "PMPI_File_" #name,
@@ -61,12 +66,38 @@ static int speaks(void) {
   return 1;
 }
 
+/* ---- messages ---- */
+
+static struct stat stderr_at_start;
+static int had_stderr;
+
+__attribute__((constructor)) static void look_at_stderr(void) {
+  had_stderr = fstat(STDERR_FILENO, &stderr_at_start) == 0;
+}
+
+/* A program that closes its descriptor 2 may have a file of data there, its own or the MPI
+ * library's. */
+static int may_speak(void) {
+  struct stat now;
+  if (fstat(STDERR_FILENO, &now) != 0) return 0;
+  if (!S_ISREG(now.st_mode) && !S_ISBLK(now.st_mode)) return 1;
+  return had_stderr && now.st_dev == stderr_at_start.st_dev && now.st_ino == stderr_at_start.st_ino;
+}
+
+__attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
+  if (!may_speak()) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+}
+
 static void pass_all_through(const char* why, const char* detail) {
   const int fatal = is_set("PENSTOCK_REQUIRE");
   if (fatal || speaks()) {
-    fprintf(stderr, "penstock: %s (%s): %s\n", why, detail,
-            fatal ? "PENSTOCK_REQUIRE is set, stopping"
-                  : "all MPI-IO of this job goes to the MPI library");
+    say("penstock: %s (%s): %s\n", why, detail,
+        fatal ? "PENSTOCK_REQUIRE is set, stopping"
+              : "all MPI-IO of this job goes to the MPI library");
   }
   if (fatal) _Exit(1);
   memcpy(table, real, sizeof table);
@@ -79,9 +110,7 @@ static void refuse_engine(const char* why, const char* detail) {
     pass_all_through(why, detail);
     return;
   }
-  fprintf(
-      stderr,
-      "penstock: %s (%s): ending the job, because other ranks would wait for this one; mend the "
+  say("penstock: %s (%s): ending the job, because other ranks would wait for this one; mend the "
       "installation on this node, or run with --method off\n",
       why, detail);
   _Exit(1);
@@ -161,6 +190,7 @@ static void resolve_library(void) {
   }
   const char* file = file_of(*(void**)&real[0]);
   if (file != NULL) library_name = file;
+  librarys_finalize = real[PENSTOCK_ENTRY_finalize];
 }
 
 /* The engine's name, "" when no engine knows this library's binary interface. Interfaces carry the
@@ -211,11 +241,9 @@ static penstock_engine_function open_engine(const char* flavour, char* path, siz
   return engine != NULL ? (penstock_engine_function)dlsym(engine, "penstock_engine") : NULL;
 }
 
-static int* guard(void) { return &inside; }
-
 static void start_engine(const char* flavour) {
   static struct penstock_shim shim;
-  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &guard, speaks()};
+  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &may_speak, speaks()};
   char path[4096] = "?";
   const penstock_engine_function engine = open_engine(flavour, path, sizeof path);
   if (engine == NULL) {
@@ -253,7 +281,7 @@ static void resolve_engine(void) {
 
 static forwarded needed(const penstock_function* from, int entry) {
   if (from[entry] == NULL) { /* without us, the program would not have started */
-    fprintf(stderr, "penstock: %s is missing in %s\n", names[entry], library_name);
+    say("penstock: %s is missing in %s\n", names[entry], library_name);
     abort();
   }
   return (forwarded)from[entry];
@@ -284,14 +312,38 @@ static void tell_of_other_driver(void) {
   const char* number = said != NULL ? strpbrk(said, "0123456789") : NULL;
   if (number == NULL || sscanf(number, "%d.%d.%d", &major, &minor, &patch) < 2) return;
   if (major < 1 || (major == 1 && minor < 15)) return;
-  fprintf(stderr,
-          "penstock: this job opened no file with MPI-IO, and PnetCDF %d.%d.%d in it writes by a "
-          "driver of its own: set PNETCDF_HINTS=nc_driver=mpiio, and Penstock serves it\n",
-          major, minor, patch);
+  say("penstock: this job opened no file with MPI-IO, and PnetCDF %d.%d.%d in it writes by a "
+      "driver of its own: set PNETCDF_HINTS=nc_driver=mpiio, and Penstock serves it\n",
+      major, minor, patch);
 }
 
-static int call(int entry, word a, word b, word c, word d, word e, word f) {
-  if (inside != 0) {
+/* ---- whose call it is ---- */
+
+static const void* object_of(const void* address) {
+  Dl_info info;
+  return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+/* Open MPI's components are libraries of their own. */
+static int is_component(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) != 0 && strncmp(base_name(info.dli_fname), "mca_", 4) == 0;
+}
+
+/* Of calls that come while one is under way: the MPI library's own go straight to it, and those of
+ * what it or we have called back (error handlers, attribute callbacks) are the program's. A call
+ * that was jumped to seems to come from whoever called the jumping function, which may be the
+ * engine. */
+static int is_the_librarys(const void* caller) {
+  if (!atomic_load_explicit(&ready, memory_order_acquire)) return 1;
+  const void* object = object_of(caller);
+  return object != NULL &&
+         (object == object_of(*(void**)&real[0]) || object == object_of(*(void**)&table[0]) ||
+          object == object_of((void*)&is_the_librarys) || is_component(caller));
+}
+
+static int call(int entry, const void* caller, word a, word b, word c, word d, word e, word f) {
+  if (inside != 0 && is_the_librarys(caller)) {
     pthread_once(&library_once, &resolve_library);
     return needed(real, entry)(a, b, c, d, e, f);
   }
@@ -299,28 +351,69 @@ static int call(int entry, word a, word b, word c, word d, word e, word f) {
     pthread_once(&engine_once, &resolve_engine);
   }
   if (entry == PENSTOCK_ENTRY_open) atomic_store_explicit(&any_open, 1, memory_order_relaxed);
+  const int before = inside;
   inside = 1;
   const int rc = needed(table, entry)(a, b, c, d, e, f);
-  inside = 0;
+  inside = before;
   return rc;
 }
 
-#define PENSTOCK_ENTRY(name, arguments, treatment)                             \
-  EXPORT int MPI_File_##name(word a, word b, word c, word d, word e, word f) { \
-    return call(PENSTOCK_ENTRY_##name, a, b, c, d, e, f);                      \
-  }                                                                            \
-  EXPORT int PMPI_File_##name(word, word, word, word, word, word)              \
+#define PENSTOCK_ENTRY(name, arguments, treatment)                                     \
+  EXPORT int MPI_File_##name(word a, word b, word c, word d, word e, word f) {         \
+    return call(PENSTOCK_ENTRY_##name, __builtin_return_address(0), a, b, c, d, e, f); \
+  }                                                                                    \
+  EXPORT int PMPI_File_##name(word, word, word, word, word, word)                      \
       __attribute__((alias("MPI_File_" #name)));
 #include "pmpi/entry_points.def"
 
+/* ---- the end ---- */
+
+/* The library itself, and no tool in front of it. */
+static int is_of_an_mpi_library(void* symbol) {
+  const char* file = file_of(symbol);
+  void* handle = file != NULL ? opened(file) : NULL;
+  if (handle == NULL) return 0;
+  const char* below = file_of(dlsym(handle, names[PENSTOCK_ENTRY_finalize]));
+  dlclose(handle);
+  return below != NULL && strcmp(below, file) == 0;
+}
+
+/* A profiler that wraps MPI_Finalize, and was loaded behind us, ends its own work there. */
+static penstock_function tools_finalize(void) {
+  void* next = dlsym(RTLD_NEXT, "MPI_Finalize");
+  if (next == NULL || is_of_an_mpi_library(next)) return librarys_finalize;
+  penstock_function function;
+  *(void**)&function = next;
+  return function;
+}
+
+static void go_on_with(penstock_function next) {
+  const int passes = table[PENSTOCK_ENTRY_finalize] == real[PENSTOCK_ENTRY_finalize];
+  real[PENSTOCK_ENTRY_finalize] = next;
+  if (passes) table[PENSTOCK_ENTRY_finalize] = next;
+}
+
 /* A job that used no file has nothing to say, and loads no engine for it, unless every rank
  * is known to be preloaded: then the ranks meet here to merge their logs. */
-EXPORT int MPI_Finalize(void) {
+static int finalize(penstock_function next) {
   if (atomic_load_explicit(&any_open, memory_order_relaxed) == 0) tell_of_other_driver();
+  go_on_with(next);
   if (atomic_load_explicit(&ready, memory_order_acquire) || is_set("PENSTOCK_ALL_RANKS")) {
-    return call(PENSTOCK_ENTRY_finalize, 0, 0, 0, 0, 0, 0);
+    return call(PENSTOCK_ENTRY_finalize, NULL, 0, 0, 0, 0, 0, 0);
   }
-  pthread_once(&library_once, &resolve_library);
   return needed(real, PENSTOCK_ENTRY_finalize)(0, 0, 0, 0, 0, 0);
 }
-EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+
+EXPORT int MPI_Finalize(void) {
+  pthread_once(&library_once, &resolve_library);
+  atomic_store(&finalizing, 1);
+  return finalize(tools_finalize());
+}
+
+/* By a program, or by the tool that MPI_Finalize has gone on with. */
+EXPORT int PMPI_Finalize(void) {
+  pthread_once(&library_once, &resolve_library);
+  if (atomic_exchange(&finalizing, 1) == 0) return finalize(librarys_finalize);
+  real[PENSTOCK_ENTRY_finalize] = librarys_finalize;
+  return needed(real, PENSTOCK_ENTRY_finalize)(0, 0, 0, 0, 0, 0);
+}

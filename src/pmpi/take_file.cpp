@@ -1,6 +1,8 @@
 // Opening and closing: the library's own file first and last, ours in between.
 #include <mpi.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -99,6 +101,20 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   job().opened(*file);
 }
 
+// Ranks of MPI sessions (MPI_Session_init) have no MPI_COMM_WORLD, by which the engine finds what
+// it needs, so the library alone has the file. Said once.
+void pass_unmet(const char* name, int amode) {
+  const engine::Config& config = job().config();
+  if (config.mode != engine::Mode::serve || (amode & MPI_MODE_RDONLY) != 0) return;
+  static std::atomic<bool> said = false;
+  if (config.require) {
+    say("penstock: PENSTOCK_REQUIRE is set and %s was opened in an MPI session: stopping\n", name);
+    std::_Exit(1);
+  }
+  if (!config.quiet && shim->speaks != 0 && !said.exchange(true))
+    say("penstock: files that are opened in an MPI session go to the MPI library: %s\n", name);
+}
+
 // Collective. The worst of what close did on any rank, as an MPI class.
 int agree_on_close(comm::Comm& comm, int rc) {
   int64_t worst = int64_t(class_of_mpi(rc));
@@ -125,7 +141,11 @@ int close_both(MPI_File* handle, OpenFile& file) {
 int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* handle) {
   return protect("open", [&] {
     const int rc = PENSTOCK_REAL(open)(comm, name, amode, info, handle);
-    if (name == nullptr || handle == nullptr || !can_meet(comm)) return rc;
+    if (name == nullptr || handle == nullptr) return rc;
+    if (!can_meet(comm)) {
+      if (rc == MPI_SUCCESS) pass_unmet(name, amode);
+      return rc;
+    }
     engine::OpenInfo ours = open_info(name, amode, info);
     ours.opened_here = rc == MPI_SUCCESS;
     open_ours(comm, ours, amode, *handle);

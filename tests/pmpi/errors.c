@@ -1,8 +1,10 @@
 /* Errors as a program meets them: `errors FILE`, any number of ranks. Wrong arguments, a file size
  * limit that only some ranks hit, the program's own error handler, no file at all. */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "job.h"
 
@@ -40,7 +42,7 @@ static void wrong_arguments(void) {
       class_of(MPI_File_write_at_all(fh, rank, a, rank == 0 ? -1 : 1, MPI_INT, &status));
   MPI_Get_elements(&status, MPI_BYTE, &n);
   written += n;
-  CHECK(class == MPI_ERR_ARG);
+  CHECK(class == (rank == 0 ? MPI_ERR_COUNT : MPI_ERR_ARG));
   CHECK(MPI_File_write_at_all(fh, rank, a, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   written += 4;
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
@@ -56,7 +58,7 @@ static void own_handler(void) {
   MPI_File_write_at(fh, 0, a, -1, MPI_INT, MPI_STATUS_IGNORE);
   CHECK(handled == 1 && handled_class == MPI_ERR_COUNT);
   MPI_File_write_at_all(fh, 0, a, rank == 0 ? -1 : 0, MPI_INT, MPI_STATUS_IGNORE);
-  CHECK(handled == 2 && handled_class == MPI_ERR_ARG);
+  CHECK(handled == 2 && handled_class == (rank == 0 ? MPI_ERR_COUNT : MPI_ERR_ARG));
   MPI_File_call_errhandler(fh, MPI_ERR_QUOTA);
   CHECK(handled == 3 && handled_class == MPI_ERR_QUOTA);
   /* Raised by the library itself. */
@@ -64,6 +66,35 @@ static void own_handler(void) {
   CHECK(handled == 4 && handled_class == MPI_ERR_TYPE);
   MPI_Errhandler_free(&mine);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
+static MPI_File to_sync;
+static int synced_class;
+
+static void syncing_handler(MPI_File* fh, int* code, ...) {
+  (void)fh, (void)code;
+  MPI_Error_class(MPI_File_sync(to_sync), &synced_class);
+}
+
+/* What a handler calls is the program's, whoever has entered the handler: what was accepted is in
+ * the file when it has synced. */
+static void handler_that_syncs(void) {
+  const int value = rank + 1;
+  int got = 0;
+  MPI_Errhandler mine;
+  to_sync = open_fresh();
+  CHECK(MPI_File_create_errhandler(&syncing_handler, &mine) == MPI_SUCCESS);
+  CHECK(MPI_File_set_errhandler(to_sync, mine) == MPI_SUCCESS);
+  CHECK(MPI_File_write_at(to_sync, 4 * rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  written += 4;
+  synced_class = -1;
+  MPI_File_seek(to_sync, -1, MPI_SEEK_SET); /* raised by the library itself */
+  CHECK(synced_class == MPI_SUCCESS);
+  const int fd = open(path, O_RDONLY);
+  CHECK(pread(fd, &got, 4, 4 * rank) == 4 && got == value);
+  close(fd);
+  MPI_Errhandler_free(&mine);
+  CHECK(MPI_File_close(&to_sync) == MPI_SUCCESS);
 }
 
 /* Nobody may write beyond 64 KiB. Each rank wants 32 KiB of its own. */
@@ -116,6 +147,7 @@ int main(int argc, char** argv) {
   start_job(argc, argv);
   wrong_arguments();
   own_handler();
+  handler_that_syncs();
   file_size_limit();
   no_file();
   tell("written", written);

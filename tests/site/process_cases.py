@@ -137,6 +137,33 @@ def closed_standard_streams(place: Place) -> None:
     place.must(bool(served.logs), "no job log")
 
 
+def a_file_as_descriptor_2(place: Place) -> None:
+    """A program that closes its standard error has a file of its own there: no message goes in."""
+    out = place.served("own-stderr", "@/out")
+    place.must_serve(out)
+    for rank in range(RANKS):
+        data = (place.directory_of("served") / f"out.own.{rank}").read_bytes()
+        place.must(data == b"data", f"rank {rank}'s file holds {data!r}")
+
+
+def tools_end_their_work(place: Place) -> None:
+    """A profiler that wraps MPI_Finalize is called, as it is alone."""
+    source, library = place.directory / "profiler.c", place.directory / "profiler.so"
+    source.write_text(
+        "#include <stdio.h>\nint PMPI_Finalize(void);\n"
+        'int MPI_Finalize(void) {\n  fprintf(stderr, "tool ends\\n");\n'
+        "  return PMPI_Finalize();\n}\n"
+    )
+    command = ["cc", "-shared", "-fPIC", str(source), "-o", str(library)]
+    subprocess.run(command, check=True, timeout=60)
+    options = Options(wrap=["env", f"LD_PRELOAD={library}"])
+    for start in (place.alone, place.served):
+        out = start("write", "@/out", options=options)
+        ends = out.errors.count("tool ends")
+        place.must(ends == RANKS, f"the tool ends in {ends} processes, not {RANKS}")
+    place.must_serve(out)
+
+
 def few_descriptors(place: Place) -> None:
     """With K descriptors free a job ends as it does alone, for each K."""
     for free in range(4):
@@ -207,6 +234,8 @@ PROCESS_CASES = (
     forked_children_end_quietly,
     another_preload_stays,
     closed_standard_streams,
+    a_file_as_descriptor_2,
+    tools_end_their_work,
     few_descriptors,
     a_killed_rank_ends_the_job,
     secure_execution,

@@ -8,6 +8,7 @@
  *   full-shm     rank 0 fills /dev/shm first, few-K: leaves K descriptors free first
  *   later-shm    a small file, then as full-shm, and a larger one; both are only written
  *   killed       rank 1 dies by SIGKILL while the others are inside a collective write
+ *   own-stderr   FILE.own.RANK is its descriptor 2 while MPI ends
  *   result       opens only, and prints the error class (for names that do not fit)
  *   descriptors  no MPI: lists its own descriptors on stdout (it is its own child) */
 #define _GNU_SOURCE
@@ -251,6 +252,15 @@ static void die_inside(const char* path) {
   MPI_File_close(&fh);
 }
 
+static void write_with_own_stderr(const char* path, long long bytes) {
+  char own[PATH_MAX];
+  snprintf(own, sizeof own, "%s.own.%d", path, rank);
+  write_all(path, bytes);
+  close(STDERR_FILENO);
+  CHECK(open(own, O_CREAT | O_RDWR, 0600) == STDERR_FILENO);
+  CHECK(write(STDERR_FILENO, "data", 4) == 4);
+}
+
 static void print_result_of_opening(const char* path) {
   MPI_File fh = MPI_FILE_NULL;
   const int rc =
@@ -298,6 +308,8 @@ static void run(const char* what, const char* path, long long bytes) {
     die_inside(path);
   } else if (strcmp(what, "later-shm") == 0) {
     write_two(path);
+  } else if (strcmp(what, "own-stderr") == 0) {
+    write_with_own_stderr(path, bytes);
   } else if (strcmp(what, "result") == 0) {
     print_result_of_opening(path);
   } else {
