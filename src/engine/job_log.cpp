@@ -174,7 +174,7 @@ Result<void> JobLog::write(bool finished, const std::vector<FileReport>& open_fi
   std::vector<FileReport> all = reports_;
   all.insert(all.end(), open_files.begin(), open_files.end());
   auto done = replace_file(dir_, name_, document(facts_, finished, all));
-  written_ = written_ || done.has_value();
+  written_ = done.has_value();
   return done;
 }
 

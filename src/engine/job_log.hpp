@@ -41,7 +41,7 @@ class JobLog {
   std::string dir_, name_, path_;
   JobFacts facts_;
   std::vector<FileReport> reports_;
-  bool written_ = false;
+  bool written_ = false;  // the last time; what is left of an earlier one says "running"
 };
 
 }  // namespace penstock::engine
