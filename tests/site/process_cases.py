@@ -102,18 +102,24 @@ def forked_children_end_quietly(place: Place) -> None:
     place.must(len(served.logs) == 1, f"one log, not {len(served.logs)}")
 
 
+def preloaded_tool(place: Place, source: str) -> list[str]:
+    """What starts a program with a library of this source, loaded before Penstock's."""
+    text, library = place.directory / "tool.c", place.directory / "tool.so"
+    text.write_text(source)
+    command = ["cc", "-shared", "-fPIC", str(text), "-o", str(library)]
+    subprocess.run(command, check=True, timeout=60)
+    return ["env", f"LD_PRELOAD={library}"]
+
+
 def another_preload_stays(place: Place) -> None:
     """A tool's own library is loaded too, behind Penstock's."""
-    source, library = place.directory / "tool.c", place.directory / "tool.so"
-    source.write_text(
+    tool = preloaded_tool(
+        place,
         "#include <stdio.h>\n#include <stdlib.h>\n"
         "__attribute__((constructor)) static void hello(void) {\n"
-        '  if (getenv("TOOL_HELLO")) fprintf(stderr, "tool is here\\n");\n}\n'
+        '  if (getenv("TOOL_HELLO")) fprintf(stderr, "tool is here\\n");\n}\n',
     )
-    command = ["cc", "-shared", "-fPIC", str(source), "-o", str(library)]
-    subprocess.run(command, check=True, timeout=60)
-    wrap = ["env", f"LD_PRELOAD={library}", "TOOL_HELLO=1"]
-    out = place.served("write", "@/out", options=Options(wrap=wrap))
+    out = place.served("write", "@/out", options=Options(wrap=[*tool, "TOOL_HELLO=1"]))
     place.must_serve(out)
     here = out.errors.count("tool is here")
     place.must(here >= RANKS, f"the tool's library is loaded in {here} processes, not {RANKS}")
@@ -148,17 +154,14 @@ def a_file_as_descriptor_2(place: Place) -> None:
 
 def tools_end_their_work(place: Place) -> None:
     """A profiler that wraps MPI_Finalize is called, as it is alone."""
-    source, library = place.directory / "profiler.c", place.directory / "profiler.so"
-    source.write_text(
+    tool = preloaded_tool(
+        place,
         "#include <stdio.h>\nint PMPI_Finalize(void);\n"
         'int MPI_Finalize(void) {\n  fprintf(stderr, "tool ends\\n");\n'
-        "  return PMPI_Finalize();\n}\n"
+        "  return PMPI_Finalize();\n}\n",
     )
-    command = ["cc", "-shared", "-fPIC", str(source), "-o", str(library)]
-    subprocess.run(command, check=True, timeout=60)
-    options = Options(wrap=["env", f"LD_PRELOAD={library}"])
     for start in (place.alone, place.served):
-        out = start("write", "@/out", options=options)
+        out = start("write", "@/out", options=Options(wrap=tool))
         ends = out.errors.count("tool ends")
         place.must(ends == RANKS, f"the tool ends in {ends} processes, not {RANKS}")
     place.must_serve(out)

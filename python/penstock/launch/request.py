@@ -260,11 +260,9 @@ def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str
 
 
 def _why_not(program: str, executable: str) -> str:
-    """Why penstock-exec starts a program without Penstock; empty where it does not, or is asked
-    for a program that is not on this machine."""
-    said = subprocess.run(
-        [executable, "--dry-run", "--", program], capture_output=True, text=True, check=False
-    )
+    """Why penstock-exec starts a program alone; empty where it does not, or there is no such."""
+    command = [executable, "--dry-run", "--", program]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if said.returncode != 0 or "LD_PRELOAD=" in said.stdout:
         return ""
     why = said.stderr.strip().removeprefix("penstock-exec: ")
