@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from penstock import native
-from penstock.errors import LaunchError
+from penstock.errors import ArgumentError, LaunchError
+from penstock.launch.request import Options, command_line
 from support import Cli
 
 FLAVOURS = [
@@ -183,3 +184,22 @@ def test_what_run_resolved_wins_over_the_files_and_variables_of_a_node(job: Job)
     told = job.run("--isolated", "--method", "two_phase")
     assert "method two_phase" in told
     assert "verified" not in told
+
+
+def test_one_program_that_cannot_be_taken_over_leaves_the_whole_command_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mpiexec").symlink_to("/bin/true")
+    for name, mode in (("ocean", 0o755), ("sealed", 0o4755)):
+        shutil.copy("/bin/true", tmp_path / name)
+        (tmp_path / name).chmod(mode)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    environ = {"PENSTOCK_NATIVE_DIR": str(native.directory())}
+    words = ["mpiexec", "-n", "2", "ocean", ":", "-n", "1", "sealed"]
+    launch = command_line(words, Options(), environ)
+    assert launch.words == words
+    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    with pytest.raises(ArgumentError, match="but require is set"):
+        command_line(words, Options(require=True), environ)
+    for alike in (["mpiexec", "ocean", ":", "ocean"], ["mpiexec", "sealed"]):
+        assert "--resolved" in command_line(alike, Options(), environ).words

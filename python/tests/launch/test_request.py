@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -128,25 +127,6 @@ def test_one_program_of_the_sites_list_leaves_the_whole_command_alone(
         command_line(words, Options(require=True), environ)
     assert "--resolved" in command_line(words, Options(method="auto"), environ).words
     assert "--resolved" in command_line(["mpiexec", "ocean"], Options(), environ).words
-
-
-def test_one_program_that_cannot_be_taken_over_leaves_the_whole_command_alone(
-    native_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mpiexec").symlink_to("/bin/true")
-    for name, mode in (("ocean", 0o755), ("sealed", 0o4755)):
-        shutil.copy("/bin/true", tmp_path / name)
-        (tmp_path / name).chmod(mode)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir)}
-    words = ["mpiexec", "-n", "2", "ocean", ":", "-n", "1", "sealed"]
-    launch = command_line(words, Options(), environ)
-    assert launch.words == words
-    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
-    with pytest.raises(ArgumentError, match="but require is set"):
-        command_line(words, Options(require=True), environ)
-    for alike in (["mpiexec", "ocean", ":", "ocean"], ["mpiexec", "sealed"]):
-        assert "--resolved" in command_line(alike, Options(), environ).words
 
 
 def test_a_misspelt_variable_is_a_notice(native_dir: Path) -> None:
