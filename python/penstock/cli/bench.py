@@ -27,6 +27,7 @@ from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
     from penstock.bench.export import Format
+    from penstock.bench.parts import Gathered
     from penstock.bench.store import Results
     from penstock.bench.summary import Summary
     from penstock.bench.sweep import Request, Sweep
@@ -172,9 +173,8 @@ def _arguments_to_repeat(arguments: list[str]) -> list[str]:
 def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bool) -> None:
     from penstock.bench import sweep as sweeps
 
-    if not dry_run and (results := sweeps.gathered(request)) is not None:
-        tell(f"{len(results.paths)} parts are in {sweeps.results_directory(request)}")
-        _conclude(results, sweeps.results_directory(request), formats, as_json)
+    if not dry_run and (found := sweeps.gathered(request)) is not None:
+        _conclude_parts(found, formats, as_json)
         return
     with trials():
         sweep = sweeps.prepare(request)
@@ -195,6 +195,13 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
     if ending.reason == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not good:
+        raise typer.Exit(1)
+
+
+def _conclude_parts(found: Gathered, formats: list[Format], as_json: bool) -> None:
+    for note in found.notes:
+        tell(note)
+    if found.results is None or not _conclude(found.results, found.out, formats, as_json):
         raise typer.Exit(1)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -107,9 +109,83 @@ def test_parts_are_measured_apart_and_gathered(cli: Cli, measure: Path, tmp_path
     assert names == {"samples.0.jsonl", "samples.1.jsonl"}
     whole = cli("bench", str(measure), "--matrix", "sizes.toml")
     assert whole.returncode == 0, whole.stderr
-    assert "2 parts are in penstock-bench-sizes" in whole.stderr
+    assert "parts 0-1 of 3 in penstock-bench-sizes" in whole.stderr
+    assert "not begun" not in whole.stderr
     assert "iters=1" in whole.stdout
     assert "iters=2" in whole.stdout
+    assert (
+        len({header.seed for header in load(tmp_path / "empty/penstock-bench-sizes").headers}) == 1
+    )
+
+
+def part_of_two(cli: Cli, measure: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The first of two parts, into r."""
+    words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--part", "0/2")
+    return cli(*words, *more)
+
+
+def test_gathering_tells_which_parts_are_missing(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    part_of_two(cli, measure, "--budget", "0.1s")
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--rounds", "9")
+    for words in ("part 0 of 2 in r", "not begun: part 1", "not complete: part 0", "--part 1/2"):
+        assert words in done.stderr
+
+
+def test_parts_that_drew_their_own_seeds_show_them_all(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    for number in range(2):
+        words = ("--matrix", "sizes.toml", "--part", f"{number}/2", "--seed", str(number + 5))
+        assert cli("bench", str(measure), *words).returncode == 0
+    done = cli("bench", str(measure), "--matrix", "sizes.toml")
+    assert "seeds 5, 6" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["DATA", "--matrix", "other.toml"], "a of iters=3 is new in the plan"),
+        (["DATA", "--matrix", "sizes.toml", "--seed", "-1"], "its seed is"),
+        (["elsewhere", "--matrix", "sizes.toml"], "it did not measure elsewhere"),
+        (["DATA", "--matrix", "missing.toml"], "missing.toml cannot be read"),
+        (["DATA"], "r holds parts of a sweep: give its --matrix"),
+        (["DATA", "--matrix", "sizes.toml", "--part", "1/3"], "begun in 2 parts"),
+    ],
+)
+def test_parts_of_another_plan_are_refused(
+    cli: Cli, measure: Path, tmp_path: Path, words: list[str], says: str
+) -> None:
+    (tmp_path / "empty" / "other.toml").write_text(MATRIX.replace("[1, 2]", "[1, 2, 3]"))
+    part_of_two(cli, measure)
+    done = cli("bench", *[str(measure) if w == "DATA" else w for w in words], "--out", "r")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_part_and_a_whole_sweep_do_not_share_results(cli: Cli, measure: Path) -> None:
+    cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    done = part_of_two(cli, measure)
+    assert done.returncode == 2
+    assert "r holds samples.jsonl, of a sweep that was not measured in parts" in done.stderr
+
+
+def test_gathering_what_has_not_begun_measures_nothing(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    slurm = tmp_path / "slurm"
+    slurm.mkdir()
+    for client, told in (("sbatch", "echo 42"), ("squeue", "exit 0")):
+        (slurm / client).write_text(f"#!/bin/sh\n{told}\n")
+        (slurm / client).chmod(0o755)
+    words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    done = cli(*words, "--submit", "2", PATH=f"{slurm}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    gathered = cli(*words)
+    assert gathered.returncode == 1
+    assert "no part of r has begun: squeue -j 42" in gathered.stderr
+    assert not list((tmp_path / "empty" / "r").glob("samples*"))
+    assert "was submitted in 2 parts" in cli(*words, "--part", "0/3").stderr
 
 
 def test_a_quick_look_needs_no_configuration(cli: Cli, measure: Path, tmp_path: Path) -> None:
@@ -147,6 +223,7 @@ def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:
         (["DATA", "--export", "xlsx"], "--export must be parquet, csv"),
         (["DATA", "--part", "4/4"], "--part must be I/N with I from 0 to N - 1"),
         (["DATA", "--part", "x"], "--part must be I/N such as 0/4"),
+        (["DATA", "--part", "0/2"], "divide the cells of a --matrix"),
         (["DATA", "--mpi", "mpihc"], "did you mean mpich"),
         (["DATA", "--sbatch=-N2"], "--sbatch says how --submit submits"),
         (["DATA", "--matrix", "sizes.toml", "--out", "a/b/c"], "make a/b first"),
@@ -188,8 +265,6 @@ def test_when_nothing_can_be_measured_it_says_so(cli: Cli, measure: Path, tmp_pa
 
 def test_help_is_fast() -> None:
     """It loads no numerical library: `penstock run` starts within every job."""
-    import subprocess
-
     code = (
         "import sys; from penstock.cli import app; "
         "sys.exit(', '.join({'numpy', 'scipy', 'polars'} & {*sys.modules}) or 0)"
