@@ -62,15 +62,18 @@ def of_plan(measurement: Mapping[str, Any]) -> Case:
 class Programs:
     """The measuring programs of a sweep, each found and asked once."""
 
-    def __init__(self, template: str | None = None) -> None:
+    def __init__(
+        self, template: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
         self._template = template
+        self._environ = environ
         self._by_mpi: dict[str, Program] = {}
         self._options: dict[Path, dict[str, dict[str, Any]]] = {}
 
     def of(self, mpi: str) -> Program:
         """The program for a value of ``mpi``."""
         if mpi not in self._by_mpi:
-            launcher = programs.launcher(mpi, template=self._template)
+            launcher = programs.launcher(mpi, self._environ, self._template)
             self._by_mpi[mpi] = programs.program(launcher)
         return self._by_mpi[mpi]
 

@@ -128,7 +128,7 @@ def submit(command: Sequence[str], parts: int, options: SubmitOptions) -> Submit
     WriteError
         If the results directory cannot be written.
     """
-    _check(parts, options)
+    check(parts, options)
     script = options.directory / SCRIPT
     gather = shlex.join(_as_typed(command))
     if options.dry_run:
@@ -183,7 +183,14 @@ def script_text(
 # ---- what was asked for ----
 
 
-def _check(parts: int, options: SubmitOptions) -> None:
+def check(parts: int, options: SubmitOptions) -> None:
+    """Refuse what is no array of parts, or an option that would break it.
+
+    Raises
+    ------
+    ArgumentError
+        Naming the option.
+    """
     if parts < 1:
         raise ArgumentError(f"--submit must be a number of parts, at least 1, got {parts}")
     if options.at_once < 1:

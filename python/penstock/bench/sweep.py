@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -153,8 +154,13 @@ class Sweep:
         return functools.partial(provenance.collect, mpi=launchers, native=where)
 
 
-def prepare(request: Request) -> Sweep:
+def prepare(request: Request, programs: Programs | None = None) -> Sweep:
     """Everything that must be known before the first sample.
+
+    Parameters
+    ----------
+    programs : Programs, optional
+        What measures a matrix; by default the measuring programs as they are started here.
 
     Raises
     ------
@@ -171,7 +177,21 @@ def prepare(request: Request) -> Sweep:
         return _as_asked(_quick(request), request)
     matrix = matrices.load(request.matrix)
     where = str(request.matrix)
-    return of_matrix(request, matrix, matrices.expand(matrix, where), where)
+    return of_matrix(request, matrix, matrices.expand(matrix, where), where, programs)
+
+
+def check_submission(request: Request, parts: int) -> None:
+    """Refuse what every part would refuse when its turn comes.
+
+    Ranks are looked for as in the job: where srun serves them, no mpiexec need be here.
+
+    Raises
+    ------
+    ArgumentError, LaunchError
+        As `prepare`.
+    """
+    in_a_job = {**os.environ, "SLURM_JOB_ID": "1"}
+    prepare(replace(request, part=(0, parts)), Programs(request.launcher, in_a_job))
 
 
 def _as_asked(sweep: Sweep, request: Request) -> Sweep:

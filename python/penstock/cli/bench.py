@@ -105,7 +105,7 @@ def bench(
 
         penstock bench /scratch/me --matrix sizes.toml --submit 4 --sbatch=--nodes=2
     """
-    from penstock.bench.sweep import Request, results_directory
+    from penstock.bench.sweep import Request
 
     formats = _formats(export)
     request = Request(
@@ -125,7 +125,7 @@ def bench(
     if sbatch and submit is None:
         raise ArgumentError("--sbatch says how --submit submits: give both, or neither")
     if submit is not None:
-        _submit(submit, sbatch or [], results_directory(request), dry_run)
+        _submit(request, submit, sbatch or [], dry_run)
         return
     _measure(request, formats, dry_run, as_json)
 
@@ -147,15 +147,25 @@ def _part(text: str | None) -> tuple[int, int] | None:
     return int(number), int(of)
 
 
-def _submit(parts: int, sbatch: list[str], out: Path, dry_run: bool) -> None:
-    from penstock.bench.submit import SubmitOptions
-    from penstock.bench.submit import submit as submit_array
-    from penstock.bench.sweep import command_of
+def _submit(request: Request, parts: int, sbatch: list[str], dry_run: bool) -> None:
+    from penstock.bench import submit, sweep
 
-    made = SubmitOptions(
-        directory=out.resolve(), working_directory=Path.cwd(), sbatch=sbatch, dry_run=dry_run
+    if request.part is not None:
+        number, of = request.part
+        raise ArgumentError(
+            f"--part is what --submit gives each element of the array: leave one of them out, got "
+            f"--part {number}/{of} and --submit {parts}"
+        )
+    made = submit.SubmitOptions(
+        directory=sweep.results_directory(request).resolve(),
+        working_directory=Path.cwd(),
+        sbatch=sbatch,
+        dry_run=dry_run,
     )
-    typer.echo(submit_array(command_of(_arguments_to_repeat(sys.argv[1:])), parts, made).text())
+    submit.check(parts, made)
+    sweep.check_submission(request, parts)
+    command = sweep.command_of(_arguments_to_repeat(sys.argv[1:]))
+    typer.echo(submit.submit(command, parts, made).text())
 
 
 def _arguments_to_repeat(arguments: list[str]) -> list[str]:

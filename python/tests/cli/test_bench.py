@@ -170,16 +170,50 @@ def test_a_part_and_a_whole_sweep_do_not_share_results(cli: Cli, measure: Path) 
     assert "r holds samples.jsonl, of a sweep that was not measured in parts" in done.stderr
 
 
-def test_gathering_what_has_not_begun_measures_nothing(
-    cli: Cli, measure: Path, tmp_path: Path
-) -> None:
-    slurm = tmp_path / "slurm"
-    slurm.mkdir()
+@pytest.fixture
+def slurm(tmp_path: Path) -> dict[str, str]:
+    """The variables that put an sbatch, which takes whatever it is given, into PATH."""
+    where = tmp_path / "slurm"
+    where.mkdir()
     for client, told in (("sbatch", "echo 42"), ("squeue", "exit 0")):
-        (slurm / client).write_text(f"#!/bin/sh\n{told}\n")
-        (slurm / client).chmod(0o755)
+        (where / client).write_text(f"#!/bin/sh\n{told}\n")
+        (where / client).chmod(0o755)
+    return {"PATH": f"{where}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere", "--matrix", "sizes.toml"], "DIR must be a directory"),
+        (["DATA", "--matrix", "missing.toml"], "missing.toml cannot be read"),
+        (["DATA", "--matrix", "parameter.toml"], "did you mean bufsize?"),
+        (["DATA", "--matrix", "sizes.toml", "--ranks", "2"], "--ranks is for the quick look"),
+        (["DATA", "--matrix", "sizes.toml", "--submit", "0"], "--submit must be a number of parts"),
+        (["DATA"], "divide the cells of a --matrix"),
+        (["DATA", "--matrix", "sizes.toml", "--part", "0/2"], "leave one of them out, got --part"),
+    ],
+)
+def test_what_every_part_would_refuse_is_not_submitted(
+    cli: Cli,
+    measure: Path,
+    tmp_path: Path,
+    slurm: dict[str, str],
+    words: list[str],
+    says: str,
+) -> None:
+    (tmp_path / "empty" / "parameter.toml").write_text("[defaults]\nbufsiz = 2")
+    given = [str(measure) if word == "DATA" else word for word in words]
+    done = cli("bench", "--submit", "2", "--out", "r", *given, **slurm)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not (tmp_path / "empty" / "r").exists()
+
+
+def test_gathering_what_has_not_begun_measures_nothing(
+    cli: Cli, measure: Path, tmp_path: Path, slurm: dict[str, str]
+) -> None:
     words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
-    done = cli(*words, "--submit", "2", PATH=f"{slurm}:{os.environ['PATH']}")
+    done = cli(*words, "--submit", "2", **slurm)
     assert done.returncode == 0, done.stderr
     gathered = cli(*words)
     assert gathered.returncode == 1
