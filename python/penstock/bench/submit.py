@@ -174,10 +174,17 @@ def script_text(
             "",
             f"cd -- {shlex.quote(str(options.working_directory))} || exit 1",
             "# exec: what Slurm sends when time is up reaches the sweep, which keeps its samples.",
-            f'exec {shlex.join(command)} --part "$SLURM_ARRAY_TASK_ID/{parts}"',
+            f"exec {_with_part(command, parts)}",
             "",
         ]
     )
+
+
+def _with_part(command: Sequence[str], parts: int) -> str:
+    """The command's line; behind a -- there are no options."""
+    end = command.index("--") if "--" in command else len(command)
+    words = [shlex.join(command[:end]), f'--part "$SLURM_ARRAY_TASK_ID/{parts}"']
+    return " ".join([*words, *map(shlex.quote, command[end:])])
 
 
 # ---- what was asked for ----
@@ -195,6 +202,11 @@ def check(parts: int, options: SubmitOptions) -> None:
         raise ArgumentError(f"--submit must be a number of parts, at least 1, got {parts}")
     if options.at_once < 1:
         raise ArgumentError(f"at_once must be at least 1, got {options.at_once}")
+    if re.search(r"[\n\\]", str(options.directory)):
+        raise ArgumentError(
+            "--submit cannot have Slurm write logs where a newline or a backslash is in the path, "
+            f"got {str(options.directory)!r}: give another --out"
+        )
     for option in options.sbatch:
         _check_option(option)
 
@@ -349,5 +361,7 @@ def _literal(path: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Slurm reads directives with double quotes, and no shell sees them."""
-    return f'"{text}"' if re.search(r"\s", text) else text
+    """As sbatch reads directives, which no shell sees: # begins a comment, quotes are removed."""
+    if not re.search(r"[\s\"'#]", text):
+        return text
+    return '"' + text.replace('"', '\\"') + '"'

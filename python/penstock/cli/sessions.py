@@ -81,17 +81,19 @@ def run_shown(sweep: Sweep) -> Ending:
 
 def say_how_it_ended(ending: Ending, out: Path) -> None:
     """And what goes on with it, where it was cut short."""
-    again = shlex.join(["penstock", *_without_budget(sys.argv[1:])])
+    again = _with_more_time(["penstock", *sys.argv[1:]])
     if ending.reason == "interrupted":
         same = shlex.join(["penstock", *sys.argv[1:]])
         tell(f"interrupted: the samples so far are in {out}; to go on: {same}")
     elif ending.reason == "budget":
-        tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
+        tell(f"the budget is used up; to go on give more of it: {again}")
 
 
-def _without_budget(words: Sequence[str]) -> list[str]:
+def _with_more_time(words: Sequence[str]) -> str:
+    """The command line with another budget; behind a -- there are no options."""
     kept = [w for w in words if not w.startswith("--budget=")]
     if "--budget" in kept:
         at = kept.index("--budget")
         del kept[at : at + 2]
-    return kept
+    end = kept.index("--") if "--" in kept else len(kept)
+    return shlex.join([*kept[:end], "--budget", "TIME", *kept[end:]])

@@ -98,6 +98,12 @@ def test_a_budget_says_how_to_go_on(cli: Cli, measure: Path) -> None:
     done = cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
     assert done.returncode in (0, 1)
     assert "the budget is used up; to go on give more of it" in done.stderr
+    assert done.stderr.rstrip().endswith(" --budget TIME")
+
+
+def test_what_goes_on_stands_before_the_end_of_the_options(cli: Cli, measure: Path) -> None:
+    done = cli("bench", "--matrix", "sizes.toml", "--budget", "0.2s", "--", str(measure))
+    assert f"penstock bench --matrix sizes.toml --budget TIME -- {measure}" in done.stderr
 
 
 def test_parts_are_measured_apart_and_gathered(cli: Cli, measure: Path, tmp_path: Path) -> None:
