@@ -195,11 +195,12 @@ class Session:
         """
         self._begin_s, self._spent_before_s = time.monotonic(), self._sampled_s()
         try:
-            self._begin()
             with terminations_interrupt():
+                self._begin()
                 reason = self._blocks()
         except KeyboardInterrupt:
-            self._say("interrupted", "stopped by Ctrl-C or a termination signal")
+            if self.store.header is not None:
+                self._say("interrupted", "stopped by Ctrl-C or a termination signal")
             reason = "interrupted"
         finally:
             if not self._keep:
@@ -306,8 +307,9 @@ class Session:
         self._observer.begins(self)
 
     def _make_scratches(self) -> None:
-        for scratch in self._scratches.values():
-            scratch.make()
+        with interruptions_wait():  # what was made in part could not be told from somebody else's
+            for scratch in self._scratches.values():
+                scratch.make()
 
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
         if why := _difference(header, plan, self.plan.seed):
@@ -419,6 +421,24 @@ def terminations_interrupt() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interruptions_wait() -> Iterator[None]:
+    """What must not be cut short: Ctrl-C, SIGTERM and SIGHUP interrupt at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _interrupt(*_: object) -> None:

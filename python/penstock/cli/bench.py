@@ -201,7 +201,8 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
     say_how_it_ended(ending, sweep.out)
     from penstock.bench.store import load
 
-    good = _conclude(load(sweep.samples_file), sweep.out, formats, as_json)
+    results = load(sweep.samples_file)
+    good = bool(results.headers) and _conclude(results, sweep.out, formats, as_json)
     if ending.reason == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not good:

@@ -56,15 +56,15 @@ def budget_seconds(budget: str | None) -> float | None:
 
 
 @contextmanager
-def trials() -> Iterator[None]:
-    """What is tried before a session begins: it can be stopped as the session can."""
+def trials(said: str = "interrupted before anything was measured") -> Iterator[None]:
+    """What is done before a session begins, and around it: it can be stopped as the session can."""
     from penstock.bench.session import terminations_interrupt
 
     try:
         with terminations_interrupt():
             yield
     except KeyboardInterrupt:
-        tell("interrupted before anything was measured")
+        tell(said)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -75,7 +75,8 @@ def run_shown(sweep: Sweep) -> Ending:
     from penstock.bench.progress import Show
 
     shown = Console(stderr=True)
-    with Show(shown if shown.is_terminal else Console(stderr=True, width=1000)) as show:
+    show = Show(shown if shown.is_terminal else Console(stderr=True, width=1000))
+    with trials(f"interrupted: the samples so far are in {sweep.out}"), show:
         return sweep.run(show)
 
 
