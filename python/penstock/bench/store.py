@@ -122,13 +122,13 @@ def _header(record: AnyRecord, path: Path) -> Header:
 def read_into(results: Results, path: Path) -> int:
     """Read one file; how many of its bytes are whole lines."""
     text = _content(path)
-    whole, _, torn = text.rpartition(b"\n")
+    whole, newline, torn = text.rpartition(b"\n")
     if torn:
         results.notices.append(
             f"{path.name} ends within a line, as a kill or a full disk leaves it: "
             f"its last {len(torn)} bytes are passed over"
         )
-    if not whole:
+    if not newline:
         return 0
     for number, line in enumerate(whole.split(b"\n"), start=1):
         record = _parse(line, path, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -141,10 +142,10 @@ def _formats(text: str | None) -> list[Format]:
 def _part(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    number, _, of = text.partition("/")
-    if not (number.isdigit() and of.isdigit()):
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    if found is None:
         raise ArgumentError(f"--part must be I/N such as 0/4, got {text}")
-    return int(number), int(of)
+    return int(found[1]), int(found[2])
 
 
 def _submit(request: Request, parts: int, sbatch: list[str], dry_run: bool) -> None:

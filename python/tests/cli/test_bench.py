@@ -263,6 +263,8 @@ def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:
         (["DATA", "--export", "xlsx"], "--export must be parquet, csv"),
         (["DATA", "--part", "4/4"], "--part must be I/N with I from 0 to N - 1"),
         (["DATA", "--part", "x"], "--part must be I/N such as 0/4"),
+        (["DATA", "--part", "\u00b2/4"], "--part must be I/N such as 0/4"),
+        (["DATA", "--part", f"0/1{'0' * 5000}"], "--part must be I/N such as 0/4"),
         (["DATA", "--part", "0/2"], "divide the cells of a --matrix"),
         (["DATA", "--mpi", "mpihc"], "did you mean mpich"),
         (["DATA", "--sbatch=-N2"], "--sbatch says how --submit submits"),
@@ -301,6 +303,25 @@ def test_when_nothing_can_be_measured_it_says_so(cli: Cli, measure: Path, tmp_pa
     assert done.returncode == 1
     assert "dropped: default of bad failed" in done.stderr
     assert "write of worker 1 failed: MPI_ERR_NO_SPACE" in done.stderr
+
+
+def test_gathering_where_nothing_could_be_measured_says_so_by_its_code(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "native" / "penstock-measure-threads"
+    program.write_text(program.read_text().replace("--noise", "--error 'disk full' --noise"))
+    assert part_of_two(cli, measure).returncode == 1
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    assert done.returncode == 1, done.stderr
+
+
+def test_results_of_an_empty_line_are_named(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "r").mkdir()
+    (tmp_path / "empty" / "r" / "samples.jsonl").write_text("\n")
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    assert done.returncode == 2
+    assert "samples.jsonl, line 1 is not JSON" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_help_is_fast() -> None:
