@@ -91,7 +91,7 @@ class Programs:
 
 
 def check(cases: Sequence[Case], known: Programs, where: str) -> None:
-    """Refuse parameters that the programs do not have.
+    """Refuse parameters that the programs do not have, and more ranks than can be started.
 
     Raises
     ------
@@ -100,6 +100,8 @@ def check(cases: Sequence[Case], known: Programs, where: str) -> None:
     """
     for case in cases:
         program = known.of(case.mpi)
+        if why := program.launcher.why_not(case.ranks):
+            raise ArgumentError(f"{where}: {why}")
         names = [n for n in known.options(program) if n not in OWN]
         for name, value in case.parameters.items():
             if name not in names:
