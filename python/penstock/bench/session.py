@@ -313,7 +313,7 @@ class Session:
 
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
         if why := _difference(header, plan, self.plan.seed):
-            raise other_plan(self.store.path, why)
+            raise other_plan(self.store.path, why, any(s.counts for s in self.store.samples))
         ended = end_leftovers(self._mark)
         self._make_scratches()
         text = f"goes on after {len(self.store.samples)} samples"
@@ -377,12 +377,15 @@ def environment(own: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **own}
 
 
-def other_plan(path: Path, why: str) -> ArgumentError:
-    """What is wrong with results that a session cannot go on with, or that are not to be shown."""
-    return ArgumentError(
-        f"{path} holds the results of another plan: {why}. Give another --out, or the options of "
-        "the first run"
-    )
+def other_plan(path: Path, why: str, measured: bool = True) -> ArgumentError:
+    """What is wrong with results that a session cannot go on with, or that are not to be shown.
+
+    ``measured`` is whether there is something to lose.
+    """
+    remedy = "Give another --out, or the options of the first run"
+    if not measured:
+        remedy = "Nothing in it was measured: remove it, or give another --out"
+    return ArgumentError(f"{path} holds the results of another plan: {why}. {remedy}")
 
 
 def _difference(header: Header, plan: dict[str, Any], seed: int) -> str:

@@ -218,6 +218,15 @@ def test_other_measurements_are_refused(measurement: Make, session: MakeSession)
             session(planned, store=first.store).run()
 
 
+def test_results_in_which_nothing_was_measured_may_be_removed(
+    measurement: Make, session: MakeSession
+) -> None:
+    first = session([measurement("c", "x", "--exit", "2")])
+    first.run()
+    with pytest.raises(ArgumentError, match=r"of x of c differs\. Nothing in it was .* remove it"):
+        session([measurement("c", "x")], store=first.store).run()
+
+
 def test_a_changed_machine_is_said_and_recorded(
     measurement: Make, session: MakeSession, tmp_path: Path
 ) -> None:
