@@ -143,6 +143,16 @@ def decision(stopping: Stopping, progress: Progress) -> Decision:
     return stopping.decide(progress.rates[: reached[-1]]) if reached else "go on"
 
 
+def complete(plan: Plan, samples: Sequence[Sample]) -> bool:
+    """Whether a session of the plan would take no further sample."""
+    number = 0
+    while turns := plan.block(number, samples):
+        if pending(turns, samples):
+            return False
+        number += 1
+    return True
+
+
 def pending(turns: Sequence[Turn], samples: Iterable[Sample]) -> list[Turn]:
     """The turns that have no sample yet."""
     taken = {s.key for s in samples}

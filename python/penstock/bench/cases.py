@@ -62,15 +62,18 @@ def of_plan(measurement: Mapping[str, Any]) -> Case:
 class Programs:
     """The measuring programs of a sweep, each found and asked once."""
 
-    def __init__(self, template: str | None = None) -> None:
+    def __init__(
+        self, template: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
         self._template = template
+        self._environ = environ
         self._by_mpi: dict[str, Program] = {}
         self._options: dict[Path, dict[str, dict[str, Any]]] = {}
 
     def of(self, mpi: str) -> Program:
         """The program for a value of ``mpi``."""
         if mpi not in self._by_mpi:
-            launcher = programs.launcher(mpi, template=self._template)
+            launcher = programs.launcher(mpi, self._environ, self._template)
             self._by_mpi[mpi] = programs.program(launcher)
         return self._by_mpi[mpi]
 
@@ -88,7 +91,7 @@ class Programs:
 
 
 def check(cases: Sequence[Case], known: Programs, where: str) -> None:
-    """Refuse parameters that the programs do not have.
+    """Refuse parameters that the programs do not have, and more ranks than can be started.
 
     Raises
     ------
@@ -97,6 +100,8 @@ def check(cases: Sequence[Case], known: Programs, where: str) -> None:
     """
     for case in cases:
         program = known.of(case.mpi)
+        if why := program.launcher.why_not(case.ranks):
+            raise ArgumentError(f"{where}: {why}")
         names = [n for n in known.options(program) if n not in OWN]
         for name, value in case.parameters.items():
             if name not in names:

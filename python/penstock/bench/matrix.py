@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictInt,
     ValidationError,
     model_validator,
 )
@@ -48,7 +50,16 @@ def seconds(value: Any) -> float:
     return number * _UNITS_S[unit]
 
 
+def _file_name(value: str) -> str:
+    """Results go where a matrix's name says."""
+    if "/" in value or "\0" in value:
+        raise ValueError(f"must be a name that a file can have, without /, got {value!r}")
+    return value
+
+
 Seconds = Annotated[float, BeforeValidator(seconds)]
+FileName = Annotated[str, AfterValidator(_file_name)]
+Count = Annotated[StrictInt, Field(ge=1)]
 Parameters = dict[str, Any]
 
 
@@ -59,10 +70,10 @@ class _Strict(BaseModel):
 class Stop(_Strict):
     """When a cell has been measured enough."""
 
-    minimum: int = Field(default=10, ge=1)
-    maximum: int = Field(default=30, ge=1)
-    checks: tuple[int, ...] = (10, 15, 20, 30)
-    precision: float = Field(default=0.05, gt=0)
+    minimum: Count = 10
+    maximum: Count = 30
+    checks: tuple[Count, ...] = (10, 15, 20, 30)
+    precision: float = Field(default=0.05, gt=0, strict=True)
 
     @model_validator(mode="after")
     def _ordered(self) -> Stop:
@@ -76,11 +87,11 @@ class Stop(_Strict):
 class Matrix(_Strict):
     """The whole file."""
 
-    name: str = ""
-    seed: int | None = None
+    name: FileName = ""
+    seed: Annotated[StrictInt, Field(ge=0)] | None = None
     rate: RateKind = "application"
     budget: Seconds | None = None
-    rounds: int | None = Field(default=None, ge=1)
+    rounds: Count | None = None
     timeout: Seconds = 300.0
     settle: Seconds = 30.0
     stop: Stop = Stop()

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ from penstock.errors import ArgumentError, LaunchError
 THREADS = "threads"
 NAMES = ("none", "mpich", "openmpi", "abi")
 _RANKS = "{ranks}"
+_RANKS_PER_CORE = 64  # more do not measure, and some thousands stop a machine
+# What a batch system or a list of hosts sets: then a launcher reaches more than this machine.
+_OF_HOSTS = ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_JOBID", "PE_HOSTFILE", "HYDRA_HOST_FILE")
 _PATIENCE_S = 30.0
 # Open MPI refuses more ranks than cores, and binds each rank, with its threads, to one core.
 _EXTRA = {"openmpi": ("--oversubscribe", "--bind-to", "none")}
@@ -34,20 +37,33 @@ _PMI_OF = {"mpich": "pmi2", "openmpi": "pmix", "abi": "pmi2"}
 
 @dataclass(frozen=True)
 class Launcher:
-    """How a number of ranks is started; ``words`` hold ``{ranks}`` where the number goes."""
+    """How a number of ranks is started; ``words`` hold ``{ranks}`` where the number goes.
+
+    ``most_ranks`` are those that this machine bears; None where they may run on others, too.
+    """
 
     flavour: str
     words: tuple[str, ...] = ()
     version: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    most_ranks: int | None = None
+
+    def why_not(self, ranks: int) -> str:
+        """What is wrong with a number of ranks; empty if it can be started."""
+        if self.flavour == THREADS and ranks != 1:
+            return f"ranks must be 1 without MPI, got {ranks}: give threads, or an mpi"
+        if self.most_ranks is not None and ranks > self.most_ranks:
+            return (
+                f"ranks must be at most {self.most_ranks} on this machine ({_RANKS_PER_CORE} for "
+                f"each core), got {ranks}: where others take part, say so with --launcher"
+            )
+        return ""
 
     def before(self, ranks: int, more: Sequence[str] = ()) -> list[str]:
         """The words before a program of so many ranks; ``more`` options of the launcher's own."""
+        if why := self.why_not(ranks):
+            raise ArgumentError(why)
         if self.flavour == THREADS:
-            if ranks != 1:
-                raise ArgumentError(
-                    f"ranks must be 1 without MPI, got {ranks}: give threads, or an mpi"
-                )
             return []
         words = [word.replace(_RANKS, str(ranks)) for word in self.words]
         return [*words[:1], *more, *words[1:]]
@@ -227,8 +243,15 @@ def _asked(path: Path, environ: Mapping[str, str]) -> Launcher | None:
                 number = next((x for x in lines if re.search(r"\d+\.\d+", x)), "")
                 version = line if number in ("", line) else f"{line} {number}"
                 words = (str(path), *_EXTRA.get(flavour, ()), "-n", _RANKS)
-                return Launcher(flavour, words, version, _root_env(flavour))
+                return Launcher(flavour, words, version, _root_env(flavour), _most_ranks(environ))
     return None
+
+
+def _most_ranks(environ: Mapping[str, str]) -> int | None:
+    """Of a plain mpiexec."""
+    if any(environ.get(name) for name in _OF_HOSTS):
+        return None
+    return _RANKS_PER_CORE * len(os.sched_getaffinity(0))
 
 
 def _root_env(flavour: str) -> dict[str, str]:
@@ -254,9 +277,7 @@ def _from_path(path: Path, environ: Mapping[str, str]) -> Launcher:
     if not libraries.is_dir() or libraries in (Path("/usr/lib"), Path("/lib")):
         return found
     search = ":".join(x for x in (str(libraries), environ.get("LD_LIBRARY_PATH", "")) if x)
-    return Launcher(
-        found.flavour, found.words, found.version, {**found.env, "LD_LIBRARY_PATH": search}
-    )
+    return replace(found, env={**found.env, "LD_LIBRARY_PATH": search})
 
 
 def _from_template(mpi: str, template: str, environ: Mapping[str, str]) -> Launcher:

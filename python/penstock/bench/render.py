@@ -94,13 +94,18 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     out.print(
         f"[bold]{escape(summary.name)}[/]  {summary.samples} samples of {len(summary.cells)} "
         f"{'cell' if len(summary.cells) == 1 else 'cells'}, ranked by the {summary.rate} rate, "
-        f"seed {summary.seed}, {_where(summary)}",
+        f"{_seeds(summary)}, {_where(summary)}",
         highlight=False,
     )
     for cell in summary.cells:
         out.print()
         _print_cell(cell, summary, out)
     _print_noise(summary, out)
+
+
+def _seeds(summary: Summary) -> str:
+    plural = "s" if len(summary.seeds) > 1 else ""
+    return f"seed{plural} {', '.join(map(str, summary.seeds))}"
 
 
 def _where(summary: Summary) -> str:

@@ -31,6 +31,7 @@ from penstock.bench.store import Store
 from penstock.errors import ArgumentError
 
 TIMEOUT_S = 300.0
+SCRATCH = ".penstock-bench-"  # how the names of scratch directories begin
 Reason = Literal["complete", "budget", "interrupted"]
 
 
@@ -127,6 +128,8 @@ class Session:
         Which pairs the blocks after the warm-ups hold (`Plan.keep`).
     whole_blocks : bool
         Begin no block that would probably end after the budget, instead of no sample.
+    part : (int, int), optional
+        Which part of a sweep this is, and of how many.
 
     Raises
     ------
@@ -151,6 +154,7 @@ class Session:
         keep: bool = False,
         keep_pairs: Keep | None = None,
         whole_blocks: bool = False,
+        part: tuple[int, int] | None = None,
     ) -> None:
         self.measurements = {(m.cell, m.variant): m for m in measurements}
         if len(self.measurements) != len(measurements):
@@ -167,6 +171,7 @@ class Session:
         self._collect = collect
         self._keep = keep
         self._whole_blocks = whole_blocks
+        self._part = part
         elsewhere = {m.scratch for m in measurements if m.scratch not in (None, directory)}
         self._scratches = {directory: self.scratch}
         self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
@@ -190,11 +195,12 @@ class Session:
         """
         self._begin_s, self._spent_before_s = time.monotonic(), self._sampled_s()
         try:
-            self._begin()
             with terminations_interrupt():
+                self._begin()
                 reason = self._blocks()
         except KeyboardInterrupt:
-            self._say("interrupted", "stopped by Ctrl-C or a termination signal")
+            if self.store.header is not None:
+                self._say("interrupted", "stopped by Ctrl-C or a termination signal")
             reason = "interrupted"
         finally:
             if not self._keep:
@@ -275,12 +281,14 @@ class Session:
         return sample
 
     def _begin(self) -> None:
-        plan = {
+        plan: dict[str, Any] = {
             "measurements": [m.as_plan() for m in self.measurements.values()],
             "rate": self.plan.rate,
             "stopping": vars(self.plan.stopping),
             "budget_s": self.budget_s,
         }
+        if self._part is not None:
+            plan["part"] = list(self._part)
         if self.store.header is None:
             self._make_scratches()
             self.store.append(
@@ -299,15 +307,13 @@ class Session:
         self._observer.begins(self)
 
     def _make_scratches(self) -> None:
-        for scratch in self._scratches.values():
-            scratch.make()
+        with interruptions_wait():  # what was made in part could not be told from somebody else's
+            for scratch in self._scratches.values():
+                scratch.make()
 
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
         if why := _difference(header, plan, self.plan.seed):
-            raise ArgumentError(
-                f"{self.store.path} holds the results of another plan: {why}. Give another --out, "
-                "or the options of the first run"
-            )
+            raise other_plan(self.store.path, why, any(s.counts for s in self.store.samples))
         ended = end_leftovers(self._mark)
         self._make_scratches()
         text = f"goes on after {len(self.store.samples)} samples"
@@ -371,13 +377,29 @@ def environment(own: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **own}
 
 
+def other_plan(path: Path, why: str, measured: bool = True) -> ArgumentError:
+    """What is wrong with results that a session cannot go on with, or that are not to be shown.
+
+    ``measured`` is whether there is something to lose.
+    """
+    remedy = "Give another --out, or the options of the first run"
+    if not measured:
+        remedy = "Nothing in it was measured: remove it, or give another --out"
+    return ArgumentError(f"{path} holds the results of another plan: {why}. {remedy}")
+
+
 def _difference(header: Header, plan: dict[str, Any], seed: int) -> str:
     """What the plan of the results and this one do not share; empty if a session may go on."""
     if header.seed != seed:
         return f"its seed is {header.seed}, not {seed}"
-    if header.plan.get("rate") != plan["rate"]:
-        return f"its rate is {header.plan.get('rate')}, not {plan['rate']}"
-    before = {(m["cell"], m["variant"]): m for m in header.plan.get("measurements", [])}
+    return plan_difference(header.plan, plan)
+
+
+def plan_difference(there: dict[str, Any], plan: dict[str, Any]) -> str:
+    """What two plans do not share: the rate that must be precise, or what is measured."""
+    if there.get("rate") != plan["rate"]:
+        return f"its rate is {there.get('rate')}, not {plan['rate']}"
+    before = {(m["cell"], m["variant"]): m for m in there.get("measurements", [])}
     now = {(m["cell"], m["variant"]): m for m in plan["measurements"]}
     for pair in [*before, *now]:
         if pair not in now:
@@ -402,6 +424,24 @@ def terminations_interrupt() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interruptions_wait() -> Iterator[None]:
+    """What must not be cut short: Ctrl-C, SIGTERM and SIGHUP interrupt at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _interrupt(*_: object) -> None:

@@ -93,23 +93,51 @@ def load(path: Path) -> Results:
     return results
 
 
+def first_header(path: Path) -> Header | None:
+    """The header of a results file; None where there is no file, or not yet a whole line in it.
+
+    Raises
+    ------
+    ArgumentError
+        If the file begins with something else.
+    """
+    try:
+        with path.open("rb") as file:
+            line = file.readline()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    return _header(_parse(line, path, 1), path) if line.endswith(b"\n") else None
+
+
+def _header(record: AnyRecord, path: Path) -> Header:
+    if not isinstance(record, Header):
+        raise ArgumentError(
+            f"{path} is not a results file of penstock bench: line 1 must be a header"
+        )
+    return record
+
+
 def read_into(results: Results, path: Path) -> int:
     """Read one file; how many of its bytes are whole lines."""
     text = _content(path)
-    whole, _, torn = text.rpartition(b"\n")
+    whole, newline, torn = text.rpartition(b"\n")
     if torn:
         results.notices.append(
             f"{path.name} ends within a line, as a kill or a full disk leaves it: "
             f"its last {len(torn)} bytes are passed over"
         )
-    if not whole:
+    if not newline:
         return 0
     for number, line in enumerate(whole.split(b"\n"), start=1):
         record = _parse(line, path, number)
-        if (number == 1) != isinstance(record, Header):
+        if number == 1:
+            _header(record, path)
+        elif isinstance(record, Header):
             raise ArgumentError(
-                f"{path} is not a results file of penstock bench: line {number} must "
-                f"{'' if number == 1 else 'not '}be a header"
+                f"{path} is not a results file of penstock bench: line {number} must not be a "
+                "header"
             )
         results.add(record)
     return len(whole) + 1

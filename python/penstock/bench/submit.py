@@ -64,6 +64,14 @@ class SubmitOptions:
 
 
 @dataclass(frozen=True)
+class State:
+    """What `submit.json` holds: the jobs that were submitted, the last one last, and the parts."""
+
+    jobs: tuple[str, ...]
+    parts: int
+
+
+@dataclass(frozen=True)
 class Submitted:
     """What was submitted. ``job`` is None for a dry run; ``queued`` are parts of an earlier job."""
 
@@ -81,11 +89,11 @@ class Submitted:
             return self.script
         still = ""
         if self.queued:
-            still = f"; {_listed(self.queued)} of an earlier job still wait or run"
+            still = f"; {listed(self.queued)} of an earlier job still wait or run"
         logs = self.path.parent / f"slurm-{self.job}_*.log"
         return "\n".join(
             [
-                f"job {self.job}: {_listed(self.parts)} of {self.of}{still}",
+                f"job {self.job}: {listed(self.parts)} of {self.of}{still}",
                 f"  watch    squeue -j {self.job}; tail -f {shlex.quote(str(logs)[:-5])}*.log",
                 f"  stop     scancel {self.job}",
                 "  resume   the same command: parts that are not queued are submitted again",
@@ -120,7 +128,7 @@ def submit(command: Sequence[str], parts: int, options: SubmitOptions) -> Submit
     WriteError
         If the results directory cannot be written.
     """
-    _check(parts, options)
+    check(parts, options)
     script = options.directory / SCRIPT
     gather = shlex.join(_as_typed(command))
     if options.dry_run:
@@ -166,20 +174,39 @@ def script_text(
             "",
             f"cd -- {shlex.quote(str(options.working_directory))} || exit 1",
             "# exec: what Slurm sends when time is up reaches the sweep, which keeps its samples.",
-            f'exec {shlex.join(command)} --part "$SLURM_ARRAY_TASK_ID/{parts}"',
+            f"exec {_with_part(command, parts)}",
             "",
         ]
     )
 
 
+def _with_part(command: Sequence[str], parts: int) -> str:
+    """The command's line; behind a -- there are no options."""
+    end = command.index("--") if "--" in command else len(command)
+    words = [shlex.join(command[:end]), f'--part "$SLURM_ARRAY_TASK_ID/{parts}"']
+    return " ".join([*words, *map(shlex.quote, command[end:])])
+
+
 # ---- what was asked for ----
 
 
-def _check(parts: int, options: SubmitOptions) -> None:
+def check(parts: int, options: SubmitOptions) -> None:
+    """Refuse what is no array of parts, or an option that would break it.
+
+    Raises
+    ------
+    ArgumentError
+        Naming the option.
+    """
     if parts < 1:
         raise ArgumentError(f"--submit must be a number of parts, at least 1, got {parts}")
     if options.at_once < 1:
         raise ArgumentError(f"at_once must be at least 1, got {options.at_once}")
+    if re.search(r"[\n\\]", str(options.directory)):
+        raise ArgumentError(
+            "--submit cannot have Slurm write logs where a newline or a backslash is in the path, "
+            f"got {str(options.directory)!r}: give another --out"
+        )
     for option in options.sbatch:
         _check_option(option)
 
@@ -206,23 +233,40 @@ def _need_slurm() -> None:
 # ---- the state of a sweep that was submitted before ----
 
 
-def _earlier_jobs(directory: Path, parts: int) -> list[str]:
+def submitted_before(directory: Path) -> State | None:
+    """What is known of a sweep that was submitted into a results directory; None if none was.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read.
+    """
     path = directory / STATE
     try:
         values = json.loads(path.read_text())
-        schema, jobs, before = values["schema"], values["jobs"], values["parts"]
-    except FileNotFoundError:
-        return []
+        schema, state = (
+            values["schema"],
+            State(tuple(map(str, values["jobs"])), int(values["parts"])),
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise ArgumentError(f"{path} cannot be read ({error}); remove it if no job runs") from error
     if schema != SCHEMA:
         raise ArgumentError(f"{path} has schema {schema!r}, and this penstock reads {SCHEMA!r}")
-    if before != parts:
+    return state
+
+
+def _earlier_jobs(directory: Path, parts: int) -> tuple[str, ...]:
+    state = submitted_before(directory)
+    if state is None:
+        return ()
+    if state.parts != parts:
         raise ArgumentError(
-            f"{directory} was submitted in {before} parts, and each knows its own cells: submit it "
-            f"in {before} again, got {parts}, or give another --out"
+            f"{directory} was submitted in {state.parts} parts, and each knows its own cells: "
+            f"submit it in {state.parts} again, got {parts}, or give another --out"
         )
-    return [str(job) for job in jobs]
+    return state.jobs
 
 
 def _remember(path: Path, jobs: Sequence[str], parts: int) -> None:
@@ -306,7 +350,8 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in spans)
 
 
-def _listed(parts: Sequence[int]) -> str:
+def listed(parts: Sequence[int]) -> str:
+    """``part 3``, ``parts 0-2,5``."""
     return f"part{'s' if len(parts) > 1 else ''} {_ranges(parts)}"
 
 
@@ -316,5 +361,7 @@ def _literal(path: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Slurm reads directives with double quotes, and no shell sees them."""
-    return f'"{text}"' if re.search(r"\s", text) else text
+    """As sbatch reads directives, which no shell sees: # begins a comment, quotes are removed."""
+    if not re.search(r"[\s\"'#]", text):
+        return text
+    return '"' + text.replace('"', '\\"') + '"'

@@ -125,13 +125,14 @@ class Canaries(_Model):
 
 
 class Summary(_Model):
-    """What a session's samples say."""
+    """What a session's samples say. Parts that began at the same time have seeds of their own."""
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
     name: str
     penstock: str
     created: str
     seed: int
+    seeds: list[int]
     rate: RateKind
     samples: int
     cells: list[CellSummary]
@@ -177,6 +178,7 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
         penstock=header.penstock,
         created=header.created,
         seed=header.seed,
+        seeds=list(dict.fromkeys(one.seed for one in results.headers)),
         rate=chosen,
         samples=sum(s.counts for s in results.samples),
         cells=cells,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,17 +14,18 @@ from pathlib import Path
 from penstock import native
 from penstock.bench import cases as cases_
 from penstock.bench import matrix as matrices
-from penstock.bench import provenance, quick
+from penstock.bench import parts, provenance, quick
 from penstock.bench.blocks import Keep, Pair, Plan
 from penstock.bench.cases import Case, Programs
 from penstock.bench.estimate import remaining_s
 from penstock.bench.execute import execute
 from penstock.bench.matrix import Matrix
+from penstock.bench.parts import Gathered
 from penstock.bench.sample import Provenance, RateKind, Sample
-from penstock.bench.session import Ending, Measurement, Observer, Session, environment
+from penstock.bench.session import SCRATCH, Ending, Measurement, Observer, Session, environment
 from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Stopping
-from penstock.bench.store import NAME, Results, Store, load
+from penstock.bench.store import Store, load
 from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError
 
@@ -84,8 +86,7 @@ class Sweep:
     @property
     def samples_file(self) -> Path:
         """Where this sweep, or this part of it, stores its samples."""
-        part = self.request.part
-        return self.out / (NAME if part is None else f"samples.{part[0]}.jsonl")
+        return self.out / parts.file_name(self.request.part)
 
     @property
     def scratch(self) -> Path:
@@ -95,7 +96,7 @@ class Sweep:
     def scratch_in(self, directory: Path) -> Path:
         """The sweep's own directory in one that is measured."""
         mark = hashlib.sha256(str(self.samples_file.resolve()).encode()).hexdigest()[:8]
-        return directory.resolve() / f".penstock-bench-{mark}"
+        return directory.resolve() / f"{SCRATCH}{mark}"
 
     @property
     def plan(self) -> Plan:
@@ -143,6 +144,7 @@ class Sweep:
                 keep=self.request.keep,
                 keep_pairs=self.keep,
                 whole_blocks=self.keep is not None,
+                part=self.request.part,
             )
             return session.run()
 
@@ -152,8 +154,13 @@ class Sweep:
         return functools.partial(provenance.collect, mpi=launchers, native=where)
 
 
-def prepare(request: Request) -> Sweep:
+def prepare(request: Request, programs: Programs | None = None) -> Sweep:
     """Everything that must be known before the first sample.
+
+    Parameters
+    ----------
+    programs : Programs, optional
+        What measures a matrix; by default the measuring programs as they are started here.
 
     Raises
     ------
@@ -164,11 +171,27 @@ def prepare(request: Request) -> Sweep:
     """
     require_directory(request.directory)
     _check(request)
+    if request.part is not None:
+        parts.check(results_directory(request), request.part)
     if request.matrix is None:
         return _as_asked(_quick(request), request)
     matrix = matrices.load(request.matrix)
     where = str(request.matrix)
-    return of_matrix(request, matrix, matrices.expand(matrix, where), where)
+    return of_matrix(request, matrix, matrices.expand(matrix, where), where, programs)
+
+
+def check_submission(request: Request, parts: int) -> None:
+    """Refuse what every part would refuse when its turn comes.
+
+    Ranks are looked for as in the job: where srun serves them, no mpiexec need be here.
+
+    Raises
+    ------
+    ArgumentError, LaunchError
+        As `prepare`.
+    """
+    in_a_job = {**os.environ, "SLURM_JOB_ID": "1"}
+    prepare(replace(request, part=(0, parts)), Programs(request.launcher, in_a_job))
 
 
 def _as_asked(sweep: Sweep, request: Request) -> Sweep:
@@ -183,12 +206,37 @@ def _as_asked(sweep: Sweep, request: Request) -> Sweep:
     return sweep
 
 
-def gathered(request: Request) -> Results | None:
-    """The results of all parts, if the sweep was measured in parts (--submit, --part)."""
-    out = results_directory(request)
-    if request.part is not None or not out.is_dir() or (out / NAME).exists():
+def gathered(request: Request) -> Gathered | None:
+    """The results of all parts, if the sweep is measured in parts (--submit, --part).
+
+    Nothing is asked of this machine: it need not be one that can measure.
+
+    Raises
+    ------
+    ArgumentError
+        If the parts are not those of the request.
+    """
+    if request.part is not None:
         return None
-    return load(out) if any(out.glob("samples.*.jsonl")) else None
+    _check(request)
+    out = results_directory(request)
+    there = parts.division(out)
+    if there is None:
+        return None
+    if request.matrix is None:
+        raise ArgumentError(
+            f"{out} holds parts of a sweep: give its --matrix, or read them with penstock report "
+            f"{out}"
+        )
+    matrix = matrices.load(request.matrix)
+    wanted = parts.Wanted(
+        cases=matrices.expand(matrix, str(request.matrix)),
+        stopping=matrices.fixed_rounds(request.rounds) if request.rounds else matrix.stopping,
+        rate=matrix.rate,
+        directory=request.directory,
+        seed=matrix.seed if request.seed is None else request.seed,
+    )
+    return parts.gather(out, there, wanted)
 
 
 def results_directory(request: Request) -> Path:
@@ -211,6 +259,11 @@ def _check(request: Request) -> None:
         number, of = request.part
         if not 0 <= number < of:
             raise ArgumentError(f"--part must be I/N with I from 0 to N - 1, got {number}/{of}")
+        if request.matrix is None:
+            raise ArgumentError(
+                "--part and --submit divide the cells of a --matrix, and the quick look chooses "
+                "its own anew each time: write a matrix (docs/reference/bench-matrix.md)"
+            )
     if request.matrix is not None:
         given = [n for n in ("mpi", "ranks", "threads") if getattr(request, n)]
         if given:
@@ -305,13 +358,16 @@ def _planned(path: Path) -> Sequence[Case]:
 
 
 def _seed(sweep: Sweep, request: Request) -> int:
-    """Given, the matrix's, that of the results that go on, or drawn."""
+    """Given, the matrix's, that of the results that go on or of another part, or drawn."""
     if request.seed is not None:
         return request.seed
     if sweep.seed >= 0:
         return sweep.seed
     if _has_lines(sweep.samples_file):
         return load(sweep.samples_file).headers[0].seed
+    there = parts.division(sweep.out) if request.part is not None else None
+    if there is not None and there.headers:
+        return next(iter(there.headers.values())).seed
     return secrets.randbelow(_SEEDS)
 
 

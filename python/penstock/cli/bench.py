@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
     from penstock.bench.export import Format
+    from penstock.bench.parts import Gathered
     from penstock.bench.store import Results
     from penstock.bench.summary import Summary
     from penstock.bench.sweep import Request, Sweep
@@ -104,7 +106,7 @@ def bench(
 
         penstock bench /scratch/me --matrix sizes.toml --submit 4 --sbatch=--nodes=2
     """
-    from penstock.bench.sweep import Request, results_directory
+    from penstock.bench.sweep import Request
 
     formats = _formats(export)
     request = Request(
@@ -124,7 +126,7 @@ def bench(
     if sbatch and submit is None:
         raise ArgumentError("--sbatch says how --submit submits: give both, or neither")
     if submit is not None:
-        _submit(submit, sbatch or [], results_directory(request), dry_run)
+        _submit(request, submit, sbatch or [], dry_run)
         return
     _measure(request, formats, dry_run, as_json)
 
@@ -140,21 +142,31 @@ def _formats(text: str | None) -> list[Format]:
 def _part(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    number, _, of = text.partition("/")
-    if not (number.isdigit() and of.isdigit()):
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    if found is None:
         raise ArgumentError(f"--part must be I/N such as 0/4, got {text}")
-    return int(number), int(of)
+    return int(found[1]), int(found[2])
 
 
-def _submit(parts: int, sbatch: list[str], out: Path, dry_run: bool) -> None:
-    from penstock.bench.submit import SubmitOptions
-    from penstock.bench.submit import submit as submit_array
-    from penstock.bench.sweep import command_of
+def _submit(request: Request, parts: int, sbatch: list[str], dry_run: bool) -> None:
+    from penstock.bench import submit, sweep
 
-    made = SubmitOptions(
-        directory=out.resolve(), working_directory=Path.cwd(), sbatch=sbatch, dry_run=dry_run
+    if request.part is not None:
+        number, of = request.part
+        raise ArgumentError(
+            f"--part is what --submit gives each element of the array: leave one of them out, got "
+            f"--part {number}/{of} and --submit {parts}"
+        )
+    made = submit.SubmitOptions(
+        directory=sweep.results_directory(request).resolve(),
+        working_directory=Path.cwd(),
+        sbatch=sbatch,
+        dry_run=dry_run,
     )
-    typer.echo(submit_array(command_of(_arguments_to_repeat(sys.argv[1:])), parts, made).text())
+    submit.check(parts, made)
+    sweep.check_submission(request, parts)
+    command = sweep.command_of(_arguments_to_repeat(sys.argv[1:]))
+    typer.echo(submit.submit(command, parts, made).text())
 
 
 def _arguments_to_repeat(arguments: list[str]) -> list[str]:
@@ -172,9 +184,8 @@ def _arguments_to_repeat(arguments: list[str]) -> list[str]:
 def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bool) -> None:
     from penstock.bench import sweep as sweeps
 
-    if not dry_run and (results := sweeps.gathered(request)) is not None:
-        tell(f"{len(results.paths)} parts are in {sweeps.results_directory(request)}")
-        _conclude(results, sweeps.results_directory(request), formats, as_json)
+    if not dry_run and (found := sweeps.gathered(request)) is not None:
+        _conclude_parts(found, formats, as_json)
         return
     with trials():
         sweep = sweeps.prepare(request)
@@ -191,10 +202,18 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
     say_how_it_ended(ending, sweep.out)
     from penstock.bench.store import load
 
-    good = _conclude(load(sweep.samples_file), sweep.out, formats, as_json)
+    results = load(sweep.samples_file)
+    good = bool(results.headers) and _conclude(results, sweep.out, formats, as_json)
     if ending.reason == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not good:
+        raise typer.Exit(1)
+
+
+def _conclude_parts(found: Gathered, formats: list[Format], as_json: bool) -> None:
+    for note in found.notes:
+        tell(note)
+    if found.results is None or not _conclude(found.results, found.out, formats, as_json):
         raise typer.Exit(1)
 
 

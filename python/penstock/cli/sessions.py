@@ -56,15 +56,15 @@ def budget_seconds(budget: str | None) -> float | None:
 
 
 @contextmanager
-def trials() -> Iterator[None]:
-    """What is tried before a session begins: it can be stopped as the session can."""
+def trials(said: str = "interrupted before anything was measured") -> Iterator[None]:
+    """What is done before a session begins, and around it: it can be stopped as the session can."""
     from penstock.bench.session import terminations_interrupt
 
     try:
         with terminations_interrupt():
             yield
     except KeyboardInterrupt:
-        tell("interrupted before anything was measured")
+        tell(said)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -75,23 +75,26 @@ def run_shown(sweep: Sweep) -> Ending:
     from penstock.bench.progress import Show
 
     shown = Console(stderr=True)
-    with Show(shown if shown.is_terminal else Console(stderr=True, width=1000)) as show:
+    show = Show(shown if shown.is_terminal else Console(stderr=True, width=1000))
+    with trials(f"interrupted: the samples so far are in {sweep.out}"), show:
         return sweep.run(show)
 
 
 def say_how_it_ended(ending: Ending, out: Path) -> None:
     """And what goes on with it, where it was cut short."""
-    again = shlex.join(["penstock", *_without_budget(sys.argv[1:])])
+    again = _with_more_time(["penstock", *sys.argv[1:]])
     if ending.reason == "interrupted":
         same = shlex.join(["penstock", *sys.argv[1:]])
         tell(f"interrupted: the samples so far are in {out}; to go on: {same}")
     elif ending.reason == "budget":
-        tell(f"the budget is used up; to go on give more of it: {again} --budget TIME")
+        tell(f"the budget is used up; to go on give more of it: {again}")
 
 
-def _without_budget(words: Sequence[str]) -> list[str]:
+def _with_more_time(words: Sequence[str]) -> str:
+    """The command line with another budget; behind a -- there are no options."""
     kept = [w for w in words if not w.startswith("--budget=")]
     if "--budget" in kept:
         at = kept.index("--budget")
         del kept[at : at + 2]
-    return kept
+    end = kept.index("--") if "--" in kept else len(kept)
+    return shlex.join([*kept[:end], "--budget", "TIME", *kept[end:]])

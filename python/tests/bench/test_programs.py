@@ -55,6 +55,20 @@ def test_threads_have_no_launcher_and_one_rank() -> None:
         launcher("none").before(2)
 
 
+def test_a_machine_bears_so_many_ranks(tmp_path: Path, tool: Callable[..., Path]) -> None:
+    tool("mpiexec", MPICH_SAYS)
+    most = 64 * len(os.sched_getaffinity(0))
+    here = launcher("mpich", environ(tmp_path))
+    assert here.before(most)[-1] == str(most)
+    with pytest.raises(ArgumentError, match=rf"at most {most} on this .*, got 1000000: .*--launch"):
+        here.before(1000000)
+    for elsewhere in (
+        launcher("mpich", environ(tmp_path, PBS_NODEFILE="/x")),
+        launcher("mpich", environ(tmp_path), "mpiexec -f hosts"),
+    ):
+        assert elsewhere.before(1000000)[-1] == "1000000"
+
+
 def test_plain_names_come_first(tmp_path: Path, tool: Callable[..., Path]) -> None:
     plain = tool("mpiexec", OPENMPI_SAYS)
     other = tool("mpiexec.hydra", MPICH_SAYS)

@@ -112,6 +112,39 @@ def test_a_termination_signal_ends_the_sample_and_is_recorded(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def interrupted_in(monkeypatch: pytest.MonkeyPatch, method: str, number: signal.Signals) -> None:
+    """The first call of a method of Path gets a signal in its midst."""
+    wrapped = getattr(Path, method)
+
+    def call(path: Path, *words: object, **more: object) -> object:
+        done = wrapped(path, *words, **more)
+        if path.name == "scratch" or path.parent.name == "scratch":
+            monkeypatch.setattr(Path, method, wrapped)
+            signal.raise_signal(number)
+        return done
+
+    monkeypatch.setattr(Path, method, call)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("method", ["mkdir", "touch"])
+def test_an_interruption_before_the_header_spoils_nothing(
+    measurement: Make,
+    session: MakeSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    number: signal.Signals,
+) -> None:
+    interrupted_in(monkeypatch, method, number)
+    first = session([measurement("c", "x")])
+    assert first.run().reason == "interrupted"
+    first.store.close()
+    assert not (tmp_path / "scratch").exists()
+    assert not load(tmp_path / "results").headers
+    assert session([measurement("c", "x")]).run().reason == "complete"
+
+
 def test_a_finished_session_run_again_takes_nothing(
     measurement: Make, session: MakeSession, tmp_path: Path
 ) -> None:
@@ -183,6 +216,15 @@ def test_other_measurements_are_refused(measurement: Make, session: MakeSession)
     ):
         with pytest.raises(ArgumentError, match=why):
             session(planned, store=first.store).run()
+
+
+def test_results_in_which_nothing_was_measured_may_be_removed(
+    measurement: Make, session: MakeSession
+) -> None:
+    first = session([measurement("c", "x", "--exit", "2")])
+    first.run()
+    with pytest.raises(ArgumentError, match=r"of x of c differs\. Nothing in it was .* remove it"):
+        session([measurement("c", "x")], store=first.store).run()
 
 
 def test_a_changed_machine_is_said_and_recorded(

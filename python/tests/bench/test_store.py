@@ -104,6 +104,7 @@ def test_another_version_is_refused_with_the_remedy(results: Path) -> None:
     ("text", "words"),
     [
         ("hello\n", "line 1 is not JSON"),
+        ("\n", "line 1 is not JSON"),
         ("{}\n", "not a results file"),
         ('{"record":"event","at":"1","what":"x","text":"y"}\n', "line 1 must be a header"),
         ('{"record":"sample"}\n', "sample.cell"),

@@ -77,6 +77,11 @@ def test_an_element_runs_the_command_with_its_part(tmp_path: Path, options: Subm
     assert out == "a b|$HOME|--out|results|--part|1/3|"
 
 
+def test_the_part_stands_before_the_end_of_the_options(options: SubmitOptions) -> None:
+    text = script_text(["penstock", "bench", "--out", "r", "--", "-my data"], [0], 1, options)
+    assert """exec penstock bench --out r --part "$SLURM_ARRAY_TASK_ID/1" -- '-my data'""" in text
+
+
 def test_a_command_runs_where_it_was_given(tmp_path: Path, options: SubmitOptions) -> None:
     place = tmp_path / "it's here"
     place.mkdir()
@@ -103,6 +108,24 @@ def test_file_names_are_not_patterns(tmp_path: Path, options: SubmitOptions) -> 
     odd = replace(options, directory=tmp_path / "100%j of it")
     output = [x for x in directives(script_text(COMMAND, [0], 1, odd)) if x.startswith("--output")]
     assert output == [f'--output="{tmp_path}/100%%j of it/slurm-%A_%a.log"']
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted"), [('a"b', r'"a\"b"'), ("it's", '"it\'s"'), ("a#1", '"a#1"'), ("a", "a")]
+)
+def test_file_names_are_one_word_to_sbatch(
+    tmp_path: Path, options: SubmitOptions, name: str, quoted: str
+) -> None:
+    text = script_text(COMMAND, [0], 1, replace(options, directory=Path(name)))
+    output = [x for x in directives(text) if x.startswith("--output")]
+    inner, closing = quoted.rstrip('"'), quoted[len(quoted.rstrip('"')) :]
+    assert output == [f"--output={inner}/slurm-%A_%a.log{closing}"]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\\b"])
+def test_paths_that_sbatch_cannot_read_are_refused(options: SubmitOptions, name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"newline or a backslash .* give another --out"):
+        submit(COMMAND, 1, replace(options, directory=options.directory / name))
 
 
 def test_a_dry_run_submits_and_writes_nothing(slurm: FakeSlurm, options: SubmitOptions) -> None:

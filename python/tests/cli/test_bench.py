@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -96,6 +98,12 @@ def test_a_budget_says_how_to_go_on(cli: Cli, measure: Path) -> None:
     done = cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
     assert done.returncode in (0, 1)
     assert "the budget is used up; to go on give more of it" in done.stderr
+    assert done.stderr.rstrip().endswith(" --budget TIME")
+
+
+def test_what_goes_on_stands_before_the_end_of_the_options(cli: Cli, measure: Path) -> None:
+    done = cli("bench", "--matrix", "sizes.toml", "--budget", "0.2s", "--", str(measure))
+    assert f"penstock bench --matrix sizes.toml --budget TIME -- {measure}" in done.stderr
 
 
 def test_parts_are_measured_apart_and_gathered(cli: Cli, measure: Path, tmp_path: Path) -> None:
@@ -107,9 +115,117 @@ def test_parts_are_measured_apart_and_gathered(cli: Cli, measure: Path, tmp_path
     assert names == {"samples.0.jsonl", "samples.1.jsonl"}
     whole = cli("bench", str(measure), "--matrix", "sizes.toml")
     assert whole.returncode == 0, whole.stderr
-    assert "2 parts are in penstock-bench-sizes" in whole.stderr
+    assert "parts 0-1 of 3 in penstock-bench-sizes" in whole.stderr
+    assert "not begun" not in whole.stderr
     assert "iters=1" in whole.stdout
     assert "iters=2" in whole.stdout
+    assert (
+        len({header.seed for header in load(tmp_path / "empty/penstock-bench-sizes").headers}) == 1
+    )
+
+
+def part_of_two(cli: Cli, measure: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The first of two parts, into r."""
+    words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--part", "0/2")
+    return cli(*words, *more)
+
+
+def test_gathering_tells_which_parts_are_missing(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    part_of_two(cli, measure, "--budget", "0.1s")
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--rounds", "9")
+    for words in ("part 0 of 2 in r", "not begun: part 1", "not complete: part 0", "--part 1/2"):
+        assert words in done.stderr
+
+
+def test_parts_that_drew_their_own_seeds_show_them_all(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    for number in range(2):
+        words = ("--matrix", "sizes.toml", "--part", f"{number}/2", "--seed", str(number + 5))
+        assert cli("bench", str(measure), *words).returncode == 0
+    done = cli("bench", str(measure), "--matrix", "sizes.toml")
+    assert "seeds 5, 6" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["DATA", "--matrix", "other.toml"], "a of iters=3 is new in the plan"),
+        (["DATA", "--matrix", "sizes.toml", "--seed", "-1"], "its seed is"),
+        (["elsewhere", "--matrix", "sizes.toml"], "it did not measure elsewhere"),
+        (["DATA", "--matrix", "missing.toml"], "missing.toml cannot be read"),
+        (["DATA"], "r holds parts of a sweep: give its --matrix"),
+        (["DATA", "--matrix", "sizes.toml", "--part", "1/3"], "begun in 2 parts"),
+    ],
+)
+def test_parts_of_another_plan_are_refused(
+    cli: Cli, measure: Path, tmp_path: Path, words: list[str], says: str
+) -> None:
+    (tmp_path / "empty" / "other.toml").write_text(MATRIX.replace("[1, 2]", "[1, 2, 3]"))
+    part_of_two(cli, measure)
+    done = cli("bench", *[str(measure) if w == "DATA" else w for w in words], "--out", "r")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_part_and_a_whole_sweep_do_not_share_results(cli: Cli, measure: Path) -> None:
+    cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    done = part_of_two(cli, measure)
+    assert done.returncode == 2
+    assert "r holds samples.jsonl, of a sweep that was not measured in parts" in done.stderr
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> dict[str, str]:
+    """The variables that put an sbatch, which takes whatever it is given, into PATH."""
+    where = tmp_path / "slurm"
+    where.mkdir()
+    for client, told in (("sbatch", "echo 42"), ("squeue", "exit 0")):
+        (where / client).write_text(f"#!/bin/sh\n{told}\n")
+        (where / client).chmod(0o755)
+    return {"PATH": f"{where}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere", "--matrix", "sizes.toml"], "DIR must be a directory"),
+        (["DATA", "--matrix", "missing.toml"], "missing.toml cannot be read"),
+        (["DATA", "--matrix", "parameter.toml"], "did you mean bufsize?"),
+        (["DATA", "--matrix", "sizes.toml", "--ranks", "2"], "--ranks is for the quick look"),
+        (["DATA", "--matrix", "sizes.toml", "--submit", "0"], "--submit must be a number of parts"),
+        (["DATA"], "divide the cells of a --matrix"),
+        (["DATA", "--matrix", "sizes.toml", "--part", "0/2"], "leave one of them out, got --part"),
+    ],
+)
+def test_what_every_part_would_refuse_is_not_submitted(
+    cli: Cli,
+    measure: Path,
+    tmp_path: Path,
+    slurm: dict[str, str],
+    words: list[str],
+    says: str,
+) -> None:
+    (tmp_path / "empty" / "parameter.toml").write_text("[defaults]\nbufsiz = 2")
+    given = [str(measure) if word == "DATA" else word for word in words]
+    done = cli("bench", "--submit", "2", "--out", "r", *given, **slurm)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not (tmp_path / "empty" / "r").exists()
+
+
+def test_gathering_what_has_not_begun_measures_nothing(
+    cli: Cli, measure: Path, tmp_path: Path, slurm: dict[str, str]
+) -> None:
+    words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    done = cli(*words, "--submit", "2", **slurm)
+    assert done.returncode == 0, done.stderr
+    gathered = cli(*words)
+    assert gathered.returncode == 1
+    assert "no part of r has begun: squeue -j 42" in gathered.stderr
+    assert not list((tmp_path / "empty" / "r").glob("samples*"))
+    assert "was submitted in 2 parts" in cli(*words, "--part", "0/3").stderr
 
 
 def test_a_quick_look_needs_no_configuration(cli: Cli, measure: Path, tmp_path: Path) -> None:
@@ -147,6 +263,9 @@ def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:
         (["DATA", "--export", "xlsx"], "--export must be parquet, csv"),
         (["DATA", "--part", "4/4"], "--part must be I/N with I from 0 to N - 1"),
         (["DATA", "--part", "x"], "--part must be I/N such as 0/4"),
+        (["DATA", "--part", "\u00b2/4"], "--part must be I/N such as 0/4"),
+        (["DATA", "--part", f"0/1{'0' * 5000}"], "--part must be I/N such as 0/4"),
+        (["DATA", "--part", "0/2"], "divide the cells of a --matrix"),
         (["DATA", "--mpi", "mpihc"], "did you mean mpich"),
         (["DATA", "--sbatch=-N2"], "--sbatch says how --submit submits"),
         (["DATA", "--matrix", "sizes.toml", "--out", "a/b/c"], "make a/b first"),
@@ -186,10 +305,27 @@ def test_when_nothing_can_be_measured_it_says_so(cli: Cli, measure: Path, tmp_pa
     assert "write of worker 1 failed: MPI_ERR_NO_SPACE" in done.stderr
 
 
+def test_gathering_where_nothing_could_be_measured_says_so_by_its_code(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "native" / "penstock-measure-threads"
+    program.write_text(program.read_text().replace("--noise", "--error 'disk full' --noise"))
+    assert part_of_two(cli, measure).returncode == 1
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    assert done.returncode == 1, done.stderr
+
+
+def test_results_of_an_empty_line_are_named(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "r").mkdir()
+    (tmp_path / "empty" / "r" / "samples.jsonl").write_text("\n")
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    assert done.returncode == 2
+    assert "samples.jsonl, line 1 is not JSON" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_help_is_fast() -> None:
     """It loads no numerical library: `penstock run` starts within every job."""
-    import subprocess
-
     code = (
         "import sys; from penstock.cli import app; "
         "sys.exit(', '.join({'numpy', 'scipy', 'polars'} & {*sys.modules}) or 0)"
