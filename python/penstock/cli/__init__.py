@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -26,6 +27,8 @@ from penstock.cli import (
     simulate,
 )
 from penstock.cli.output import unwrapped
+
+_NOBODY_READS = 128 + signal.SIGPIPE  # as of a program that the signal ends
 
 app = typer.Typer(
     name="penstock",
@@ -88,6 +91,11 @@ def main() -> None:
         _fail(error, 1)
     except OSError as error:
         _fail_for_the_system(error)
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # of which Click and Rich make a 1
+            _leave_what_stdout_holds()
+            sys.exit(_NOBODY_READS)
+        raise
 
 
 def _fail_for_the_system(error: OSError) -> NoReturn:

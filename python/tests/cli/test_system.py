@@ -37,6 +37,27 @@ def test_a_full_stdout_is_said_in_one_line(clean_environment: dict[str, str]) ->
     assert (done.returncode, done.stderr) == (2, "penstock: No space left on device\n")
 
 
+@pytest.mark.parametrize("words", [["--help"], ["config"], ["explain"], ["compare"]])
+def test_a_reader_that_has_left_is_no_verdict(
+    clean_environment: dict[str, str], tmp_path: Path, words: list[str]
+) -> None:
+    samples = tmp_path / "samples.jsonl"
+    made_reports.write(samples, made_reports.session({"c": {"x": 1e9}}, n=8))
+    files = [str(samples)] * 2 if words == ["compare"] else []
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [*PENSTOCK, *words, *files],
+        env=clean_environment,
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
 @pytest.mark.parametrize("text", ["[" * 100000, "1" * 5000])
 def test_json_that_cannot_be_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
     log = tmp_path / "penstock-app-1.json"
