@@ -9,20 +9,22 @@ from penstock.bench.summary import CellSummary, RateSummary, VariantSummary
 from penstock.explain.canvas import INK, MUTED, RULE, Canvas
 from penstock.report.figures.frame import WIDE, Figure, Scale, axis, legend, shortened, ticks
 from penstock.report.figures.rates import COLOURS, KINDS, LEGEND, draw_interval, unit_of
+from penstock.report.words import intervals
 
 _LEFT, _RIGHT = 238.0, 196.0  # columns beside the plot, where there is room
 
 
 def figure(number: int, cell: CellSummary) -> Figure:
     """The figure of a cell that has at least one rate."""
+    lines = intervals("Lines", [r.n for r in _all_rates(cell)])
     said = [f"{v.variant}: {standing(cell, v)}; {_rates(v)}." for v in cell.variants]
     return Figure(
         name=f"ranking-{number}",
         title=f"Ranked: {cell.cell}",
         description=f"{verdict_text(cell)}. {' '.join(said)}",
         paint=partial(_paint, cell),
-        caption=f"{verdict_text(cell)}. Lines are 95 % intervals of the "
-        f"median; below a name: its rate over the best one's.{_not_drawn(cell)}",
+        caption=f"{verdict_text(cell)}. {lines}; the dot is the median; below a name: its rate "
+        f"over the best one's.{_not_drawn(cell)}",
     )
 
 

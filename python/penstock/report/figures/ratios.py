@@ -12,6 +12,7 @@ from penstock.bench.render import rate_text, ratio_text
 from penstock.explain.canvas import FAINT, INK, MUTED, PAPER, RULE, Canvas
 from penstock.report.figures.frame import MARGIN_FILL, WIDE, Figure, shortened
 from penstock.report.figures.rates import COLOURS
+from penstock.report.words import intervals
 
 _LEFT, _RIGHT = 230.0, 170.0
 
@@ -47,12 +48,13 @@ def said(d: Difference) -> str:
 def figure(differences: Sequence[Difference], margin: float) -> Figure:
     """The figure of comparisons of which one has a ratio."""
     lines = [f"{called(d)}, {d.rate} rate: {said(d)}." for d in differences]
+    all_n = [rate.n for d in differences if d.ratio for rate in (d.a, d.b) if rate]
     return Figure(
         name="ratios",
         title="Rate of B over rate of A",
         description=" ".join(lines),
         paint=partial(_paint, differences, margin),
-        caption=f"Right of 1, B is faster. Lines are 95 % intervals; the band is the margin of "
+        caption=f"Right of 1, B is faster. {intervals('Lines', all_n)}; the band is the margin of "
         f"{100 * margin:g} % that does not matter.",
     )
 
