@@ -46,11 +46,12 @@ def _verdict(job: joblog.JobLog) -> Verdict:
     if wrong or totals.errors:
         what = f"{size(wrong)} read back differ" if wrong else f"{totals.errors} calls failed"
         return Verdict(f"{job.program}: {what}; see the warnings.", "wrong", (_NOT_COMPARED,))
-    if not totals.engine_bytes:
+    served = [f for f in job.files if f.engine_bytes]
+    if not served:
         headline = f"Penstock wrote nothing for {job.program}"
         headline += f": {size(totals.passthrough_bytes)} were passed through to the MPI library."
         return Verdict(headline, "single run", (_NOT_COMPARED,))
-    largest = max(job.files, key=lambda f: f.engine_bytes)
+    largest = max(served, key=lambda f: f.engine_bytes)
     said = f"{_ran(largest)} wrote {size(largest.engine_bytes)} to {largest.path} at an "
     said += f"application rate of {_rate(largest.application_rate_bytes_per_s)}; "
     said += f"actual rate: {_actual(largest)}."
