@@ -47,7 +47,7 @@ def examine(directory: Path, environ: Mapping[str, str] | None = None) -> Report
     Parameters
     ----------
     directory : Path
-        Where a program would write. It need not be writable.
+        Where a program would write. That it cannot is a finding.
     environ : mapping
         Variables; by default this process's.
 

@@ -79,9 +79,9 @@ def _writing(directory: Path) -> list[Finding]:
     try:
         descriptor, name = tempfile.mkstemp(prefix=".penstock-doctor-", dir=directory)
     except OSError as error:
-        why = f"no file can be made in {directory} ({error.strerror}), so direct I/O was not tried"
-        remedy = "programs cannot write here either; the job's log can go elsewhere with --log-dir"
-        return [Finding("warn", "directory", why, remedy, {"errno": error.errno})]
+        why = f"no file can be made in {directory} ({error.strerror}), so no program can write here"
+        remedy = "give the directory that your programs write into; or have this one made writable"
+        return [Finding("problem", "directory", why, remedy, {"errno": error.errno})]
     try:
         os.close(descriptor)
         return [_direct(name)]
