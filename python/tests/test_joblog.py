@@ -78,6 +78,15 @@ def test_the_command_shows_bytes_method_phases_rates_and_degradations(
         assert shown in done.stdout
 
 
+@pytest.mark.parametrize("source", ["not known: nobody called sync", "nobody called sync"])
+def test_that_a_rate_is_not_known_is_said_once(cli: Cli, tmp_path: Path, source: str) -> None:
+    one = LOG["files"][0] | {"actual_rate_bytes_per_s": None, "actual_rate_source": source}
+    file = str(write(tmp_path, files=[one]))
+    for said in (cli("log", file).stdout, cli("report", file, "--format", "md").stdout):
+        assert "not known: nobody called sync" in said
+        assert "not known: not known" not in said
+
+
 def test_a_killed_job_is_told_from_a_finished_one(cli: Cli, tmp_path: Path) -> None:
     assert "killed" in cli("log", str(write(tmp_path, state="running"))).stdout
     assert "killed" not in cli("log", str(write(tmp_path, state="finished"))).stdout

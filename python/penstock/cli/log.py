@@ -125,10 +125,9 @@ def _reads(file: joblog.File) -> list[tuple[str, str]]:
 
 def _actual_rate(file: joblog.File) -> str:
     """Until the device has the bytes; the source says how it was measured, or why it was not."""
-    source = escape(file.actual_rate_source)
     if file.actual_rate_bytes_per_s is None:
-        return f"not known: {source}"
-    return f"{_rate(file.actual_rate_bytes_per_s)} ({source})"
+        return escape(file.no_actual_rate)
+    return f"{_rate(file.actual_rate_bytes_per_s)} ({escape(file.actual_rate_source)})"
 
 
 def _count(number: int, what: str) -> str:

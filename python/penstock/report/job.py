@@ -72,12 +72,10 @@ def _rate(bytes_per_s: float | None) -> str:
 
 def _actual(file: joblog.File) -> str:
     """The source says how it was measured, or why it was not."""
-    rate = _rate(file.actual_rate_bytes_per_s)
-    return (
-        f"{rate}, by {file.actual_rate_source}"
-        if file.actual_rate_bytes_per_s
-        else (f"{rate}: {file.actual_rate_source}")
-    )
+    if file.actual_rate_bytes_per_s is None:
+        return file.no_actual_rate
+    between = ", by " if file.actual_rate_bytes_per_s else ": "
+    return f"{_rate(file.actual_rate_bytes_per_s)}{between}{file.actual_rate_source}"
 
 
 def _ran(file: joblog.File) -> str:
