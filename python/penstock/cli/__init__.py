@@ -26,7 +26,7 @@ from penstock.cli import (
     run,
     simulate,
 )
-from penstock.cli.output import unwrapped
+from penstock.cli.output import print_whatever_comes, unwrapped
 
 _NOBODY_READS = 128 + signal.SIGPIPE  # as of a program that the signal ends
 
@@ -81,6 +81,7 @@ def penstock(
 
 def main() -> None:
     """Run the command line; an error of Penstock is one line on stderr and an exit code."""
+    print_whatever_comes()
     try:
         app()
     except errors.LaunchError as error:

@@ -215,7 +215,7 @@ def _write(made: Report, kind: Format, out: Path | None) -> None:
     text = markdown.markdown(made) if kind is Format.md else page.html(made)
     target = out or (Path("-") if kind is Format.md else _HTML)
     if str(target) == "-":
-        typer.echo(text, nl=False)
+        typer.echo(text.encode(), nl=False)
         return
     export.write(target, text.encode("utf-8"))
     typer.echo(f"penstock: report in {target}", err=True)
