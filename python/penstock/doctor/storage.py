@@ -11,12 +11,23 @@ from pathlib import Path
 from penstock import _core
 from penstock.doctor.finding import Finding
 from penstock.errors import ArgumentError
+from penstock.launch.request import is_utf8
 
 _BLOCK_BYTES = 4096
 _LITTLE_BYTES = 2**30
 
 
 def require_directory(directory: Path) -> None:
+    """Raise ArgumentError unless there is such a directory, and results can name it."""
+    require_there(directory)
+    if not is_utf8(str(directory.resolve())):
+        raise ArgumentError(
+            f"DIR must have a name that is UTF-8, for results hold it, got {directory.resolve()}: "
+            "give another directory, or rename it"
+        )
+
+
+def require_there(directory: Path) -> None:
     """Raise ArgumentError unless there is such a directory."""
     try:
         is_directory = directory.is_dir()
@@ -36,9 +47,18 @@ def examine(directory: Path) -> list[Finding]:
     return [_file_system(directory), _space(directory), *_writing(directory)]
 
 
+def probe(directory: Path) -> _core.FileSystem:
+    """Its file system; by a descriptor, for _core takes only names that are UTF-8."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return _core.probe_directory(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
 def _file_system(directory: Path) -> Finding:
     try:
-        fs = _core.probe_directory(str(directory))
+        fs = probe(directory)
     except OSError as error:
         return Finding("warn", "directory", f"{directory} cannot be opened: {error.strerror}")
     geometry = fs.geometry

@@ -78,6 +78,12 @@ def test_every_cut_of_a_file_can_be_read_and_continued(results: Path) -> None:
         assert load(results).events[-1].text == "last"
 
 
+def test_a_mark_is_of_a_path_however_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    assert stores.mark_of(tmp_path / "there" / ".." / "x") == stores.mark_of(tmp_path / "x")
+    assert stores.mark_of(tmp_path / "\udcff") != stores.mark_of(tmp_path / "x")
+
+
 def test_a_second_writer_is_refused(results: Path) -> None:
     with Store(results), pytest.raises(ArgumentError, match="being written by another"):
         Store(results)
