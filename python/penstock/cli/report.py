@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.options import Margin
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def report(
             help="Which rate ranks. Default: the one that was measured for.",
         ),
     ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar="FRACTION", help="What does not matter: 0.03 is 3 %.")
-    ] = 0.03,
+    margin: Margin = 0.03,
     cell: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this cell; repeatable.")
     ] = None,
