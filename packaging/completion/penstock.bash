@@ -2,6 +2,11 @@
 _penstock() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= i
   COMPREPLY=()
+  if [[ $current == "=" ]]; then # --option=: bash takes = for a word of its own
+    current=
+  elif [[ $previous == "=" ]]; then
+    previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     if [[ ${COMP_WORDS[i]} == -- ]]; then # the program's own words: commands, then files
       [[ $previous == -- ]] && COMPREPLY=($(compgen -c -- "$current"))
@@ -11,11 +16,13 @@ _penstock() {
   done
   case $command:$previous in
     run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
-    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--mpi|bench:--ranks|bench:--threads|bench:--launcher|bench:--export|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
+    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--ranks|bench:--threads|bench:--launcher|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
     env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
     simulate:--mapping) COMPREPLY=($(compgen -W "cyclic blocked" -- "$current")); return ;;
     simulate:--order) COMPREPLY=($(compgen -W "memory file" -- "$current")); return ;;
     simulate:--sweep) COMPREPLY=($(compgen -W "block paging-disk nodes" -- "$current")); return ;;
+    bench:--mpi) COMPREPLY=($(compgen -W "none mpich openmpi abi" -- "$current")); return ;;
+    bench:--export) COMPREPLY=($(compgen -W "parquet csv parquet,csv" -- "$current")); return ;;
     compare:--rate) COMPREPLY=($(compgen -W "application actual both" -- "$current")); return ;;
     reproduce:--size) COMPREPLY=($(compgen -W "quick full paper" -- "$current")); return ;;
     report:--format) COMPREPLY=($(compgen -W "html md svg png" -- "$current")); return ;;

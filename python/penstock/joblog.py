@@ -96,6 +96,11 @@ class File(_Model):
     actual_rate_source: str
     verify: Verify
 
+    @property
+    def no_actual_rate(self) -> str:
+        """Why it is not known; the engine's text may begin so itself."""
+        return f"not known: {self.actual_rate_source.removeprefix('not known: ')}"
+
 
 class JobLog(_Model):
     """A job: what it was, and its files."""

@@ -54,6 +54,21 @@ def sample(
     return Sample.model_validate(values | more)
 
 
+def reading(at_s: float, **more: Any) -> dict[str, Any]:
+    """What the machine said at a moment."""
+    values = {
+        "at_s": at_s,
+        "cpu_total_s": 2 * at_s,
+        "cpu_busy_s": 0.0,
+        "cpu_steal_s": 0.0,
+        "own_cpu_s": 0.0,
+        "dirty_bytes": 0,
+        "writeback_bytes": 0,
+        "memory_available_bytes": 8 * GIB,
+    }
+    return values | more
+
+
 def session(rates: Mapping[str, Sequence[float]], *, cell: str = "c", **more: Any) -> list[Sample]:
     """A block of each variant's i-th rate, variants in turn."""
     return [

@@ -78,6 +78,35 @@ def test_the_command_shows_bytes_method_phases_rates_and_degradations(
         assert shown in done.stdout
 
 
+@pytest.mark.parametrize("source", ["not known: nobody called sync", "nobody called sync"])
+def test_that_a_rate_is_not_known_is_said_once(cli: Cli, tmp_path: Path, source: str) -> None:
+    one = LOG["files"][0] | {"actual_rate_bytes_per_s": None, "actual_rate_source": source}
+    file = str(write(tmp_path, files=[one]))
+    for said in (cli("log", file).stdout, cli("report", file, "--format", "md").stdout):
+        assert "not known: nobody called sync" in said
+        assert "not known: not known" not in said
+
+
+def test_a_name_cannot_move_the_cursor(cli: Cli, tmp_path: Path) -> None:
+    one = LOG["files"][0] | {"path": "\x1b[2Ja[red]b\u202e"}
+    done = cli("log", str(write(tmp_path, files=[one])))
+    assert "\ufffd[2Ja[red]b\ufffd" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_log_is_shown_where_stdout_takes_ascii_only(cli: Cli, tmp_path: Path) -> None:
+    one = LOG["files"][0] | {"path": "/scratch/é"}
+    file = write(tmp_path, files=[one])
+    done = cli("log", str(file), PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "/scratch/\\xe9" in done.stdout
+    assert "####" in done.stdout
+    told = cli("log", "--json", str(file), PYTHONIOENCODING="ascii")
+    assert json.loads(told.stdout)["files"][0]["path"] == "/scratch/é"
+    page = cli("report", str(file), "--format", "md", PYTHONIOENCODING="ascii")
+    assert "/scratch/é" in page.stdout
+
+
 def test_a_killed_job_is_told_from_a_finished_one(cli: Cli, tmp_path: Path) -> None:
     assert "killed" in cli("log", str(write(tmp_path, state="running"))).stdout
     assert "killed" not in cli("log", str(write(tmp_path, state="finished"))).stdout

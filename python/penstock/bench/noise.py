@@ -20,7 +20,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from penstock.bench.sample import RateKind, Sample
+from penstock.bench.sample import RateKind, Reading, Sample
 from penstock.bench.statistics import (
     MARGIN,
     Floats,
@@ -71,38 +71,8 @@ class Finding(BaseModel):
     variant: str | None = None
 
 
-class MachineReading(BaseModel):
-    """The machine at one moment. None: this kernel does not tell.
-
-    Attributes
-    ----------
-    at_s : float
-        Unix time.
-    cpu_total_s, cpu_busy_s, cpu_steal_s : float
-        Since boot, summed over CPUs. Busy is neither idle, waiting for I/O nor stolen.
-    own_cpu_s : float
-        CPU time of this process and of its children that have ended: no disturbance.
-    dirty_bytes, writeback_bytes, memory_available_bytes : int
-        Of /proc/meminfo.
-    io_stall_s, memory_stall_s : float or None
-        Since boot: how long some task waited for I/O or memory (pressure stall information).
-    io_pressure : float or None
-        Percent of the last 10 s in which some task waited for I/O.
-    """
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    at_s: float
-    cpu_total_s: float
-    cpu_busy_s: float
-    cpu_steal_s: float
-    own_cpu_s: float
-    dirty_bytes: int
-    writeback_bytes: int
-    memory_available_bytes: int
-    io_stall_s: float | None = None
-    memory_stall_s: float | None = None
-    io_pressure: float | None = None
+class MachineReading(Reading):
+    """One that this process takes."""
 
     @classmethod
     def read(cls, proc: Path = _PROC) -> Self:

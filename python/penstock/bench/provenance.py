@@ -10,10 +10,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from penstock import __version__, _core
+from penstock import __version__
 from penstock.bench.flat import flat
 from penstock.bench.sample import Provenance
-from penstock.doctor import machine
+from penstock.doctor import machine, storage
 
 _SYS = Path("/sys")
 _PROC = Path("/proc")
@@ -77,7 +77,7 @@ def file_system(directory: Path) -> dict[str, Any]:
     """The file system of a directory: type, mount, options, source, geometry and device."""
     found: dict[str, Any] = _mount(directory.resolve())
     try:
-        probed = _core.probe_directory(str(directory))
+        probed = storage.probe(directory)
     except OSError as error:
         found["geometry"] = {"unknown": error.strerror}
     else:

@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_serializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_serializer,
+)
 
 SCHEMA = "penstock.bench/1"
 PROGRAM_SCHEMA = "penstock.measure/1"
 
 RateKind = Literal["application", "actual"]
 Key = tuple[str, str, int, bool]
+_Digits = Annotated[str, Field(pattern="^[0-9]{1,19}$")]
 
 
 class _Model(BaseModel):
@@ -94,6 +103,47 @@ class Settled(_Model):
     exceeded: bool = False
 
 
+class Reading(_Model):
+    """The machine at one moment. None: this kernel does not tell.
+
+    Attributes
+    ----------
+    at_s : float
+        Unix time.
+    cpu_total_s, cpu_busy_s, cpu_steal_s : float
+        Since boot, summed over CPUs. Busy is neither idle, waiting for I/O nor stolen.
+    own_cpu_s : float
+        CPU time of this process and of its children that have ended: no disturbance.
+    dirty_bytes, writeback_bytes, memory_available_bytes : int
+        Of /proc/meminfo.
+    io_stall_s, memory_stall_s : float or None
+        Since boot: how long some task waited for I/O or memory (pressure stall information).
+    io_pressure : float or None
+        Percent of the last 10 s in which some task waited for I/O.
+    """
+
+    at_s: float
+    cpu_total_s: float
+    cpu_busy_s: float
+    cpu_steal_s: float
+    own_cpu_s: float
+    dirty_bytes: int
+    writeback_bytes: int
+    memory_available_bytes: int
+    io_stall_s: float | None = None
+    memory_stall_s: float | None = None
+    io_pressure: float | None = None
+
+
+def _whole(reading: dict[str, Any]) -> dict[str, Any]:
+    """What is found in readings relies on all of them."""
+    try:
+        return Reading.model_validate(reading).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{first['loc'][0]}: {first['msg']}") from error
+
+
 class Header(_Model):
     """The first line: what was planned, and by which seed it is drawn."""
 
@@ -107,7 +157,10 @@ class Header(_Model):
 
 
 class Provenance(_Model):
-    """Where and with what the samples that name its ``id`` were taken."""
+    """Where and with what the samples that name its ``id`` were taken.
+
+    ``write_back`` holds settings of /proc/sys/vm; None: this kernel has none of that name.
+    """
 
     record: Literal["provenance"] = "provenance"
     id: str
@@ -115,6 +168,8 @@ class Provenance(_Model):
     kernel: str = ""
     cpus: int = 0
     memory_bytes: int = 0
+    memory_limit_bytes: int | None = None
+    write_back: dict[str, _Digits | None] = {}
     file_system: dict[str, Any] = {}
     mpi: Any = None
     penstock: str = ""
@@ -136,8 +191,8 @@ class Sample(_Model):
     provenance: str = ""
     command: list[str]
     settled: Settled | None = None
-    machine_before: dict[str, Any] | None = None
-    machine_after: dict[str, Any] | None = None
+    machine_before: Annotated[dict[str, Any], AfterValidator(_whole)] | None = None
+    machine_after: Annotated[dict[str, Any], AfterValidator(_whole)] | None = None
     result: Result | None = None
     failed: str | None = None
 

@@ -24,6 +24,7 @@ MARGIN = 0.03
 PRECISION = 0.05
 OUTLIER_MADS = 14.8  # ten standard deviations of a normal distribution
 LEAST_TO_COMPARE = 5  # with 4 and 4, one straggler decides what Mann-Whitney can say
+LEAST_FOR_INTERVAL = 6  # whose range covers the median with CONFIDENCE
 RESAMPLES = 1000
 _PAIRS_AT_ONCE = 2**17  # 1 MiB: stays in a cache
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import lzma
 import os
@@ -188,6 +189,11 @@ def _check_version(values: object, path: Path) -> None:
             f"penstock reads {SCHEMA!r}: use the penstock that wrote it, or measure anew with "
             "another --out"
         )
+
+
+def mark_of(path: Path) -> str:
+    """Tells what belongs to the results at a path, which need not be UTF-8, from all others."""
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
 
 
 class Store:

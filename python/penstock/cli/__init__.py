@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -25,7 +26,10 @@ from penstock.cli import (
     run,
     simulate,
 )
-from penstock.cli.output import unwrapped
+from penstock.cli.output import print_whatever_comes, unwrapped
+from penstock.launch.request import is_utf8
+
+_NOBODY_READS = 128 + signal.SIGPIPE  # as of a program that the signal ends
 
 app = typer.Typer(
     name="penstock",
@@ -78,6 +82,7 @@ def penstock(
 
 def main() -> None:
     """Run the command line; an error of Penstock is one line on stderr and an exit code."""
+    print_whatever_comes()
     try:
         app()
     except errors.LaunchError as error:
@@ -88,6 +93,16 @@ def main() -> None:
         _fail(error, 1)
     except OSError as error:
         _fail_for_the_system(error)
+    except TypeError:
+        given = [word for word in sys.argv[1:] if not is_utf8(word)]
+        if not given:
+            raise
+        _fail(errors.ArgumentError(f"{given[0]!a} must be UTF-8"), 2)  # _core takes nothing else
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # of which Click and Rich make a 1
+            _leave_what_stdout_holds()
+            sys.exit(_NOBODY_READS)
+        raise
 
 
 def _fail_for_the_system(error: OSError) -> NoReturn:
@@ -95,11 +110,21 @@ def _fail_for_the_system(error: OSError) -> NoReturn:
 
     Its code is no command's verdict: 1 says of penstock compare that B is slower.
     """
-    where = f"{error.filename}: " if error.filename else ""
     with suppress(OSError):
-        typer.echo(f"penstock: {where}{error.strerror or error}", err=True)
+        typer.echo(f"penstock: {_refused(error)}", err=True)
     _leave_what_stdout_holds()
     sys.exit(2)
+
+
+def _refused(error: OSError) -> str:
+    said = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {said}"
+    try:
+        os.getcwd()  # noqa: PTH109 - as what was refused
+    except FileNotFoundError:
+        return "the working directory was removed: go to one that is there"
+    return said
 
 
 def _leave_what_stdout_holds() -> None:

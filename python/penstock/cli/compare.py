@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.options import Margin
 from penstock.cli.output import console, print_json
 from penstock.errors import ArgumentError
 
@@ -46,9 +47,7 @@ def compare(
             "A was measured for.",
         ),
     ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar="FRACTION", help="What does not matter: 0.03 is 3 %.")
-    ] = 0.03,
+    margin: Margin = 0.03,
     strict: Annotated[
         bool, typer.Option("--strict", help="Give exit code 3 where a comparison is unclear.")
     ] = False,

@@ -29,11 +29,15 @@ class Shell(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """An option: its names, its help, and the words that may follow (None: it takes no value)."""
+    """An option: its names, its help, and the words that may follow (None: it takes no value).
+
+    ``or_file``: where none of the words fits, a file may.
+    """
 
     names: tuple[str, ...]
     summary: str
     values: tuple[str, ...] | None
+    or_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,7 @@ def commands() -> list[Command]:
 
 
 def _command(name: str, command: Any) -> Command:
-    options = [
-        Option(tuple(p.opts), _first_sentence(p.help or ""), None if p.is_flag else _values(p))
-        for p in command.params
-        if p.param_type_name == "option"
-    ]
+    options = [_option(p) for p in command.params if p.param_type_name == "option"]
     options.append(Option(("--help", "-h"), "Show the options", None))
     words: dict[str, tuple[str, ...]] = {
         "completion": tuple(Shell),
@@ -69,12 +69,30 @@ def _command(name: str, command: Any) -> Command:
     return Command(name, _first_sentence(command.help), tuple(options), words.get(name, ()))
 
 
+def _option(parameter: Any) -> Option:
+    return Option(
+        tuple(parameter.opts),
+        _first_sentence(parameter.help or ""),
+        None if parameter.is_flag else _values(parameter),
+        or_file=parameter.metavar == "MPI",
+    )
+
+
 def _values(parameter: Any) -> tuple[str, ...]:
     """What may follow an option; nothing means a file or something only the user knows."""
     if parameter.metavar == "METHOD":
         algorithms = next(f for f in catalogue.families() if f.name == "algorithm").entries
         return ("auto", *(a.name for a in algorithms if not a.unavailable), "observe", "off")
+    if parameter.metavar in _WORDS:
+        return _WORDS[parameter.metavar]
     return tuple(parameter.metavar.split("|")) if "|" in (parameter.metavar or "") else ()
+
+
+# By what an option's value is called in its help.
+_WORDS = {
+    "MPI": ("none", "mpich", "openmpi", "abi"),
+    "FORMATS": ("parquet", "csv", "parquet,csv"),
+}
 
 
 def _first_sentence(text: str) -> str:
@@ -96,6 +114,11 @@ _BASH = """\
 _penstock() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= i
   COMPREPLY=()
+  if [[ $current == "=" ]]; then # --option=: bash takes = for a word of its own
+    current=
+  elif [[ $previous == "=" ]]; then
+    previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     if [[ ${COMP_WORDS[i]} == -- ]]; then # the program's own words: commands, then files
       [[ $previous == -- ]] && COMPREPLY=($(compgen -c -- "$current"))
@@ -178,7 +201,8 @@ def _fish_option(option: Option) -> str:
     if option.values is not None:
         text += " -r"
     if option.values:
-        text += f" -f -a {shlex.quote(' '.join(option.values))}"
+        text += "" if option.or_file else " -f"
+        text += f" -a {shlex.quote(' '.join(option.values))}"
     return f"{text} -d {shlex.quote(option.summary)}"
 
 

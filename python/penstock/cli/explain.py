@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from penstock.cli.output import console, print_json, write_picture
+from penstock.errors import ArgumentError
 from penstock.explain.shipped import DEFAULT, shipped
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def explain(
     from penstock.explain.story import tell
 
     job = example.load(described)
+    if method is not None and not method.strip():
+        raise ArgumentError(f"--method must be such as two_phase + messages, got {method!r}")
     if method is not None:
         job = job.model_copy(update={"method": method})
     story = tell(job)

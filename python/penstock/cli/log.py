@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from penstock import _core
-from penstock.cli.output import console
+from penstock.cli.output import console, shown
 
 if TYPE_CHECKING:
     from penstock import joblog
@@ -42,8 +41,8 @@ def log(
 
     jobs = [joblog.load(file) for file in files]
     if as_json:
-        texts = [file.read_text(encoding="utf-8") for file in files]
-        typer.echo(texts[0] if len(texts) == 1 else f"[{','.join(texts)}]\n", nl=False)
+        texts = [file.read_bytes() for file in files]
+        typer.echo(texts[0] if len(texts) == 1 else b"[%b]\n" % b",".join(texts), nl=False)
         return
     out = console()
     for i, job in enumerate(jobs):
@@ -58,12 +57,10 @@ def _print_job(out: Console, job: joblog.JobLog) -> None:
     state = "" if job.state == "finished" else " [yellow](running, or killed before its end)[/]"
     start = datetime.fromtimestamp(job.start_unix_s).astimezone()
     seconds = job.written_unix_s - job.start_unix_s
+    out.print(f"[bold]{shown(job.program)}[/] on {job.ranks} ranks, job {shown(job.job_id)}{state}")
     out.print(
-        f"[bold]{escape(job.program)}[/] on {job.ranks} ranks, job {escape(job.job_id)}{state}"
-    )
-    out.print(
-        f"  {start:%Y-%m-%d %H:%M:%S}, {seconds:.1f} s, {escape(job.mpi_library)}{_build(job)}, "
-        f"{escape(job.host)}",
+        f"  {start:%Y-%m-%d %H:%M:%S}, {seconds:.1f} s, {shown(job.mpi_library)}{_build(job)}, "
+        f"{shown(job.host)}",
         highlight=False,
     )
     totals = job.totals
@@ -76,20 +73,20 @@ def _print_job(out: Console, job: joblog.JobLog) -> None:
 
 
 def _build(job: joblog.JobLog) -> str:
-    return f" (Penstock for {escape(job.build)})" if job.build else ""
+    return f" (Penstock for {shown(job.build)})" if job.build else ""
 
 
 def _print_file(out: Console, file: joblog.File) -> None:
-    out.print(f"\n[bold]{escape(file.path)}[/]", highlight=False)
+    out.print(f"\n[bold]{shown(file.path)}[/]", highlight=False)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
-    for what, value in _facts(file):
+    for what, value in _facts(file, "#" if out.options.ascii_only else "█"):
         table.add_row(what, value)
     out.print(table, highlight=False)
 
 
-def _facts(file: joblog.File) -> list[tuple[str, str]]:
+def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     ran = (
         ", ".join(f"{name} ({_count(n, 'time')})" for name, n in file.algorithms.items()) or "none"
     )
@@ -98,19 +95,19 @@ def _facts(file: joblog.File) -> list[tuple[str, str]]:
         ("bytes", f"{_core.human_size(file.engine_bytes)} by engine, "
          f"{_core.human_size(file.passthrough_bytes)} passed through"),
         *_reads(file),
-        ("method", escape(file.method)),
-        ("ran", escape(ran)),
+        ("method", shown(file.method)),
+        ("ran", shown(ran)),
         ("calls", f"{calls}, by {_count(file.ranks, 'rank')}"),
         ("pattern", _pattern(file.pattern)),
-        ("file system", escape(file.file_system)),
+        ("file system", shown(file.file_system)),
         ("application rate", _rate(file.application_rate_bytes_per_s)),
         ("actual rate", _actual_rate(file)),
     ]  # fmt: skip
-    facts += _phases(file.times_s)
+    facts += _phases(file.times_s, mark)
     for why, times in file.degraded.items():
-        facts.append(("degraded", f"[yellow]{escape(why)}[/] ({_count(times, 'time')})"))
+        facts.append(("degraded", f"[yellow]{shown(why)}[/] ({_count(times, 'time')})"))
     if file.first_error is not None:
-        facts.append(("errors", f"[red]{file.errors}, first: {escape(file.first_error)}[/]"))
+        facts.append(("errors", f"[red]{file.errors}, first: {shown(file.first_error)}[/]"))
     if not file.closed:
         facts.append(("state", "[yellow]not closed when this was written[/]"))
     return facts + _verified(file.verify)
@@ -125,10 +122,9 @@ def _reads(file: joblog.File) -> list[tuple[str, str]]:
 
 def _actual_rate(file: joblog.File) -> str:
     """Until the device has the bytes; the source says how it was measured, or why it was not."""
-    source = escape(file.actual_rate_source)
     if file.actual_rate_bytes_per_s is None:
-        return f"not known: {source}"
-    return f"{_rate(file.actual_rate_bytes_per_s)} ({source})"
+        return shown(file.no_actual_rate)
+    return f"{_rate(file.actual_rate_bytes_per_s)} ({shown(file.actual_rate_source)})"
 
 
 def _count(number: int, what: str) -> str:
@@ -146,12 +142,12 @@ def _rate(bytes_per_s: float | None) -> str:
     return "not known" if bytes_per_s is None else f"{bytes_per_s / 2**20:,.1f} MiB/s"
 
 
-def _phases(times: joblog.Times) -> list[tuple[str, str]]:
+def _phases(times: joblog.Times, mark: str) -> list[tuple[str, str]]:
     """Seconds per phase, summed over ranks, with a bar of their share."""
     seconds = {phase: float(getattr(times, phase)) for phase in _PHASES}
     whole = sum(seconds.values()) or 1.0
     return [
-        (phase, f"{s:10.4f} s  [cyan]{'█' * round(_BAR * s / whole)}[/]")
+        (phase, f"{s:10.4f} s  [cyan]{mark * round(_BAR * s / whole)}[/]")
         for phase, s in seconds.items()
     ]
 

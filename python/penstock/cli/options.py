@@ -1,4 +1,4 @@
-"""The options of a run, for every command that takes them, from the fields of ``Options``."""
+"""Options of several commands: those of a run, from the fields of ``Options``, and the margin."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ from typing import Annotated, Any
 import typer
 
 from penstock.launch.request import Options
+
+
+def fraction(given: str | float) -> float:
+    """A number, or what was given instead of one."""
+    try:
+        return float(given)
+    except ValueError as error:
+        raise typer.BadParameter(f"must be a fraction such as 0.03, got {given!r}") from error
+
+
+Margin = Annotated[
+    float,
+    typer.Option(metavar="FRACTION", parser=fraction, help="What does not matter: 0.03 is 3 %."),
+]
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:

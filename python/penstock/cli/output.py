@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from penstock.errors import WriteError
+from penstock.plain import plain
 
 
 def print_json(value: Any) -> None:
@@ -22,13 +27,33 @@ def print_json(value: Any) -> None:
 def write_picture(path: Path, svg: str) -> None:
     """A picture into a file, or to stdout for ``-``."""
     if str(path) == "-":
-        typer.echo(svg, nl=False)
+        typer.echo(svg.encode(), nl=False)
         return
     try:
         path.write_text(svg, encoding="utf-8")
     except OSError as error:
         raise WriteError(error.errno, f"{path} cannot be written: {error.strerror}") from error
     typer.echo(f"penstock: drew {path}", err=True)
+
+
+def shown(text: str) -> str:
+    """Text of strangers for a terminal: nothing in it is markup, or moves the cursor."""
+    return escape(plain(text))
+
+
+def print_whatever_comes() -> None:
+    """A character that stdout cannot hold is no reason to end."""
+    codecs.register_error("penstock", _as_it_can)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="penstock")
+
+
+def _as_it_can(error: UnicodeError) -> tuple[str | bytes, int]:
+    """A name that is not UTF-8 as its bytes; else, by its number, what the encoding lacks."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.backslashreplace_errors(error)
 
 
 def unwrapped(command: Callable[..., Any] | None) -> str:

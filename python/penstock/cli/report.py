@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.options import Margin
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def report(
             help="Which rate ranks. Default: the one that was measured for.",
         ),
     ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar="FRACTION", help="What does not matter: 0.03 is 3 %.")
-    ] = 0.03,
+    margin: Margin = 0.03,
     cell: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this cell; repeatable.")
     ] = None,
@@ -215,7 +214,7 @@ def _write(made: Report, kind: Format, out: Path | None) -> None:
     text = markdown.markdown(made) if kind is Format.md else page.html(made)
     target = out or (Path("-") if kind is Format.md else _HTML)
     if str(target) == "-":
-        typer.echo(text, nl=False)
+        typer.echo(text.encode(), nl=False)
         return
     export.write(target, text.encode("utf-8"))
     typer.echo(f"penstock: report in {target}", err=True)

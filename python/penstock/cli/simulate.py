@@ -136,6 +136,8 @@ def _check(system: System) -> None:
 
 
 def _check_room(system: System) -> None:
+    if system.memory_bytes < 1:
+        raise ArgumentError("--memory must be at least 1 byte, got 0")
     block, memory = _core.human_size(system.block), _core.human_size(system.memory_bytes)
     if system.block < 1:
         raise ArgumentError("--block must be at least 1 byte, got 0")

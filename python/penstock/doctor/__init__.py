@@ -47,7 +47,7 @@ def examine(directory: Path, environ: Mapping[str, str] | None = None) -> Report
     Parameters
     ----------
     directory : Path
-        Where a program would write. It need not be writable.
+        Where a program would write. That it cannot is a finding.
     environ : mapping
         Variables; by default this process's.
 
@@ -57,7 +57,7 @@ def examine(directory: Path, environ: Mapping[str, str] | None = None) -> Report
         If there is no such directory.
     """
     environ = os.environ if environ is None else environ
-    storage.require_directory(directory)
+    storage.require_there(directory)
     directory = directory.resolve()
     found = [
         *mpis.examine(environ),

@@ -9,7 +9,13 @@ from pathlib import Path
 from penstock import _core
 from penstock.doctor.finding import Finding
 from penstock.errors import PenstockError
-from penstock.launch.request import Options, reader_arguments, reader_variables, variables
+from penstock.launch.request import (
+    Options,
+    is_utf8,
+    reader_arguments,
+    reader_variables,
+    variables,
+)
 
 
 def examine(directory: Path, environ: Mapping[str, str]) -> list[Finding]:
@@ -17,7 +23,7 @@ def examine(directory: Path, environ: Mapping[str, str]) -> list[Finding]:
     findings: list[Finding] = []
     try:
         read = reader_variables(variables(Options(), environ), environ)
-        place = reader_arguments(environ) | {"directory": str(directory)}
+        place = reader_arguments(environ) | _named(directory)
         findings += [_about(file) for file in _core.config_files(read, **place) if file.exists]
         config = _core.load_config(read, **place)
     except PenstockError as error:
@@ -28,7 +34,17 @@ def examine(directory: Path, environ: Mapping[str, str]) -> list[Finding]:
     if config.mode == _core.Mode.off:
         why = config.left_alone or "PENSTOCK_DISABLE is set"
         findings.append(Finding("note", "configuration", f"nothing is served: {why}"))
+    if not _named(directory)["directory"]:
+        unread = "its name is not UTF-8, so no penstock.toml is looked for from here"
+        findings.append(Finding("note", "configuration", f"{directory}: {unread}", "go there"))
     return [*findings, _log(config, directory)]
+
+
+def _named(directory: Path) -> dict[str, str]:
+    """The directory as the reader can be told it: from within it has another name, a point."""
+    if is_utf8(str(directory)):
+        return {"directory": str(directory)}
+    return {"directory": "." if directory == Path.cwd() else ""}
 
 
 def _about(file: _core.ConfigFile) -> Finding:

@@ -11,12 +11,23 @@ from pathlib import Path
 from penstock import _core
 from penstock.doctor.finding import Finding
 from penstock.errors import ArgumentError
+from penstock.launch.request import is_utf8
 
 _BLOCK_BYTES = 4096
 _LITTLE_BYTES = 2**30
 
 
 def require_directory(directory: Path) -> None:
+    """Raise ArgumentError unless there is such a directory, and results can name it."""
+    require_there(directory)
+    if not is_utf8(str(directory.resolve())):
+        raise ArgumentError(
+            f"DIR must have a name that is UTF-8, for results hold it, got {directory.resolve()}: "
+            "give another directory, or rename it"
+        )
+
+
+def require_there(directory: Path) -> None:
     """Raise ArgumentError unless there is such a directory."""
     try:
         is_directory = directory.is_dir()
@@ -36,9 +47,18 @@ def examine(directory: Path) -> list[Finding]:
     return [_file_system(directory), _space(directory), *_writing(directory)]
 
 
+def probe(directory: Path) -> _core.FileSystem:
+    """Its file system; by a descriptor, for _core takes only names that are UTF-8."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return _core.probe_directory(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
 def _file_system(directory: Path) -> Finding:
     try:
-        fs = _core.probe_directory(str(directory))
+        fs = probe(directory)
     except OSError as error:
         return Finding("warn", "directory", f"{directory} cannot be opened: {error.strerror}")
     geometry = fs.geometry
@@ -79,9 +99,9 @@ def _writing(directory: Path) -> list[Finding]:
     try:
         descriptor, name = tempfile.mkstemp(prefix=".penstock-doctor-", dir=directory)
     except OSError as error:
-        why = f"no file can be made in {directory} ({error.strerror}), so direct I/O was not tried"
-        remedy = "programs cannot write here either; the job's log can go elsewhere with --log-dir"
-        return [Finding("warn", "directory", why, remedy, {"errno": error.errno})]
+        why = f"no file can be made in {directory} ({error.strerror}), so no program can write here"
+        remedy = "give the directory that your programs write into; or have this one made writable"
+        return [Finding("problem", "directory", why, remedy, {"errno": error.errno})]
     try:
         os.close(descriptor)
         return [_direct(name)]

@@ -127,7 +127,7 @@ def reader_arguments(environ: Mapping[str, str]) -> dict[str, str]:
         directory = str(Path.cwd())
     except OSError:  # it was removed under us
         directory = ""
-    if not _is_utf8(directory):
+    if not is_utf8(directory):
         directory = "."  # the same place, by a name that the engine's reader can say
     try:
         return {"directory": directory, "library_directory": str(native.directory(environ))}
@@ -146,12 +146,13 @@ def reader_variables(chosen: Mapping[str, str], environ: Mapping[str, str]) -> d
     homes = {n: environ[n] for n in ("HOME", "XDG_CONFIG_HOME") if n in environ}
     read = homes | dict(chosen)
     for name, value in read.items():
-        if not _is_utf8(name + value):
+        if not is_utf8(name + value):
             raise ArgumentError(f"{name!a} must be UTF-8, got {value!a}")
     return read
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Whether the engine's readers, which take UTF-8 only, can be told it."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 

@@ -46,11 +46,12 @@ def _verdict(job: joblog.JobLog) -> Verdict:
     if wrong or totals.errors:
         what = f"{size(wrong)} read back differ" if wrong else f"{totals.errors} calls failed"
         return Verdict(f"{job.program}: {what}; see the warnings.", "wrong", (_NOT_COMPARED,))
-    if not totals.engine_bytes:
+    served = [f for f in job.files if f.engine_bytes]
+    if not served:
         headline = f"Penstock wrote nothing for {job.program}"
         headline += f": {size(totals.passthrough_bytes)} were passed through to the MPI library."
         return Verdict(headline, "single run", (_NOT_COMPARED,))
-    largest = max(job.files, key=lambda f: f.engine_bytes)
+    largest = max(served, key=lambda f: f.engine_bytes)
     said = f"{_ran(largest)} wrote {size(largest.engine_bytes)} to {largest.path} at an "
     said += f"application rate of {_rate(largest.application_rate_bytes_per_s)}; "
     said += f"actual rate: {_actual(largest)}."
@@ -71,12 +72,10 @@ def _rate(bytes_per_s: float | None) -> str:
 
 def _actual(file: joblog.File) -> str:
     """The source says how it was measured, or why it was not."""
-    rate = _rate(file.actual_rate_bytes_per_s)
-    return (
-        f"{rate}, by {file.actual_rate_source}"
-        if file.actual_rate_bytes_per_s
-        else (f"{rate}: {file.actual_rate_source}")
-    )
+    if file.actual_rate_bytes_per_s is None:
+        return file.no_actual_rate
+    between = ", by " if file.actual_rate_bytes_per_s else ": "
+    return f"{_rate(file.actual_rate_bytes_per_s)}{between}{file.actual_rate_source}"
 
 
 def _ran(file: joblog.File) -> str:

@@ -17,7 +17,7 @@ from penstock.bench.sample import RateKind
 from penstock.bench.summary import Against, CellSummary, Summary
 from penstock.report.figures.ratios import called
 from penstock.report.model import Sure, Verdict
-from penstock.report.words import counts
+from penstock.report.words import counts, intervals
 
 _WORDS: dict[statistics.Verdict, str] = {
     "faster": "faster",
@@ -151,9 +151,9 @@ def _shown(chosen: Chosen) -> str:
 
 def _how_sure(all_n: Sequence[int], kind: RateKind) -> str:
     return (
-        f"By the {kind} rate, {counts(all_n)} of each; brackets are 95 % intervals. Slower is said "
-        "only where a bootstrap interval and a Mann-Whitney test, corrected for all comparisons of "
-        "a cell, both exclude equality and the ratio is beyond the margin."
+        f"By the {kind} rate, {counts(all_n)} of each; {intervals('brackets', all_n)}. Slower is "
+        "said only where a bootstrap interval and a Mann-Whitney test, corrected for all "
+        "comparisons of a cell, both exclude equality and the ratio is beyond the margin."
     )
 
 
@@ -219,8 +219,10 @@ def _sure_of(found: Differences) -> Sure:
 
 
 def _how_compared(found: Differences) -> str:
+    all_n = [rate.n for d in found.differences for rate in (d.a, d.b) if rate is not None]
+    said = f"; {intervals('brackets', all_n)}" if all_n else ""
     return (
-        f"The margin is {100 * found.margin:g} %; brackets are 95 % intervals. Faster and slower "
-        "are said only where a bootstrap interval and a Mann-Whitney test, corrected for all "
-        "comparisons, both exclude equality and the ratio is beyond the margin."
+        f"The margin is {100 * found.margin:g} %{said}. Faster and slower are said only where a "
+        "bootstrap interval and a Mann-Whitney test, corrected for all comparisons, both exclude "
+        "equality and the ratio is beyond the margin."
     )

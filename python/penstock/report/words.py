@@ -6,6 +6,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from penstock import _core
+from penstock.bench.statistics import LEAST_FOR_INTERVAL
 
 
 def size(n: int) -> str:
@@ -25,6 +26,15 @@ def counts(all_n: Collection[int]) -> str:
     """``n=8``, ``n=2 to 8``."""
     least, most = min(all_n), max(all_n)
     return f"n={least}" if least == most else f"n={least} to {most}"
+
+
+def intervals(what: str, all_n: Collection[int]) -> str:
+    """``brackets are 95 % intervals``, of as many samples as that takes; of fewer, ranges."""
+    if min(all_n) >= LEAST_FOR_INTERVAL:
+        return f"{what} are 95 % intervals"
+    if max(all_n) < LEAST_FOR_INTERVAL:
+        return f"{what} are ranges, for a 95 % interval takes {LEAST_FOR_INTERVAL} samples"
+    return f"{what} are 95 % intervals, and ranges of fewer than {LEAST_FOR_INTERVAL} samples"
 
 
 def number_of(n: int, what: str) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from made_samples import GIB, sample, session
+from made_samples import GIB, reading, sample, session
 from penstock.bench import noise
 from penstock.bench.noise import MachineReading
 from penstock.bench.sample import Sample
@@ -123,20 +122,6 @@ def test_an_outlier_is_named_and_kept(draws: np.random.Generator) -> None:
     assert [f.name for f in found] == ["outliers"]
     assert "1 of 21" in found[0].evidence
     assert "0.10 times" in found[0].evidence
-
-
-def reading(at_s: float, **more: Any) -> dict[str, Any]:
-    values = {
-        "at_s": at_s,
-        "cpu_total_s": 2 * at_s,
-        "cpu_busy_s": 0.0,
-        "cpu_steal_s": 0.0,
-        "own_cpu_s": 0.0,
-        "dirty_bytes": 0,
-        "writeback_bytes": 0,
-        "memory_available_bytes": 8 * GIB,
-    }
-    return values | more
 
 
 def with_readings(**per_second: float) -> list[Sample]:

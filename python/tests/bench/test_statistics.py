@@ -25,6 +25,9 @@ def test_too_few_samples_say_what_their_range_covers() -> None:
     assert (interval.low, interval.high) == (1.0, 3.0)
     assert interval.confidence == pytest.approx(0.75)
     assert median_interval([1.0]).confidence == 0.0
+    least = statistics.LEAST_FOR_INTERVAL
+    assert median_interval(list(range(least))).confidence >= statistics.CONFIDENCE
+    assert median_interval(list(range(least - 1))).confidence < statistics.CONFIDENCE
 
 
 @pytest.mark.parametrize("n", [5, 6, 10, 17, 30])

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from made_samples import reading, sample
 from penstock.bench import store as stores
-from penstock.bench.sample import Event, Header
+from penstock.bench.sample import Event, Header, as_line
 from penstock.bench.store import Store, load
 from penstock.errors import ArgumentError, WriteError
 
@@ -77,6 +78,12 @@ def test_every_cut_of_a_file_can_be_read_and_continued(results: Path) -> None:
         assert load(results).events[-1].text == "last"
 
 
+def test_a_mark_is_of_a_path_however_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    assert stores.mark_of(tmp_path / "there" / ".." / "x") == stores.mark_of(tmp_path / "x")
+    assert stores.mark_of(tmp_path / "\udcff") != stores.mark_of(tmp_path / "x")
+
+
 def test_a_second_writer_is_refused(results: Path) -> None:
     with Store(results), pytest.raises(ArgumentError, match="being written by another"):
         Store(results)
@@ -115,6 +122,36 @@ def test_what_is_no_results_file_is_named(tmp_path: Path, text: str, words: str)
     path.write_text(text)
     with pytest.raises(ArgumentError, match=words):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"machine_after": reading(0.0) | {"dirty_bytes": None}}, "dirty_bytes: Input should be"),
+        ({"machine_before": {"at_s": 1.0}}, "cpu_total_s: Field required"),
+    ],
+)
+def test_a_reading_of_the_machine_is_whole(
+    results: Path, change: dict[str, object], words: str
+) -> None:
+    values = json.loads(as_line(sample())) | change
+    with (results / "samples.jsonl").open("a") as file:
+        file.write(json.dumps(values) + "\n")
+    with pytest.raises(ArgumentError, match=f"line 4 is not a record .*: sample.machine_.*{words}"):
+        load(results)
+
+
+@pytest.mark.parametrize(
+    "change", [{"memory_limit_bytes": "much"}, {"write_back": {"dirty_bytes": "all"}}]
+)
+def test_what_a_provenance_says_of_memory_are_numbers(
+    results: Path, change: dict[str, object]
+) -> None:
+    values = {"record": "provenance", "id": "p"} | change
+    with (results / "samples.jsonl").open("a") as file:
+        file.write(json.dumps(values) + "\n")
+    with pytest.raises(ArgumentError, match=r"line 4 is not a record .*: provenance"):
+        load(results)
 
 
 def test_a_spoilt_line_within_is_named(results: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from made_samples import GIB, MIB, result, sample, session, write
+from made_samples import GIB, MIB, reading, result, sample, session, write
 from penstock.bench.doubts import Doubt, free_run_bytes
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import load
@@ -174,7 +174,7 @@ def test_bytes_that_fit_into_the_page_cache_measure_memory(
 
 
 def test_the_free_run_ceiling_is_the_kernels() -> None:
-    s = sample(machine_before={"memory_available_bytes": 10 * GIB})
+    s = sample(machine_before=reading(0.0, memory_available_bytes=10 * GIB))
     assert free_run_bytes(s, None) == pytest.approx(1.5 * GIB, abs=1)
     where = Provenance.model_validate(
         {"id": "p", "memory_limit_bytes": 2 * GIB, "write_back": {"dirty_ratio": "40"}}

@@ -54,6 +54,7 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
         (["run", "--writers", "x", "--", "true"], 'writers must be an integer, got "x"'),
         (["run", "--config", "/no/such.toml", "--", "true"], '--config names "/no/such.toml"'),
         (["run", "--", "mpiexec", "--unheard-of", "./app"], "penstock-exec"),
+        (["explain", "--method", ""], "--method must be such as two_phase + messages, got ''"),
         (["explain", "no-such.toml"], "no-such.toml cannot be read"),
         (["list", "--json", "--markdown"], "exclude each other"),
         (

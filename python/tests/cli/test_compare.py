@@ -75,6 +75,14 @@ def test_two_variants_of_one_session_are_compared(cli: Cli, tmp_path: Path) -> N
     assert cli("compare", a, "--variant", "penstock", "--variant", "mpi alone").returncode == 1
 
 
+@pytest.mark.parametrize("command", ["compare", "report"])
+def test_a_margin_that_is_no_number_is_shown(cli: Cli, tmp_path: Path, command: str) -> None:
+    a = results(tmp_path, "r", {"x": 1e9})
+    done = cli(command, a, a, "--margin", "3%")
+    assert done.returncode == 2
+    assert "'--margin': must be a fraction such as 0.03, got '3%'" in done.stderr
+
+
 def test_the_margin_decides_what_matters(cli: Cli, tmp_path: Path) -> None:
     a = results(tmp_path, "before", {"x": 1e9})
     b = results(tmp_path, "after", {"x": 0.93e9})

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from penstock import native
+from penstock.bench.export import FORMATS
+from penstock.bench.programs import NAMES
 from penstock.cli import completion
 from support import Cli
 
@@ -38,6 +40,11 @@ def offered(*words: str) -> list[str]:
         (["penstock", "run", "--dum"], ["--dump-config"]),
         (["penstock", "run", "--method", "two"], ["two_phase"]),
         (["penstock", "run", "--quiet", "--meth"], ["--method"]),
+        (["penstock", "compare", "--rate", "=", "ac"], ["actual"]),
+        (["penstock", "run", "--method", "=", "two"], ["two_phase"]),
+        (["penstock", "bench", "--mpi", ""], list(NAMES)),
+        (["penstock", "bench", "--export", ""], [*FORMATS, ",".join(FORMATS)]),
+        (["penstock", "env", "--mpi", "="], list(native.FLAVOURS)),
         (["penstock", "env", "--mpi", ""], list(native.FLAVOURS)),
         (["penstock", "run", "--config", ""], []),  # the shell offers files
         (["penstock", "explain", "hea"], ["heat"]),

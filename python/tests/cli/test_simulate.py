@@ -58,6 +58,8 @@ def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> No
         (["--sizes", "1,x"], "--sizes must be numbers like 0.5,1,2, got '1,x'"),
         (["--sizes", "-1"], "positive multiple of the memory, got -1.0"),
         (["--memory", "5 furlongs"], "--memory must be a size"),
+        (["--memory", "0"], "--memory must be at least 1 byte, got 0"),
+        (["--memory", "0", "--block", "4KiB"], "--memory must be at least 1 byte, got 0"),
         (["--block", "64MiB"], "--block must fit into --memory, 5.0 MiB, got 64.0 MiB"),
         (["--block", "0"], "--block must be at least 1 byte, got 0"),
         (["--buffer", "1000"], "--buffer must be 0 (none) or hold a --block, 1.0 MiB, got 1000"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -37,6 +38,27 @@ def test_a_full_stdout_is_said_in_one_line(clean_environment: dict[str, str]) ->
     assert (done.returncode, done.stderr) == (2, "penstock: No space left on device\n")
 
 
+@pytest.mark.parametrize("words", [["--help"], ["config"], ["explain"], ["compare"]])
+def test_a_reader_that_has_left_is_no_verdict(
+    clean_environment: dict[str, str], tmp_path: Path, words: list[str]
+) -> None:
+    samples = tmp_path / "samples.jsonl"
+    made_reports.write(samples, made_reports.session({"c": {"x": 1e9}}, n=8))
+    files = [str(samples)] * 2 if words == ["compare"] else []
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [*PENSTOCK, *words, *files],
+        env=clean_environment,
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
 @pytest.mark.parametrize("text", ["[" * 100000, "1" * 5000])
 def test_json_that_cannot_be_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
     log = tmp_path / "penstock-app-1.json"
@@ -63,6 +85,60 @@ def test_a_program_in_a_directory_that_is_not_utf8_runs(
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "started\n"), done.stderr
+
+
+@pytest.fixture
+def not_utf8(tmp_path: Path) -> str:
+    """A directory whose name is not UTF-8."""
+    place = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(place)  # noqa: PTH102 - pathlib takes no bytes
+    return os.fsdecode(place)
+
+
+def test_a_directory_that_is_not_utf8_is_examined(cli: Cli, not_utf8: str) -> None:
+    Path(not_utf8, "penstock.toml").write_text("quite = true\n")
+    told = json.loads(cli("doctor", "--json", not_utf8).stdout)
+    assert told["directory"] == not_utf8
+    texts = [f["text"] for f in told["findings"]]
+    assert (
+        f"{not_utf8}: its name is not UTF-8, so no penstock.toml is looked for from here" in texts
+    )
+    assert any("free for you" in text for text in texts)
+
+
+@pytest.mark.parametrize("words", [["bench"], ["reproduce", "liao2007", "--dir"]])
+def test_results_of_a_directory_that_they_cannot_name_are_not_begun(
+    cli: Cli, not_utf8: str, words: list[str]
+) -> None:
+    done = cli(*words, not_utf8)
+    assert done.returncode == 2
+    assert done.stderr.startswith("penstock: DIR must have a name that is UTF-8")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["simulate", "--memory"], ["reproduce"], ["env", "--mpi"], ["explain", "--method"]]
+)
+def test_text_that_is_not_utf8_is_named(cli: Cli, words: list[str]) -> None:
+    done = cli(*words, "a\udcff")
+    assert (done.returncode, done.stderr) == (2, "penstock: 'a\\udcff' must be UTF-8\n")
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["run", "--log-dir", "logs", "--", "mpiexec", "ls"]])
+def test_a_working_directory_that_is_gone_is_named(
+    clean_environment: dict[str, str], tmp_path: Path, words: list[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'cd "$1" && rmdir "$1" && shift && exec "$@"', "sh", gone, *PENSTOCK, *words],
+        env=clean_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = "penstock: the working directory was removed: go to one that is there\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_signals_are_handed_on_as_programs_expect_them(

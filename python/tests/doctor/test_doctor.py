@@ -172,7 +172,7 @@ def test_what_no_directory_can_be_examined_is_an_argument_error(tmp_path: Path) 
         doctor.examine(file)
 
 
-def test_a_directory_that_may_not_be_written_is_said_not_fatal(
+def test_a_directory_that_may_not_be_written_has_to_be_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: object) -> None:
@@ -180,9 +180,10 @@ def test_a_directory_that_may_not_be_written_is_said_not_fatal(
 
     monkeypatch.setattr(storage.tempfile, "mkstemp", refuse)
     finding = storage.examine(tmp_path)[-1]
-    assert finding.level == "warn"
+    assert finding.level == "problem"
     assert "Read-only file system" in finding.text
-    assert "--log-dir" in finding.remedy
+    assert "directory that your programs write into" in finding.remedy
+    assert not doctor.examine(tmp_path).good
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.ENOMEM])

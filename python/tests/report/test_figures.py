@@ -11,9 +11,10 @@ import pytest
 import made_reports
 from penstock import joblog
 from penstock.bench.differences import Side, differences
-from penstock.bench.store import Results
+from penstock.bench.store import Results, load
+from penstock.bench.summary import summarise
 from penstock.report import job
-from penstock.report.figures import plan, ratios
+from penstock.report.figures import plan, ranking, ratios
 from penstock.report.figures.frame import (
     DARK,
     NARROW,
@@ -24,6 +25,7 @@ from penstock.report.figures.frame import (
     text_width,
     ticks,
 )
+from penstock.report.figures.rates import KINDS
 from penstock.report.model import Report
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -159,6 +161,24 @@ def test_a_comparison_is_drawn_around_one() -> None:
     one = next(float(t.get("x", "0")) for t in root.iter(f"{SVG}text") if t.text == "1")
     assert dots[0] > one > dots[1]
     assert dots[0] - one == pytest.approx(one - dots[1], rel=0.2)  # twice as far as half
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_numbers_are_never_shortened(tmp_path: Path, width: float) -> None:
+    levels = {"own writes of an application": {"a": 1e9, "b": 1e9}, "c": {"a": 1e9, "b": 7e6}}
+    made = made_reports.session(levels, cv=1.5, n=6)
+    path = made_reports.write(tmp_path / "s.jsonl", made)
+    results = load(path)
+    found = differences(Side("a", results, "a"), Side("b", results, "b"), KINDS)
+    drawn = [content for _, _, content in text_ends(ratios.figure(found.differences, 0.03), width)]
+    for d in found.differences:
+        assert any(ratios.said(d) in t for t in drawn), drawn
+        assert any(f"{d.rate} rate" in t for t in drawn), drawn
+    cells = summarise(results).cells
+    ranked = [t for c in cells for _, _, t in text_ends(ranking.figure(1, c), width)]
+    for cell in cells:
+        for v in cell.writing:
+            assert ranking.standing(cell, v) in ranked
 
 
 @pytest.mark.parametrize(

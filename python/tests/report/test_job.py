@@ -56,6 +56,10 @@ def test_a_job_that_penstock_did_not_serve_says_so(tmp_path: Path) -> None:
     assert section(report, "plan").text[0].startswith("Not drawn: ")
 
 
+def test_a_log_whose_totals_are_of_no_file_is_reported(tmp_path: Path) -> None:
+    assert of(tmp_path, files=[]).verdict.headline.startswith("Penstock wrote nothing for heat")
+
+
 def test_a_job_without_files_is_reported(tmp_path: Path) -> None:
     totals = {"engine_bytes": 0, "passthrough_bytes": 0, "errors": 0, "degraded": {}}
     report = of(tmp_path, totals=totals, files=[])

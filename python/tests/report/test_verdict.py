@@ -14,6 +14,7 @@ from penstock.bench.sample import Sample
 from penstock.bench.store import Results, load
 from penstock.bench.summary import Summary, summarise
 from penstock.report import verdict
+from penstock.report.figures import ranking, ratios
 
 
 def summary(tmp_path: Path, samples: list[Sample]) -> Summary:
@@ -91,6 +92,29 @@ def test_a_way_that_is_never_shown_to_lead_is_not_told_apart(tmp_path: Path) -> 
     assert said.sure == "not told apart"
     assert "has the highest rate in " in said.headline
     assert said.details[0] == "In none of them is everything else shown to be slower."
+
+
+@pytest.mark.parametrize(
+    ("n", "says"),
+    [
+        ((6, 6), "brackets are 95 % intervals."),
+        ((5, 1), "brackets are ranges, for a 95 % interval takes 6 samples."),
+        ((6, 5), "brackets are 95 % intervals, and ranges of fewer than 6 samples."),
+    ],
+)
+def test_a_range_is_not_called_an_interval(tmp_path: Path, n: tuple[int, int], says: str) -> None:
+    made = made_reports.session({"c": {"x": 2e9}, "d": {"x": 2e9, "y": 1e9}}, n=n[0])
+    made += made_reports.session({"c": {"y": 1e9}}, n=n[1])
+    own = summary(tmp_path, made)
+    assert says in verdict.of_session(own).details[-1]
+    results = Results()
+    for one in made:
+        results.add(one)
+    found = differences(Side("before", results, "x"), Side("after", results, "y"))
+    assert says.rstrip(".") + ". Faster" in verdict.of_differences(found).details[-1]
+    lines = "Lines" + says.removeprefix("brackets").rstrip(".") + ";"
+    assert lines in ranking.figure(1, next(c for c in own.cells if c.cell == "c")).caption
+    assert lines in ratios.figure(found.differences, found.margin).caption
 
 
 def compared(a: dict[str, float], b: dict[str, float], cv: float = 0.01) -> Differences:

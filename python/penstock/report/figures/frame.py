@@ -7,7 +7,7 @@ in the dark (`DARK`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from penstock.explain import canvas as shapes
@@ -93,6 +93,11 @@ def axis(canvas: Canvas, scale: Scale, marks: list[float], y: float, top: float,
 def text_width(text: str, size: float) -> float:
     """How wide a line is, by a mean width of its letters."""
     return 0.58 * size * len(text)
+
+
+def column(texts: Iterable[str], size: float, least: float) -> float:
+    """How wide a column is in which none of these texts, which hold numbers, is shortened."""
+    return max([least, *(text_width(t, size) + 24 for t in texts)])
 
 
 def shortened(text: str, width: float, size: float) -> str:

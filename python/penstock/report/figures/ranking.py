@@ -7,22 +7,33 @@ from functools import partial
 from penstock.bench.render import rate_text, ratio_text, verdict_text
 from penstock.bench.summary import CellSummary, RateSummary, VariantSummary
 from penstock.explain.canvas import INK, MUTED, RULE, Canvas
-from penstock.report.figures.frame import WIDE, Figure, Scale, axis, legend, shortened, ticks
+from penstock.report.figures.frame import (
+    WIDE,
+    Figure,
+    Scale,
+    axis,
+    column,
+    legend,
+    shortened,
+    ticks,
+)
 from penstock.report.figures.rates import COLOURS, KINDS, LEGEND, draw_interval, unit_of
+from penstock.report.words import intervals
 
-_LEFT, _RIGHT = 238.0, 196.0  # columns beside the plot, where there is room
+_LEFT, _RIGHT = 238.0, 196.0  # columns beside the plot, where there is room; left at least
 
 
 def figure(number: int, cell: CellSummary) -> Figure:
     """The figure of a cell that has at least one rate."""
+    lines = intervals("Lines", [r.n for r in _all_rates(cell)])
     said = [f"{v.variant}: {standing(cell, v)}; {_rates(v)}." for v in cell.variants]
     return Figure(
         name=f"ranking-{number}",
         title=f"Ranked: {cell.cell}",
         description=f"{verdict_text(cell)}. {' '.join(said)}",
         paint=partial(_paint, cell),
-        caption=f"{verdict_text(cell)}. Lines are 95 % intervals of the "
-        f"median; below a name: its rate over the best one's.{_not_drawn(cell)}",
+        caption=f"{verdict_text(cell)}. {lines}; the dot is the median; below a name: its rate "
+        f"over the best one's.{_not_drawn(cell)}",
     )
 
 
@@ -60,7 +71,8 @@ def _paint(cell: CellSummary, width: float) -> tuple[Canvas, float]:
     unit, name = unit_of(largest)
     beside = width >= WIDE
     marks = ticks(largest / unit, 6 if beside else 4)
-    ends = (_LEFT, width - _RIGHT) if beside else (12.0, width - 16)
+    left = column((standing(cell, v) for v in cell.writing), 11, _LEFT)
+    ends = (left, width - _RIGHT) if beside else (12.0, width - 16)
     scale = Scale(marks[-1] * unit, *ends)
     kinds = [k for k in KINDS if any(v.rate(k) for v in cell.writing)]
     top = legend(canvas, 8, 20, [(COLOURS[k], LEGEND[k]) for k in kinds])
@@ -75,7 +87,7 @@ def _paint(cell: CellSummary, width: float) -> tuple[Canvas, float]:
 def _row(canvas: Canvas, cell: CellSummary, v: VariantSummary, scale: Scale, y: float) -> None:
     beside = canvas.width >= WIDE
     canvas.line(0, y, canvas.width, y, RULE)
-    room = _LEFT - 16 if beside else canvas.width - 16
+    room = scale.first - 16 if beside else canvas.width - 16
     weight = 600 if v.variant == cell.ranking.best else 400
     canvas.text(8, y + 18, shortened(v.variant, room, 13), size=13, weight=weight, fill=INK)
     canvas.text(8, y + 34, shortened(standing(cell, v), room, 11), size=11, fill=MUTED)

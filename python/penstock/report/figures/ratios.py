@@ -10,10 +10,11 @@ from functools import partial
 from penstock.bench.differences import Difference
 from penstock.bench.render import rate_text, ratio_text
 from penstock.explain.canvas import FAINT, INK, MUTED, PAPER, RULE, Canvas
-from penstock.report.figures.frame import MARGIN_FILL, WIDE, Figure, shortened
+from penstock.report.figures.frame import MARGIN_FILL, WIDE, Figure, column, shortened
 from penstock.report.figures.rates import COLOURS
+from penstock.report.words import intervals
 
-_LEFT, _RIGHT = 230.0, 170.0
+_LEFT, _RIGHT = 230.0, 170.0  # columns beside the plot, where there is room; right at least
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,13 @@ def said(d: Difference) -> str:
 def figure(differences: Sequence[Difference], margin: float) -> Figure:
     """The figure of comparisons of which one has a ratio."""
     lines = [f"{called(d)}, {d.rate} rate: {said(d)}." for d in differences]
+    all_n = [rate.n for d in differences if d.ratio for rate in (d.a, d.b) if rate]
     return Figure(
         name="ratios",
         title="Rate of B over rate of A",
         description=" ".join(lines),
         paint=partial(_paint, differences, margin),
-        caption=f"Right of 1, B is faster. Lines are 95 % intervals; the band is the margin of "
+        caption=f"Right of 1, B is faster. {intervals('Lines', all_n)}; the band is the margin of "
         f"{100 * margin:g} % that does not matter.",
     )
 
@@ -75,9 +77,10 @@ def _paint(differences: Sequence[Difference], margin: float, width: float) -> tu
     ends = [e for d in differences for e in (d.low, d.high) if e is not None and e > 0]
     low = min([*ends, 1 / (1 + 2 * margin), 0.9])
     high = max([*ends, 1 + 2 * margin, 1.1])
-    sides = (_LEFT, width - _RIGHT) if beside else (12.0, width - 16)
+    right = column((said(d) for d in differences if d.ratio is not None), 11, _RIGHT)
+    sides = (_LEFT, width - right) if beside else (12.0, width - 16)
     x = _Log(low, high, *sides)
-    step = 32.0 if beside else 62.0
+    step = 36.0 if beside else 62.0
     top, bottom = 12.0, 12 + step * len(differences)
     x0, x1 = x(1 / (1 + margin)), x(1 + margin)
     canvas.rect(x0, top, x1 - x0, bottom - top, MARGIN_FILL)
@@ -92,13 +95,14 @@ def _paint(differences: Sequence[Difference], margin: float, width: float) -> tu
 def _row(canvas: Canvas, d: Difference, x: _Log, y: float) -> None:
     beside = canvas.width >= WIDE
     room = _LEFT - 20 if beside else canvas.width - 16
+    canvas.text(8, y + 14, shortened(called(d), room, 12), size=12, fill=INK)
+    below = f"{d.rate} rate" if beside else f"{d.rate} rate, {said(d)}"
+    canvas.text(8, y + 29, shortened(below, room, 11), size=11, fill=MUTED)
+    if beside:
+        verdict = shortened(said(d), canvas.width - x.last - 20, 11)
+        canvas.text(x.last + 14, y + 22, verdict, size=11, fill=MUTED)
+    at = y + 18 if beside else y + 44
     label = f"{called(d)}, {d.rate}"
-    canvas.text(8, y + 14, shortened(label, room, 12), size=12, fill=INK)
-    at = y + 16 if beside else y + 44
-    verdict_x = canvas.width - _RIGHT + 14 if beside else 8.0
-    room = _RIGHT - 20 if beside else canvas.width - 16
-    verdict = shortened(said(d), room, 11)
-    canvas.text(verdict_x, y + (20 if beside else 29), verdict, size=11, fill=MUTED)
     if d.ratio is None or d.low is None or d.high is None:
         canvas.rect(x.first, at - 3, x.last - x.first, 6, FAINT, title=f"{label}: {said(d)}")
         return
