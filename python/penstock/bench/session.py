@@ -6,7 +6,6 @@ where it was stopped, by Ctrl-C, a kill or a power cut, and loses at most the sa
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import threading
@@ -27,7 +26,7 @@ from penstock.bench.noise import MachineReading
 from penstock.bench.sample import Event, Header, Provenance, RateKind, Sample, Settled
 from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Decision, Stopping
-from penstock.bench.store import Store
+from penstock.bench.store import Store, mark_of
 from penstock.errors import ArgumentError
 
 TIMEOUT_S = 300.0
@@ -177,7 +176,7 @@ class Session:
         self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
         self._provenance_ids: dict[Path, str] = {}
         self._begin_s, self._spent_before_s = time.monotonic(), 0.0
-        self._mark = hashlib.sha256(str(store.path.resolve()).encode()).hexdigest()[:16]
+        self._mark = mark_of(store.path)[:16]
         self._said_dropped: set[Pair] = set()
 
     def run(self) -> Ending:

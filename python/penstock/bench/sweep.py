@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import secrets
 import sys
@@ -25,7 +24,7 @@ from penstock.bench.sample import Provenance, RateKind, Sample
 from penstock.bench.session import SCRATCH, Ending, Measurement, Observer, Session, environment
 from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Stopping
-from penstock.bench.store import Store, load
+from penstock.bench.store import Store, load, mark_of
 from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError
 
@@ -95,8 +94,7 @@ class Sweep:
 
     def scratch_in(self, directory: Path) -> Path:
         """The sweep's own directory in one that is measured."""
-        mark = hashlib.sha256(str(self.samples_file.resolve()).encode()).hexdigest()[:8]
-        return directory.resolve() / f"{SCRATCH}{mark}"
+        return directory.resolve() / f"{SCRATCH}{mark_of(self.samples_file)[:8]}"
 
     @property
     def plan(self) -> Plan:
