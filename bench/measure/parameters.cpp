@@ -33,7 +33,7 @@ struct Typed {
   std::map<std::string, std::string, std::less<>> values;  // by option name
   std::map<std::string, bool, std::less<>> flags;
   std::vector<std::string> hints;
-  bool list = false, describe = false;
+  bool list = false, describe = false, check = false;
 
   bool has(std::string_view name) const {
     const auto found = values.find(name);
@@ -424,6 +424,7 @@ Request read_command_line(const std::string& program, Workers workers, int argc,
   for (const Option& o : options()) add(app, o, typed);
   app.add_flag("--list", typed.list, "routes, strategies, patterns and methods, as JSON");
   app.add_flag("--describe", typed.describe, "every option, as JSON");
+  app.add_flag("--check", typed.check, "nothing but whether the options can be used");
   app.footer(
       "Sizes: 4MiB is 2^22 bytes, 4MB is 4*10^6. Exit codes: 0 measured; 1 an I/O call failed "
       "or bytes are wrong (the JSON line tells); 2 wrong usage.");
@@ -441,6 +442,7 @@ Request read_command_line(const std::string& program, Workers workers, int argc,
   if (typed.describe) return {Request::Kind::print, {}, describe_json(workers) + "\n"};
   auto parameters = Reader(typed, workers).read();
   if (!parameters) return {Request::Kind::wrong, {}, parameters.error().detail};
+  if (typed.check) return {Request::Kind::print, {}, ""};
   return {Request::Kind::measure, *std::move(parameters), ""};
 }
 

@@ -161,6 +161,13 @@ TEST(Parameters, EveryRefusalNamesTheOptionAndTheValue) {
   EXPECT_EQ(read("-o f --no-such-option").kind, Request::Kind::wrong);
 }
 
+TEST(Parameters, CheckOnlySaysWhatIsWrong) {
+  const Request good = read("-o f --iters 3 --check");
+  EXPECT_EQ(good.kind, Request::Kind::print);
+  EXPECT_EQ(good.text, "");
+  EXPECT_EQ(read("-o f --iters 0 --check").kind, Request::Kind::wrong);
+}
+
 TEST(Parameters, DescribeListsEveryOptionOfTheTable) {
   const auto j = nlohmann::json::parse(read("--describe").text);
   ASSERT_EQ(j["options"].size(), options().size());

@@ -148,6 +148,10 @@ Surroundings this_process();
 // "--cycle"). A PENSTOCK_* variable that is not known is a notice, and an error with `require`.
 Result<Config> load_config(const Surroundings& surroundings);
 
+// What of a configuration that was refused holds all the same: whether all ranks have an engine,
+// which meet at the end then; require; and where the log goes, if anywhere.
+Config load_config_in_spite(const Surroundings& surroundings);
+
 // What a flag may say.
 bool is_yes(std::string_view value);
 bool is_no(std::string_view value);

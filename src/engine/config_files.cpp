@@ -72,9 +72,9 @@ tl::unexpected<Error> cannot_read(const Candidate& c, int sys_errno) {
                         "file or leave it out",
                     sys_errno);
   return os_error("configuration",
-                  c.path +
-                      " is there and cannot be read; make it readable (chmod a+r) or set "
-                      "PENSTOCK_ISOLATED=1, which reads no such files",
+                  "whether there is a " + c.path +
+                      ", and what it says, cannot be seen; make it and its directories readable "
+                      "or set PENSTOCK_ISOLATED=1 (--isolated), which reads no such files",
                   sys_errno);
 }
 

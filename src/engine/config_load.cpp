@@ -29,6 +29,7 @@ class Loader {
  public:
   explicit Loader(const Surroundings& surroundings) : s_(surroundings) {}
   Result<Config> load();
+  Config load_in_spite();
 
  private:
   std::string value_of(std::string_view name) const {
@@ -41,6 +42,7 @@ class Loader {
   Result<void> apply_file(const Candidate& candidate);
   Result<void> apply_resolved();
   Result<void> apply_variables(Layer layer);
+  Result<void> apply_variable(const Key& key, Layer layer);
   Result<void> apply_layers();
   Result<void> check_whole() const;
   Result<void> check_names();
@@ -90,14 +92,18 @@ Result<void> Loader::apply_resolved() {
 
 // The variables proper, or those that stand for options.
 Result<void> Loader::apply_variables(Layer layer) {
-  for (const Key& key : keys()) {
-    const std::string value = value_of(key.variable);
-    const bool option = is_option(key.variable);
-    if (value.empty() || option != (layer == Layer::option)) continue;
-    const Assignment one{std::string(key.name), value, option ? key.option : key.variable, layer};
-    if (auto done = assign(one, config_); !done) return done;
-    if (option) config_.options.push_back(one);
-  }
+  for (const Key& key : keys())
+    if (auto done = apply_variable(key, layer); !done) return done;
+  return {};
+}
+
+Result<void> Loader::apply_variable(const Key& key, Layer layer) {
+  const std::string value = value_of(key.variable);
+  const bool option = is_option(key.variable);
+  if (value.empty() || option != (layer == Layer::option)) return {};
+  const Assignment one{std::string(key.name), value, option ? key.option : key.variable, layer};
+  if (auto done = assign(one, config_); !done) return done;
+  if (option) config_.options.push_back(one);
   return {};
 }
 
@@ -212,6 +218,22 @@ Result<Config> Loader::load() {
   return config_;
 }
 
+constexpr std::array<std::string_view, 4> kInSpite = {"all_ranks", "require", "log", "log_dir"};
+
+// Each by itself: whichever is wrong stays as it is by default.
+Config Loader::load_in_spite() {
+  (void)apply_resolved();
+  for (const Layer layer : {Layer::variable, Layer::option})
+    for (const Key& key : keys())
+      if (std::ranges::find(kInSpite, key.name) != kInSpite.end()) (void)apply_variable(key, layer);
+  Config some;
+  some.all_ranks = config_.all_ranks;
+  some.require = config_.require;
+  some.log = config_.log;
+  some.log_dir = config_.log_dir;
+  return some;
+}
+
 std::string link_target(const char* path) {
   char target[4096];
   const ssize_t n = ::readlink(path, target, sizeof target);
@@ -248,6 +270,10 @@ Surroundings this_process() {
 }
 
 Result<Config> load_config(const Surroundings& surroundings) { return Loader(surroundings).load(); }
+
+Config load_config_in_spite(const Surroundings& surroundings) {
+  return Loader(surroundings).load_in_spite();
+}
 
 std::vector<ConfigFile> config_files(const Surroundings& surroundings) {
   std::vector<ConfigFile> all;

@@ -453,6 +453,17 @@ TEST_F(Layers, WhatWasResolvedReachesARankWholeInOneLine) {
   EXPECT_EQ(for_file(rank, "y")->method.parameters.cycle_bytes, 128 * 1024);  // the option wins
 }
 
+// A rank whose node refuses the method must not leave the others waiting at the end.
+TEST_F(Layers, WhoMeetsAndWhereTheLogGoesIsKnownInSpiteOfWhatIsRefused) {
+  s_.variables = {{"PENSTOCK_METHOD", "bogus"}, {"PENSTOCK_ALL_RANKS", "1"},
+                  {"PENSTOCK_LOG_DIR", "logs"}, {"PENSTOCK_REQUIRE", "perhaps"},
+                  {"PENSTOCK_LOG", "0"},        {"PENSTOCK_OPTIONS", "ALL_RANKS,LOG_DIR"}};
+  EXPECT_TRUE(says(refusal(), "bogus"));
+  const Config some = load_config_in_spite(s_);
+  EXPECT_TRUE(some.all_ranks && !some.log && !some.require);
+  EXPECT_EQ(some.log_dir, "logs");
+}
+
 TEST_F(Layers, AResolvedConfigurationThatIsNoneIsRefused) {
   for (const char* text : {"{", "3", "{}\nquiet = true", "{quite = true}"}) {
     s_.variables["PENSTOCK_RESOLVED"] = text;

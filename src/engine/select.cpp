@@ -5,6 +5,9 @@ namespace {
 
 using layout::Sharing;
 
+// A call that spans more is nearly all holes, and its writers' pages would grow with it.
+constexpr int64_t kWidest = int64_t{1} << 46;  // 64 TiB
+
 const plan::Algorithm& named(const char* name) { return *plan::find_algorithm(name); }
 
 // A node keeps in its cache what it wrote of a page, and what it takes the rest for. Without locks
@@ -33,7 +36,8 @@ const plan::Algorithm& exchanging(const plan::Team& team, const layout::Geometry
 
 const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
                               const layout::Geometry& geometry) {
-  const bool alone = may_share_units(team, geometry) && crowd.extents_disjoint();
+  const bool worth_sharing = !crowd.extents_disjoint() && crowd.bounds().size() <= kWidest;
+  const bool alone = may_share_units(team, geometry) && !worth_sharing;
   return alone ? named("individual") : exchanging(team, geometry);
 }
 

@@ -56,6 +56,13 @@ TEST(Select, ShufflesInterleavedBytesWithFixedWritersOnlyWhereItMust) {
   EXPECT_EQ(interleaved(kOneNode, Sharing::unit_keeps_node), "two_phase");
 }
 
+// Pages of their own size would be larger than memory.
+TEST(Select, LetsRanksOfACallThatIsNearlyAllHolesWriteForThemselves) {
+  const Off far = int64_t{1} << 62;
+  EXPECT_EQ(chosen(all_write(kOneNode, 0, far), kOneNode, Sharing::any), "individual");
+  EXPECT_EQ(chosen(all_write(kTwoNodes, 0, far), kTwoNodes, Sharing::unit_per_node), "two_phase");
+}
+
 TEST(Select, TakesAMethodAtItsWordWhereThatLosesNothing) {
   for (const plan::Algorithm* a : plan::algorithms()) {
     const auto taken = [a](const plan::Team& team, Sharing sharing) {

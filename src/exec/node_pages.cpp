@@ -11,7 +11,8 @@
 namespace penstock::exec {
 namespace {
 
-constexpr int64_t kGrowth = int64_t{1} << 20;  // segments grow by whole MiB
+constexpr int64_t kGrowth = int64_t{1} << 20;       // segments grow by whole MiB
+constexpr int64_t kLargestPage = int64_t{1} << 30;  // shared memory is there before it is used
 
 // Collective over `node`, the ranks of `all` that are on one: their numbers there.
 Result<std::vector<int>> numbers_of(comm::Comm& node, const comm::Comm& all) {
@@ -90,6 +91,7 @@ bool NodePages::begin(const plan::Plan& plan) {
   first_stamp_ += stamps_of_call_;
   stamps_of_call_ = uint32_t(plan.cycles());
   if (ranks_.size() == 1 || never_) return false;
+  if (plan.page_bytes() > kLargestPage) return not_now("a page would be larger than 1 GiB");
   const Layout wanted = layout_for(plan);
   if (wanted == layout_) return true;
   return reserve(wanted) && agreed(give_out(wanted));
@@ -166,8 +168,12 @@ bool NodePages::agreed(const Result<void>& mine) {
 }
 
 bool NodePages::off(const std::string& why) {
-  take_back();
   never_ = true;
+  return not_now(why);
+}
+
+bool NodePages::not_now(const std::string& why) {
+  rest();
   why_not_ = "pages are not shared on this node: " + why;
   return false;
 }

@@ -73,6 +73,7 @@ class NodePages {
   void take_back();
   bool agreed(const Result<void>& mine);
   bool off(const std::string& why);
+  bool not_now(const std::string& why);
 
   int index_of(int rank) const noexcept;  // in ranks_; -1: on another node
   Board& board(int index, int cycle) const noexcept;

@@ -132,6 +132,7 @@ std::string refused(int sys_errno) {
     return "io_uring is switched off by sysctl kernel.io_uring_disabled=" +
            std::to_string(disabled);
   if (sys_errno == EPERM) return "io_uring is refused (" + why + "): a container's filter";
+  if (sys_errno == ENOMEM) return "io_uring cannot be set up (" + why + "): see ulimit -l";
   return "io_uring cannot be set up (" + why + ")";
 }
 

@@ -344,6 +344,16 @@ static void require_engine(const char* shim, const char* flavour) {
   leave_the_job();
 }
 
+/* The loader takes a blank or a colon for the end of a library's name, and goes on without it. */
+static void require_plain(const char* shim) {
+  if (strpbrk(shim, " \t\n:;") == NULL) return;
+  fprintf(stderr,
+          "penstock-exec: the loader preloads nothing whose path has a blank or a colon, as in %s: "
+          "install Penstock elsewhere, or say --method off\n",
+          shim);
+  leave_the_job();
+}
+
 static void set_up(const char* path) {
   const struct program_file file = inspect_program(path);
   const char* reason = why_not(path, &file);
@@ -368,6 +378,7 @@ static void set_up(const char* path) {
     exit(2);
   }
   require_engine(shim, flavours[chosen].name);
+  require_plain(shim);
   preload(shim);
 }
 

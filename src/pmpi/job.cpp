@@ -91,10 +91,8 @@ void Job::configure() {
     return;
   }
   config_error_ = config.error().message();
-  // What was refused is not this; and that all passes is said at the end even to who wants it
-  // quiet.
-  config_.require = engine::is_yes(variable("PENSTOCK_REQUIRE"));
-  config_.log = !engine::is_no(variable("PENSTOCK_LOG"));
+  // That all passes is said at the end even to who wants it quiet.
+  config_ = engine::load_config_in_spite(engine::this_process());
   if (speaks || config_.require) {
     say("penstock: %s: %s\n", config_error_.c_str(),
         config_.require ? "PENSTOCK_REQUIRE is set, stopping" : "all writes go to the MPI library");

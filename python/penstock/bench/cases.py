@@ -69,6 +69,7 @@ class Programs:
         self._environ = environ
         self._by_mpi: dict[str, Program] = {}
         self._options: dict[Path, dict[str, dict[str, Any]]] = {}
+        self._refusals: dict[tuple[Path | str, ...], str] = {}
 
     def of(self, mpi: str) -> Program:
         """The program for a value of ``mpi``."""
@@ -89,6 +90,13 @@ class Programs:
             self._options[program.path] = by_name
         return self._options[program.path]
 
+    def why_refused(self, program: Program, parameters: Mapping[str, Any]) -> str:
+        """What a program has against these values together; each set is asked about once."""
+        asked: tuple[Path | str, ...] = (program.path, *programs.options(parameters))
+        if asked not in self._refusals:
+            self._refusals[asked] = program.why_refused(parameters)
+        return self._refusals[asked]
+
 
 def check(cases: Sequence[Case], known: Programs, where: str) -> None:
     """Refuse parameters that the programs do not have, and more ranks than can be started.
@@ -108,6 +116,8 @@ def check(cases: Sequence[Case], known: Programs, where: str) -> None:
                 _refuse(name, names, program, where)
             if why := _why_wrong(value, known.options(program)[name]):
                 raise ArgumentError(f"{where}: {name} {why}, got {value!r}")
+        if why := known.why_refused(program, case.parameters):
+            raise ArgumentError(f"{where}: {why}")
 
 
 def _refuse(name: str, names: list[str], program: Program, where: str) -> None:

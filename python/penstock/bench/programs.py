@@ -116,16 +116,8 @@ class Program:
         LaunchError
             If it cannot be asked.
         """
-        kept = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         try:
-            done = subprocess.run(  # noqa: S603 - our own program
-                [str(self.path), question],
-                env=kept,
-                capture_output=True,
-                text=True,
-                timeout=_PATIENCE_S,
-                check=False,
-            )
+            done = self._run([question])
             values = json.loads(done.stdout) if done.returncode == 0 else None
         except (OSError, subprocess.TimeoutExpired, ValueError) as error:
             raise LaunchError(f"{self.path} {question} failed: {error}") from error
@@ -134,6 +126,33 @@ class Program:
             why = words[-1] if words else f"exit code {done.returncode}"
             raise LaunchError(f"{self.path} {question} failed: {why}")
         return values
+
+    def why_refused(self, parameters: Mapping[str, Any]) -> str:
+        """What the program has against values, in its own words; empty where they can be used.
+
+        Raises
+        ------
+        LaunchError
+            If it cannot be asked.
+        """
+        try:
+            done = self._run(["--check", "--file", "unnamed", *options(parameters)])
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LaunchError(f"{self.path} --check failed: {error}") from error
+        if done.returncode == 0:
+            return ""
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return words[-1].removeprefix(f"{self.path.name}: ")
+
+    def _run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603 - our own program
+            [str(self.path), *words],
+            env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
 
 
 def options(parameters: Mapping[str, Any]) -> list[str]:

@@ -50,13 +50,30 @@ LISTED = {
 }
 
 
+def describe() -> int:
+    print(json.dumps({"schema": "penstock.measure-options/1", "options": OPTIONS}))
+    return 0
+
+
+def tell_what_there_is() -> int:
+    print(json.dumps({"schema": "penstock.measure-list/1", **LISTED}))
+    return 0
+
+
+def check() -> int:
+    wrong = "no-such-method" in sys.argv
+    if wrong:
+        print("penstock-measure-threads: method: no-such-method is not known", file=sys.stderr)
+    return 2 if wrong else 0
+
+
+QUESTIONS = {"--describe": describe, "--list": tell_what_there_is, "--check": check}
+
+
 def main() -> int:
-    if "--describe" in sys.argv:
-        print(json.dumps({"schema": "penstock.measure-options/1", "options": OPTIONS}))
-        return 0
-    if "--list" in sys.argv:
-        print(json.dumps({"schema": "penstock.measure-list/1", **LISTED}))
-        return 0
+    answer = next((told for word, told in QUESTIONS.items() if word in sys.argv), None)
+    if answer is not None:
+        return answer()
     parser = argparse.ArgumentParser()
     for option in OPTIONS:
         if option["kind"] != "flag" and option["name"] != "file":

@@ -85,6 +85,18 @@ def test_a_dry_run_lists_and_estimates_and_stores_nothing(
     assert not list(measure.iterdir())
 
 
+def test_values_that_the_program_refuses_are_told_before_anything_runs(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    text = (tmp_path / "empty" / "sizes.toml").read_text()
+    (tmp_path / "empty" / "wrong.toml").write_text(text.replace('"b"', '"no-such-method"'))
+    for more in (["--dry-run"], []):
+        done = cli("bench", str(measure), "--matrix", "wrong.toml", *more)
+        assert done.returncode == 2, done.stdout
+        assert "wrong.toml: method: no-such-method is not known" in done.stderr
+    assert not list(measure.iterdir())
+
+
 def test_a_dry_run_after_samples_estimates_from_them(cli: Cli, measure: Path) -> None:
     cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
     done = cli("bench", str(measure), "--matrix", "sizes.toml", "--dry-run", "--json")
