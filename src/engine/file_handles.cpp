@@ -59,6 +59,7 @@ void File::State::verify_beside() {
     its.others_wrote = true;
   }
   if (verified_together == nullptr) verified_together = std::make_shared<VerifiedTogether>();
+  verified_together->opened(comm->size());
   if (verifier != nullptr) verified_together->add(verifier);
 }
 

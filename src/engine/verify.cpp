@@ -104,7 +104,8 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
   std::vector<Extent> differing;
   if (file != nullptr) differing = read_back(*file, v);
 
-  int64_t facts[2] = {int64_t(differing.size()), others_wrote ? 1 : 0};
+  const bool past_us = others_wrote || beside.others_may_write(comm.size());
+  int64_t facts[2] = {int64_t(differing.size()), past_us ? 1 : 0};
   if (!comm.all_max(facts) || facts[0] == 0) return v;
   // Rare: somebody sees a difference. Who wrote the same bytes, maybe later, explains it.
   const auto most = size_t(std::min(facts[0], kMostDisputes));
@@ -123,6 +124,16 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
     (excused ? v.unverified_bytes : v.mismatched_bytes) += differing[i].size();
   }
   return v;
+}
+
+void VerifiedTogether::opened(int ranks) {
+  const std::lock_guard lock(mutex_);
+  most_ranks_ = std::max(most_ranks_, ranks);
+}
+
+bool VerifiedTogether::others_may_write(int ranks) const {
+  const std::lock_guard lock(mutex_);
+  return ranks < most_ranks_;
 }
 
 void VerifiedTogether::add(std::shared_ptr<const Verifier> verifier) {

@@ -57,12 +57,16 @@ class Verifier final : public exec::WriteObserver {
 // is not the damage of another. Safe to use from several threads.
 class VerifiedTogether {
  public:
+  // By so many ranks. Those of them that have none of a smaller handle's write past it.
+  void opened(int ranks);
+  bool others_may_write(int ranks) const;
   void add(std::shared_ptr<const Verifier> verifier);
   bool wrote(Extent e, const Verifier* except) const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const Verifier>> all_;
+  int most_ranks_ = 0;
 };
 
 }  // namespace penstock::engine

@@ -129,6 +129,29 @@ TEST(Verify, DoesNotTakeAnotherHandlesLaterWriteForDamage) { rewrite_by_another_
 
 TEST(Verify, FindsDamageBesideWhatAnotherHandleWrote) { rewrite_by_another_handle(true); }
 
+// Whom rank 1's own handle cannot ask.
+TEST(Verify, DoesNotTakeAnotherProcessesLaterWriteForDamage) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto all = File::open(comm::borrow(comm), info);
+    info.beside = {all.get()};
+    auto alone = comm::make_thread_team(1);
+    auto one = File::open(std::move(alone.front()), info);
+    const std::vector<char> first(100, 'x'), later(100, 'y');
+    if (comm.rank() == 1) (void)one->write(write_of(first, 0, CallKind::write_at));
+    EXPECT_EQ(one->sync(), ErrorClass::none);
+    (void)comm.barrier();
+    if (comm.rank() == 0) (void)all->write(write_of(later, 0, CallKind::write_at));
+    EXPECT_EQ(all->sync(), ErrorClass::none);
+    FileReport report;
+    EXPECT_EQ(one->close(report), ErrorClass::none);
+    EXPECT_EQ(report.unverified_bytes, comm.rank() == 1 ? 100 : 0);
+    EXPECT_EQ(all->close(report), ErrorClass::none);
+  });
+}
+
 // What is remembered of rank 1's first write goes with its second; that it was made does not.
 TEST(Verify, DoesNotForgetWhatWasWrittenAgainInPart) {
   const io::TemporaryFile file;

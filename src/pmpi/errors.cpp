@@ -48,7 +48,24 @@ ErrorClass class_of_mpi(int rc) noexcept {
   return ErrorClass::io;  // of a file function, and without a class of its own
 }
 
+namespace {
+
+// Of the C++ bindings, which throw by what their call returns: there is no function to call.
+bool throws_what_is_returned([[maybe_unused]] MPI_File file) {
+#ifdef MPIR_ERRORS_THROW_EXCEPTIONS
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (PENSTOCK_REAL(get_errhandler)(file, &handler) != MPI_SUCCESS) return false;
+  if (handler == MPIR_ERRORS_THROW_EXCEPTIONS) return true;
+  const bool is_builtin = unsigned(handler) >> 30 == 1;
+  if (!is_builtin) PMPI_Errhandler_free(&handler);
+#endif
+  return false;
+}
+
+}  // namespace
+
 int raise(MPI_File file, int error_class) {
+  if (throws_what_is_returned(file)) return error_class;
   PENSTOCK_REAL(call_errhandler)(file, error_class);
   return error_class;
 }

@@ -32,6 +32,8 @@ class Job {
   void tick();
   // Before the real MPI_Finalize.
   void finalize();
+  // Nobody writes later what a file that is opened now accepts.
+  bool is_finished() const noexcept { return finished_; }
 
  private:
   void ensure_log();
@@ -49,7 +51,8 @@ class Job {
   double start_unix_s_ = 0;
   int world_rank_ = 0, world_size_ = 1;
   std::optional<engine::JobLog> log_;
-  bool finished_ = false;              // MPI_Finalize has come; files may still be closed inside it
+  std::atomic<bool> finished_ =
+      false;                           // MPI_Finalize has come; files may still be closed inside it
   bool complained_ = false;            // that the log cannot be written
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
   int64_t files_closed_ = 0;           // of which this process is rank 0

@@ -67,7 +67,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
     open.unserved_why = std::move(name.unserved_why);
   }
   open.stager = stager();
-  open.may_defer = true;
+  open.may_defer = !job().is_finished();
   return open;
 }
 
