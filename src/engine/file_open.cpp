@@ -1,6 +1,7 @@
 // What is decided when a file is opened, alike on every rank: whether writes and reads are served,
 // and with what.
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -11,6 +12,16 @@
 #include "io/probe.hpp"
 
 namespace penstock::engine {
+namespace {
+
+// By Penstock's own words. Libraries hand the hints of one file on to the next (PnetCDF's cb_nodes
+// of the file of all ranks comes to that of one), which asks for nothing.
+bool names_writers(const Config& config) {
+  return std::ranges::any_of(
+      config.given, [](const Assignment& a) { return a.key == "writers" || a.key == "method"; });
+}
+
+}  // namespace
 
 // Opens the engine's own descriptor on this rank; why not, when it cannot.
 std::string File::State::open_here() {
@@ -167,7 +178,7 @@ void File::State::start_pipeline() {
   pipeline->set_stager(info.stager, staged_limit());
   if (info.config.method.sync->takes_bytes) pipeline->set_sync(sync.get());
   const int writers = info.config.method.parameters.writers;
-  if (writers > comm->size())
+  if (writers > comm->size() && names_writers(info.config))
     notes.degraded["writers=" + std::to_string(writers) + " is more than the file's " +
                    std::to_string(comm->size()) + " ranks: all of them write"] = 1;
   const int writer = info.config.method.parameters.writer;
