@@ -17,8 +17,9 @@ namespace {
 // By Penstock's own words. Libraries hand the hints of one file on to the next (PnetCDF's cb_nodes
 // of the file of all ranks comes to that of one), which asks for nothing.
 bool names_writers(const Config& config) {
-  return std::ranges::any_of(
-      config.given, [](const Assignment& a) { return a.key == "writers" || a.key == "method"; });
+  return std::ranges::any_of(config.given, [](const Assignment& a) {
+    return a.key == "writers" || (a.key == "method" && a.layer != Layer::hint);
+  });
 }
 
 }  // namespace
