@@ -19,8 +19,8 @@
  *
  * COLLECTIVE functions are called by every rank of the team, in the same order, and return the same
  * code on every rank: the gravest of all. They wait for each other. A rank whose arguments are
- * wrong still takes part, so nobody hangs; but for a handle that is NULL, which leads to nobody, and
- * for a NULL where a handle is to be put.
+ * wrong still takes part, so nobody hangs; but for a handle that is NULL, which leads to nobody,
+ * and for a NULL where a handle is to be put.
  *
  * Threads: a rank is used by one thread at a time in collective functions, whichever files they are
  * for. penstock_write_at, _strided, _extents and penstock_statistics may be called by any thread,
