@@ -58,9 +58,12 @@ TEST(Select, ShufflesInterleavedBytesWithFixedWritersOnlyWhereItMust) {
 
 // Pages of their own size would be larger than memory.
 TEST(Select, LetsRanksOfACallThatIsNearlyAllHolesWriteForThemselves) {
-  const Off far = int64_t{1} << 62;
-  EXPECT_EQ(chosen(all_write(kOneNode, 0, far), kOneNode, Sharing::any), "individual");
-  EXPECT_EQ(chosen(all_write(kTwoNodes, 0, far), kTwoNodes, Sharing::unit_per_node), "two_phase");
+  const auto far_apart = [](const plan::Team& team) {
+    return plan::Crowd::from_classes({{0, team.ranks, {0, int64_t{1} << 62, kUnit}, 0}},
+                                     team.ranks);
+  };
+  EXPECT_EQ(chosen(far_apart(kOneNode), kOneNode, Sharing::any), "individual");
+  EXPECT_EQ(chosen(far_apart(kTwoNodes), kTwoNodes, Sharing::unit_per_node), "two_phase");
 }
 
 TEST(Select, TakesAMethodAtItsWordWhereThatLosesNothing) {
