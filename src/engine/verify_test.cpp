@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "comm/thread_comm.hpp"
@@ -97,7 +98,8 @@ TEST(Verify, DoesNotTakeAnotherRanksLaterWriteForDamage) {
 }
 
 // PnetCDF has a handle of all ranks, and one of each.
-void rewrite_by_another_handle(bool damaged) {
+template <class Body>
+void with_own_handles(Body&& body) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
     OpenInfo info = info_for(file.path());
@@ -106,19 +108,25 @@ void rewrite_by_another_handle(bool damaged) {
     info.beside = {all.get()};
     auto alone = comm::make_thread_team(1);
     auto one = File::open(std::move(alone.front()), info);
+    body(comm, *all, *one, file.path());
+  });
+}
+
+void rewrite_by_another_handle(bool damaged) {
+  with_own_handles([&](comm::Comm& comm, File& all, File& one, const std::string& path) {
     const std::vector<char> data(1000, 'x'), other(10, 'y');
-    (void)all->write_all(write_of(data, comm.rank() * 1000));
-    if (comm.rank() == 1) (void)one->write(write_of(other, 500, CallKind::write_at));
+    (void)all.write_all(write_of(data, comm.rank() * 1000));
+    if (comm.rank() == 1) (void)one.write(write_of(other, 500, CallKind::write_at));
     (void)comm.barrier();
     if (damaged && comm.rank() == 0) {
-      const int fd = ::open(file.path().c_str(), O_WRONLY);
+      const int fd = ::open(path.c_str(), O_WRONLY);
       EXPECT_EQ(::pwrite(fd, "!", 1, 1500), 1);
       ::close(fd);
     }
     (void)comm.barrier();
     FileReport report;
-    EXPECT_EQ(one->close(report), ErrorClass::none);
-    EXPECT_EQ(all->close(report), damaged ? ErrorClass::io : ErrorClass::none);
+    EXPECT_EQ(one.close(report), ErrorClass::none);
+    EXPECT_EQ(all.close(report), damaged ? ErrorClass::io : ErrorClass::none);
     if (comm.rank() != 0) return;
     EXPECT_EQ(report.unverified_bytes, 1000);
     EXPECT_EQ(report.mismatched_bytes, damaged ? 1000 : 0);
@@ -131,24 +139,17 @@ TEST(Verify, FindsDamageBesideWhatAnotherHandleWrote) { rewrite_by_another_handl
 
 // Whom rank 1's own handle cannot ask.
 TEST(Verify, DoesNotTakeAnotherProcessesLaterWriteForDamage) {
-  const io::TemporaryFile file;
-  comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto all = File::open(comm::borrow(comm), info);
-    info.beside = {all.get()};
-    auto alone = comm::make_thread_team(1);
-    auto one = File::open(std::move(alone.front()), info);
+  with_own_handles([](comm::Comm& comm, File& all, File& one, const std::string&) {
     const std::vector<char> first(100, 'x'), later(100, 'y');
-    if (comm.rank() == 1) (void)one->write(write_of(first, 0, CallKind::write_at));
-    EXPECT_EQ(one->sync(), ErrorClass::none);
+    if (comm.rank() == 1) (void)one.write(write_of(first, 0, CallKind::write_at));
+    EXPECT_EQ(one.sync(), ErrorClass::none);
     (void)comm.barrier();
-    if (comm.rank() == 0) (void)all->write(write_of(later, 0, CallKind::write_at));
-    EXPECT_EQ(all->sync(), ErrorClass::none);
+    if (comm.rank() == 0) (void)all.write(write_of(later, 0, CallKind::write_at));
+    EXPECT_EQ(all.sync(), ErrorClass::none);
     FileReport report;
-    EXPECT_EQ(one->close(report), ErrorClass::none);
+    EXPECT_EQ(one.close(report), ErrorClass::none);
     EXPECT_EQ(report.unverified_bytes, comm.rank() == 1 ? 100 : 0);
-    EXPECT_EQ(all->close(report), ErrorClass::none);
+    EXPECT_EQ(all.close(report), ErrorClass::none);
   });
 }
 
