@@ -17,6 +17,7 @@ void File::State::look_beside() {
 void File::State::share_nothing() {
   if (info.beside.empty()) return;
   info.may_defer = false;
+  writes_at_once = true;
   for (const File* const other : info.beside) other->state_->stop_deferring();
 }
 
@@ -72,8 +73,10 @@ void File::State::forget_beside() {
 
 void File::State::stop_deferring() {
   lends = false;
-  if (!defers.exchange(false)) return;
-  pipeline->flush_pages();
+  writes_at_once = true;
+  const bool deferred = defers.exchange(false);
+  drain();
+  if (!deferred) return;
   const std::lock_guard lock(mutex);
   notes.degraded["write-behind: the file was opened again by the same process"] = 1;
 }

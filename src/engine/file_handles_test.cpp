@@ -27,7 +27,8 @@ OpenedFile failing(OpenedFile inner) {
 // Of one process: the handle on the team's file, and one on its own.
 class Process {
  public:
-  Process(comm::Comm& team, const std::string& path) : team_(team), path_(path) {
+  Process(comm::Comm& team, const std::string& path, bool may_read = true)
+      : readable(may_read), team_(team), path_(path) {
     world = File::open(comm::borrow(team_), info());
   }
   OpenInfo info() const {
@@ -54,7 +55,7 @@ class Process {
   }
 
   std::unique_ptr<File> world, own;
-  bool readable = true;
+  bool readable;
 
  private:
   comm::Comm& team_;
@@ -268,6 +269,27 @@ TEST_F(TwoHandles, NothingIsSharedWhereOneSaysThatNothingGoesBehind) {
     EXPECT_EQ(Process::close(p.own), ErrorClass::none);
     EXPECT_EQ(Process::close(p.world), ErrorClass::none);
   });
+}
+
+// Not even a non-blocking write waits there: the later call wins through whichever handle it comes.
+TEST_F(TwoHandles, TheLaterCallWinsWhereNothingIsShared) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Process p(comm, path_.path(), false);
+    put(*p.world, 0, 10, 'w');
+    stage(*p.world, 10, 10, 'w');
+    OpenInfo at_once = p.beside_world();
+    at_once.config.write_behind = WriteBehind::off;
+    p.open_own(at_once);
+    EXPECT_EQ(text(), std::string(20, 'w'));
+    stage(*p.world, 0, 10, 'a');
+    put(*p.own, 0, 10, 'b');
+    stage(*p.own, 10, 10, 'a');
+    put(*p.world, 10, 10, 'b');
+    EXPECT_EQ(text(), std::string(20, 'b'));
+    EXPECT_EQ(Process::close(p.own), ErrorClass::none);
+    EXPECT_EQ(Process::close(p.world), ErrorClass::none);
+  });
+  EXPECT_EQ(text(), std::string(20, 'b'));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string spell(const std::vector<Extent>& places) {
 Error lost_error(const exec::StagedNotes& staged) {
   Error error = *staged.failure;
   error.detail += "; " + std::to_string(staged.lost_bytes) +
-                  " bytes that non-blocking writes had accepted are not in the file, in " +
+                  " bytes that earlier writes had accepted are not in the file, in " +
                   spell(staged.lost) + (staged.lost_told_in_part ? " and elsewhere" : "");
   return error;
 }
@@ -38,7 +38,7 @@ bool File::State::stages() const noexcept { return staged_limit() > 0; }
 WriteResult File::stage(const Write& write) {
   State& s = *state_;
   const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
-  if (!s.stages()) return this->write(write);
+  if (!s.stages() || s.writes_at_once) return this->write(write);
   if (collective) s.staged_by_all = true;
   return s.accept(write, exec::Returns::at_once);
 }

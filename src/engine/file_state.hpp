@@ -82,6 +82,9 @@ struct File::State {
   // What collective writes go by: the method, but where owners write, who then write these too.
   Method collective;
   std::atomic<bool> defers = false;
+  // Another handle of this process writes the same file and shares nothing with this one: what a
+  // call of this rank alone brings is in the file when it returns, so that the later call wins.
+  std::atomic<bool> writes_at_once = false;
   // Another handle of this process may fill this one's pages.
   std::atomic<bool> lends = false;
   bool lends_on_all = false;      // or did, when it was opened

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/file.hpp"
+#include "exec/abandon.hpp"
 
 namespace penstock::engine {
 namespace {
@@ -68,9 +69,16 @@ void decode(std::string_view text, FileReport& r) {
   }
 }
 
+// The others wait for what this rank could not send, and nothing else would tell them.
+[[noreturn]] void abandon(Error error, const FileReport& r) {
+  error.detail += "; " + r.path + " was written and closed before, as far as the ranks agreed";
+  exec::abandon(error);
+}
+
 void gather_texts(comm::Comm& comm, const std::string& mine, FileReport& r) {
   const auto all = comm.gather(std::as_bytes(std::span(mine)), 0);
-  if (all) decode({reinterpret_cast<const char*>(all->data()), all->size()}, r);
+  if (!all) abandon(all.error(), r);
+  decode({reinterpret_cast<const char*>(all->data()), all->size()}, r);
 }
 
 }  // namespace
@@ -147,7 +155,7 @@ void add_up(comm::Comm& comm, const FileNotes& notes, FileReport& r) {
                            notes.verification.mismatched_bytes});
   const auto mine = std::bit_cast<CounterArray>(notes.counters);
   sums.insert(sums.end(), mine.begin(), mine.end());
-  (void)comm.all_sum(sums);
+  if (const auto summed = comm.all_sum(sums); !summed) abandon(summed.error(), r);
   set_algorithms(r, std::span(sums).first(algorithms));
   const int64_t* const verified = &sums[algorithms];
   r.verified_bytes = verified[0];
@@ -173,7 +181,7 @@ FileReport merge(comm::Comm& comm, const FileNotes& notes, FileReport base) {
                     wrote ? ns(notes.synced_s - notes.first_write_s) : 0,
                     wrote ? ns(now_s() - notes.first_write_s) : 0,
                     texts.empty() ? 0 : 1};
-  (void)comm.all_max(most);
+  if (const auto known = comm.all_max(most); !known) abandon(known.error(), base);
   base.open_to_close_s = 1e-9 * double(most[0]);
   const int64_t bytes = base.sum.engine_bytes + base.sum.passthrough_bytes;
   if (most[1] > 0) base.application_rate = double(bytes) / (1e-9 * double(most[1]));

@@ -4,21 +4,16 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
 #include "exec/alone.hpp"
 #include "exec/write_behind_pages.hpp"
+#include "exec/write_behind_shape.hpp"
 
 namespace penstock::exec {
 namespace {
-
-constexpr int64_t kLeastPage = int64_t{64} << 10, kUsualPage = int64_t{1} << 20,
-                  kLargestPage = int64_t{64} << 20;
-constexpr int64_t kLeastSlots = 4;
-constexpr int64_t kMostSlots = 1 << 16;
 
 // A rank looks that often for a page that others complete: less than memory for a page of 1 MiB
 // takes, where nobody waits for its core, and else some time slices of theirs.
@@ -26,61 +21,8 @@ constexpr int kLooks = 1000;
 constexpr double kLongestLook_s = 0.03;
 constexpr int kMostVainLooks = 8;
 
-int ranks_per_node(const comm::Comm& comm) { return int(divide_up(comm.size(), comm.nodes())); }
-
-// Half a stripe, or a quarter, as long as it takes: so that the bound holds pages enough.
-int64_t part_of_stripe(int64_t stripe_bytes, int64_t most, int64_t step) {
-  int64_t part = stripe_bytes;
-  while (part > most && part / 2 >= kLeastPage && part % (2 * step) == 0) part /= 2;
-  return part;
-}
-
-// A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
-// where these belong to a page's owner.
-int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry, int64_t most) {
-  const bool owned = geometry.sharing != layout::Sharing::any;
-  const int64_t step = owned ? std::lcm(kPageStep, geometry.unit()) : kPageStep;
-  if (asked > 0) return align_up(asked, step);
-  if (geometry.stripe_bytes == 0) return align_up(kUsualPage, step);
-  const int64_t stripe =
-      align_up(std::clamp(geometry.stripe_bytes, kLeastPage, kLargestPage), step);
-  return part_of_stripe(stripe, most, step);
-}
-
-// Of pages; and of loads, where there are other nodes.
-int64_t limit_of(const comm::Comm& comm, const WriteBehindShape& asked) {
-  const int64_t limit =
-      asked.limit_bytes_per_rank > 0 ? asked.limit_bytes_per_rank : kWriteBehindLimitBytes;
-  return comm.nodes() > 1 ? limit / 2 : limit;
-}
-
-// The same on every rank.
-PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
-                     const layout::Geometry& geometry) {
-  PoolShape shape;
-  const int64_t limit = limit_of(comm, asked) * ranks_per_node(comm);
-  shape.page_bytes = page_bytes_for(asked.page_bytes, geometry, limit / kLeastSlots);
-  shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
-  shape.guests = comm.nodes() == 1 ? comm.size() : 0;
-  return shape;
-}
-
-Shipping::Shape shipping_shape(const comm::Comm& comm, const WriteBehindShape& asked,
-                               const layout::Geometry& geometry) {
-  return {asked.progress, asked.load_bytes > 0 ? asked.load_bytes : kSubBufferBytes,
-          limit_of(comm, asked), geometry.sharing};
-}
-
-// A thread that shares its core with a rank costs more than it hides.
-FullPage writer_of_full(const comm::Comm& comm, const WriteBehindShape& asked) {
-  if (asked.full != FullPage::as_cores_allow) return asked.full;
-  const bool two_each = comm.cores_per_node() >= 2 * ranks_per_node(comm);
-  return two_each ? FullPage::by_owner : FullPage::by_ranks;
-}
-
-// Pages in memory before a rank looks: those that are filled at a time, and one more.
-int pages_ahead(const comm::Comm& comm) {
-  return std::min(comm.cores_per_node(), ranks_per_node(comm)) + 1;
+Error beyond_every_file() {
+  return {ErrorClass::io, 0, "write behind", "the file view reaches beyond the offset 2^63 - 1"};
 }
 
 }  // namespace
@@ -199,6 +141,10 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     if (whole > 0 || filling.failed) continue;
     const int64_t page = offset / pool_->page_bytes();
     const StreamRange part = filling.view.clip({at, filling.own.end}, pool_->extent(page));
+    if (part.empty()) {
+      filling.failed = beyond_every_file();
+      break;
+    }
     if (keeps_here(filling, page, part))
       kept_ = kept_ || shipping_->is_of_another_node(page);
     else

@@ -141,6 +141,24 @@ TEST(WriteBehind, TheLastOffsetsHaveAPageToo) {
   });
 }
 
+TEST(WriteBehind, BytesBeyondTheLastOffsetAreNotAccepted) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    const Off far = Off{1} << 62;
+    const layout::FileView view =
+        layout::FileView::make(
+            100, 1, layout::LoopTree::resized(layout::LoopTree::bytes(4), 0, far).value())
+            .value();
+    const std::vector<std::byte> memory = bytes_at(0, 16);
+    const WriteOutcome outcome =
+        rank.write({&view, {0, 16}, memory.data(), layout::LoopTree::bytes(1), 16});
+    EXPECT_EQ(outcome.prefix_bytes, 8);  // the third block would begin at 2^63 + 100
+    ASSERT_TRUE(outcome.mine);
+    EXPECT_EQ(outcome.agreed, ErrorClass::io);
+  });
+}
+
 // --- The counts ---
 
 // `ranks` take turns block by block; each writes its own in calls of one block.

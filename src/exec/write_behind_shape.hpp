@@ -1,0 +1,17 @@
+// How many pages there are and how large, and who writes those that are full.
+#pragma once
+
+#include "exec/write_behind.hpp"
+
+namespace penstock::exec {
+
+// The same on every rank.
+PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
+                     const layout::Geometry& geometry);
+Shipping::Shape shipping_shape(const comm::Comm& comm, const WriteBehindShape& asked,
+                               const layout::Geometry& geometry);
+FullPage writer_of_full(const comm::Comm& comm, const WriteBehindShape& asked);
+// Pages in memory before a rank looks: those that are filled at a time, and one more.
+int pages_ahead(const comm::Comm& comm);
+
+}  // namespace penstock::exec
