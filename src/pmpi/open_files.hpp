@@ -50,6 +50,7 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   std::optional<io::FileIdentity> id;  // of what the path meant when it was opened
   bool writable = false;
   bool readable = false;
+  bool may_sieve = true;       // the library, when it writes (library_hints.hpp)
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync

@@ -16,6 +16,7 @@
 #include "pmpi/file_name.hpp"
 #include "pmpi/hints.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/library_hints.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
 
@@ -82,6 +83,19 @@ Result<std::unique_ptr<comm::Comm>> who_meets(MPI_Comm comm, engine::OpenInfo& i
   return ranks;
 }
 
+// Before anybody knows whether it will be.
+bool may_be_served(const engine::OpenInfo& info) {
+  return info.writable && info.unserved_why.empty() && info.config.mode == engine::Mode::serve;
+}
+
+// Collective. Where the engine writes what ranks write alone, beside what it passes on.
+void stop_sieving(MPI_File handle, OpenFile& file) {
+  file.may_sieve = !file.writable || !file.file->serves_independent();
+  if (file.may_sieve || kOpenAloneTakesHints) return;
+  const WithoutSieving hints(MPI_INFO_NULL, Sieving::always_off);
+  PENSTOCK_REAL(set_info)(handle, hints.info());
+}
+
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle) {
   auto ranks = who_meets(comm, info);
@@ -97,6 +111,7 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   file->file = engine::File::open(*std::move(ranks), info);
   job().met(spans_world(comm));
   if (!info.opened_here) return;
+  stop_sieving(handle, *file);
   open_files().insert(handle, file);
   job().opened(*file);
 }
@@ -140,13 +155,15 @@ int close_both(MPI_File* handle, OpenFile& file) {
 
 int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* handle) {
   return protect("open", [&] {
-    const int rc = PENSTOCK_REAL(open)(comm, name, amode, info, handle);
-    if (name == nullptr || handle == nullptr) return rc;
-    if (!can_meet(comm)) {
-      if (rc == MPI_SUCCESS) pass_unmet(name, amode);
+    if (name == nullptr || handle == nullptr || !can_meet(comm)) {
+      const int rc = PENSTOCK_REAL(open)(comm, name, amode, info, handle);
+      if (rc == MPI_SUCCESS && name != nullptr) pass_unmet(name, amode);
       return rc;
     }
     engine::OpenInfo ours = open_info(name, amode, info);
+    const bool at_open = kOpenAloneTakesHints && may_be_served(ours);
+    const WithoutSieving hints(info, at_open ? Sieving::always_off : Sieving::as_given);
+    const int rc = PENSTOCK_REAL(open)(comm, name, amode, hints.info(), handle);
     ours.opened_here = rc == MPI_SUCCESS;
     open_ours(comm, ours, amode, *handle);
     return rc;
@@ -180,6 +197,14 @@ void tell_visibility(const OpenFile& file, MPI_Info info) {
 }
 
 }  // namespace
+
+// Of hints that come after the open.
+int take_set_info(MPI_File handle, MPI_Info info) {
+  return protect("set_info", [&] {
+    const WithoutSieving hints(info, sieving_later(open_files().find(handle)));
+    return PENSTOCK_REAL(set_info)(handle, hints.info());
+  });
+}
 
 // The library's hints, what of them is in effect for what Penstock writes, and the method that
 // writes this file.

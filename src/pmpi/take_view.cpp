@@ -16,6 +16,7 @@
 #include "pmpi/errors.hpp"
 #include "pmpi/held_view.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/library_hints.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
 
@@ -192,10 +193,11 @@ int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view)
 int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
                   MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   return protect("set_view", [&]() -> int {
-    const ViewArguments a{displacement, etype, filetype, datarep, info};
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr)
       return PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
+    const WithoutSieving hints(info, sieving_later(file));
+    const ViewArguments a{displacement, etype, filetype, datarep, hints.info()};
     const std::scoped_lock lock(file->together, file->alone);
     std::optional<View> view = view_of(a);
     const Agreed agreed = agree(*file, a, view);
