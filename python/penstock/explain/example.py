@@ -5,15 +5,19 @@ Sizes are byte counts or strings such as "4KiB". See the files in ``examples/``.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from penstock import _core
 from penstock.errors import ArgumentError, PenstockError
 from penstock.explain.shipped import folder, shipped
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 def _size(value: object) -> object:
@@ -25,9 +29,13 @@ def _size(value: object) -> object:
         raise ValueError(str(error)) from error
 
 
-Size = Annotated[int, BeforeValidator(_size), Field(ge=0)]
-PositiveSize = Annotated[int, BeforeValidator(_size), Field(gt=0)]
-Count = Annotated[int, Field(gt=0)]
+MAX_BYTES = 1 << 50  # where files end, so that sums over all ranks fit into 64 bits
+Size = Annotated[int, BeforeValidator(_size), Field(ge=0, le=MAX_BYTES)]
+PositiveSize = Annotated[int, BeforeValidator(_size), Field(gt=0, le=MAX_BYTES)]
+UnitSize = Annotated[int, BeforeValidator(_size), Field(gt=0, le=1 << 30)]
+StripeSize = Annotated[int, BeforeValidator(_size), Field(ge=0, le=4 << 30)]  # Lustre's most
+Count = Annotated[int, Field(gt=0, le=MAX_BYTES)]
+Number = Annotated[int, Field(gt=0, le=2**31 - 1)]
 
 
 class _Model(BaseModel):
@@ -65,6 +73,12 @@ class Vector(_Access):
     blocks: Count
     rank_offset: Size
 
+    @model_validator(mode="after")
+    def _blocks_do_not_overlap(self) -> Self:
+        if self.stride < self.block:
+            raise ValueError(f"stride must be at least block, {self.block}, got {self.stride}")
+        return self
+
 
 class Subarray(_Access):
     """A box of a C-ordered array, of two or three dimensions, split over a grid of processes."""
@@ -89,9 +103,9 @@ Access = Annotated[Contiguous | Interleaved | Vector | Subarray, Field(discrimin
 class FileGeometry(_Model):
     """Where the file may be cut."""
 
-    page: PositiveSize = 4096
-    block: PositiveSize = 4096
-    stripe: Size = 0
+    page: UnitSize = 4096
+    block: UnitSize = 4096
+    stripe: StripeSize = 0
     sharing: Literal["any", "unit_per_node", "unit_keeps_node"] = "any"
 
 
@@ -100,8 +114,8 @@ class Example(_Model):
 
     title: str
     ranks: Annotated[int, Field(gt=0, le=4096)]
-    nodes: Count = 1
-    cores_per_node: Count = 1
+    nodes: Number = 1
+    cores_per_node: Number = 1
     method: str = "two_phase"
     geometry: FileGeometry = FileGeometry()
     access: Annotated[list[Access], Field(min_length=1)]
@@ -119,6 +133,7 @@ class Example(_Model):
                 seen.add(rank)
             if isinstance(access, Subarray):
                 _check_grid(access, len(members))
+            _check_end(access, len(members))
         return self
 
 
@@ -128,11 +143,29 @@ def members_of(access: _Access, ranks: int) -> list[int]:
 
 
 def _check_grid(access: Subarray, members: int) -> None:
-    cells = 1
-    for g in access.grid:
-        cells *= g
+    cells = math.prod(access.grid)
     if cells != members:
         raise ValueError(f"grid {access.grid} has {cells} cells for {members} ranks")
+
+
+def _check_end(access: Access, members: int) -> None:
+    end = access.offset + _span(access, members)
+    if end > MAX_BYTES:
+        raise ValueError(f"{access.kind} ends at byte {end}: it must end at {MAX_BYTES} at most")
+
+
+def _span(access: Access, members: int) -> int:
+    """From the first byte that so many ranks write to behind the last."""
+    match access:
+        case Contiguous():
+            return members * access.bytes
+        case Interleaved():
+            return members * access.block * access.blocks
+        case Vector():
+            between = (members - 1) * access.rank_offset + (access.blocks - 1) * access.stride
+            return between + access.block
+        case Subarray():
+            return math.prod(access.sizes) * access.element
 
 
 def parse(text: str, name: str) -> Example:
@@ -150,17 +183,17 @@ def parse(text: str, name: str) -> Example:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "example"
-        raise ArgumentError(f"{name}: {key}: {_plain(first['msg'], key)}") from error
+        raise ArgumentError(f"{name}: {key}: {_plain(first, key)}") from error
 
 
-def _plain(message: str, key: str) -> str:
-    message = message.removeprefix("Value error, ")
+def _plain(error: ErrorDetails, key: str) -> str:
+    message = error["msg"].removeprefix("Value error, ")
     if message.startswith("Extra inputs"):
         word = key.rpartition(".")[2]
         models = (Example, FileGeometry, Contiguous, Interleaved, Vector, Subarray)
         near = _core.nearest(word, sorted({f for m in models for f in m.model_fields}))
         return "there is no such key" + (f" (did you mean {near}?)" if near else "")
-    return message
+    return f"{message}, got {error['input']}" if "than" in error["type"] else message
 
 
 def load(name_or_path: str) -> Example:

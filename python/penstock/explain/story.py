@@ -12,8 +12,10 @@ from penstock.explain.example import Example
 
 Range = tuple[int, int]
 
-# A picture or table of more pieces than this helps nobody; real jobs are for the simulator.
-MAX_PIECES = 20_000
+# A picture or table of more than this helps nobody; real jobs are for the simulator.
+MAX_PIECES = 20_000  # of a rank
+MAX_PIECES_IN_ALL = 200_000
+MAX_TURNS = 5_000
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,12 @@ def tell(example: Example) -> Story:
     method = _core.parse_method(example.method)
     by_rank = views.parts(example)
     crowd = _core.Crowd([_core.summarise(p.view, (0, p.size)) for p in by_rank])
+    held = _held(by_rank)
     geometry = _geometry(example)
     team = _core.Team(example.ranks, example.nodes, example.cores_per_node)
     algorithm = method.algorithm or _core.decide(crowd, team, geometry)
     descriptor = next(a for a in _core.algorithms() if a.name == algorithm)
-    plan = _core.place(
+    placed = _core.place(
         algorithm,
         team,
         crowd,
@@ -113,7 +116,9 @@ def tell(example: Example) -> Story:
         cycle_bytes=method.cycle_for(algorithm, team),
         stripe_bytes=method.stripe_bytes,
         writer=method.writer,
-    ).with_cuts([(p.view, (0, p.size)) for p in by_rank])
+    )
+    _check_turns(placed)
+    plan = placed.with_cuts([(p.view, (0, p.size)) for p in by_rank])
     return Story(
         title=example.title,
         method=str(method) if method.algorithm else f"{method}: {algorithm} is chosen",
@@ -127,7 +132,7 @@ def tell(example: Example) -> Story:
         stages=method.stages,
         bounds=crowd.bounds,
         sizes=tuple(p.size for p in by_rank),
-        held=tuple(_pieces(p.view, (0, p.size)) for p in by_rank),
+        held=held,
         writer_ranks=tuple(plan.writer_rank(w) for w in range(plan.writers)),
         cycles=_cycles(plan, by_rank),
     )
@@ -138,10 +143,40 @@ def _geometry(example: Example) -> _core.Geometry:
     return _core.Geometry(g.page, g.block, g.stripe, _core.Sharing[g.sharing])
 
 
+def _held(by_rank: list[views.Part]) -> tuple[tuple[Range, ...], ...]:
+    held: list[tuple[Range, ...]] = []
+    count = 0
+    for part in by_rank:
+        held.append(_pieces(part.view, (0, part.size)))
+        count += len(held[-1])
+        _check_pieces(count)
+    return tuple(held)
+
+
+def _check_pieces(count: int) -> None:
+    if count > MAX_PIECES_IN_ALL:
+        raise ArgumentError(
+            f"the example has more than {MAX_PIECES_IN_ALL} pieces in all: make it smaller"
+        )
+
+
+def _check_turns(plan: _core.Plan) -> None:
+    turns = sum(plan.cycles_of_writer(w) for w in range(plan.writers))
+    if turns > MAX_TURNS:
+        raise ArgumentError(
+            f"the example's writers have {turns} cycles, and {MAX_TURNS} can be told: make it "
+            "smaller, or cycle larger"
+        )
+
+
 def _cycles(plan: _core.Plan, by_rank: list[views.Part]) -> tuple[tuple[Turn, ...], ...]:
     deliveries: dict[tuple[int, int], list[Delivery]] = {}
+    count = 0
     for rank, part in enumerate(by_rank):
-        for writer, cycle, stream in plan.slices(part.view, (0, part.size), rank):
+        slices = plan.slices(part.view, (0, part.size), rank)
+        count += len(slices)
+        _check_pieces(count)
+        for writer, cycle, stream in slices:
             delivery = Delivery(rank, stream, _pieces(part.view, stream))
             deliveries.setdefault((cycle, writer), []).append(delivery)
     return tuple(

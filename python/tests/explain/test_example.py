@@ -48,6 +48,21 @@ def test_at_least_three_examples_are_shipped() -> None:
         (("title", "= ="), "not valid TOML"),
         (("[[access]]", "[[access]]\nranks = [0, 2]"), "below 2, got 2"),
         (("[[access]]", "[[access]]\nranks = [0, 0]"), "rank 0 has two"),
+        (("ranks = 2", "ranks = 5000"), "equal to 4096, got 5000"),
+        (('"4KiB"', "9223372036854775808"), r"access\.0\.contiguous\.bytes: .*, got 9223372036854"),
+        (
+            ('"4KiB"', "1000000000000000"),
+            "contiguous ends at byte 2000000000000000: it must end at",
+        ),
+        (('"4KiB"', '"1PiB"'), "contiguous ends at byte 2251799813685248: it must end at 1125"),
+        (
+            ("bytes =", "offset = 9223372036854775800\nbytes ="),
+            "offset: .*, got 9223372036854775800",
+        ),
+        (("ranks = 2", f"ranks = 2\nnodes = {10**20}"), f"nodes: .*, got {10**20}"),
+        (("ranks = 2", "ranks = 2\ncores_per_node = 3000000000"), "cores_per_node: .* 2147483647"),
+        (("[[access]]", "[geometry]\nstripe = '5GiB'\n[[access]]"), "stripe: .*, got 5GiB"),
+        (("[[access]]", "[geometry]\nblock = 9223372036854775807\n[[access]]"), "geometry.block: "),
     ],
 )
 def test_a_mistake_is_named_with_its_file_and_key(change: tuple[str, str], message: str) -> None:
@@ -71,6 +86,22 @@ def test_a_grid_must_have_one_cell_per_rank() -> None:
         'bytes = "4KiB"', "sizes = [8, 8]\ngrid = [3, 1]"
     )
     with pytest.raises(ArgumentError, match="3 cells for 2 ranks"):
+        example.parse(text, "small.toml")
+
+
+@pytest.mark.parametrize(
+    ("access", "message"),
+    [
+        ('"interleaved"\nblock = 1125899906842624\nblocks = 2', "interleaved ends at byte 450"),
+        ('"vector"\nblock = 1\nstride = "1PiB"\nblocks = 2\nrank_offset = 1', "vector ends at"),
+        ('"vector"\nblock = 2\nstride = 1\nblocks = 2\nrank_offset = 2', "least block, 2, got 1"),
+        (f'"subarray"\nsizes = [{10**20}, 2]\ngrid = [2, 1]', f"sizes.0: .*, got {10**20}"),
+        ('"subarray"\nsizes = [67108864, 67108864]\ngrid = [2, 1]', "subarray ends at byte 3602"),
+    ],
+)
+def test_an_access_beyond_64_bits_is_refused_by_name(access: str, message: str) -> None:
+    text = SMALL.replace('"contiguous"', access).replace('bytes = "4KiB"', "")
+    with pytest.raises(ArgumentError, match=message):
         example.parse(text, "small.toml")
 
 

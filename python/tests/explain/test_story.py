@@ -128,3 +128,25 @@ def test_too_many_pieces_are_refused() -> None:
     )
     with pytest.raises(ArgumentError, match="make it smaller"):
         tell(example.parse(text, "many"))
+
+
+def test_many_pieces_of_many_ranks_are_refused() -> None:
+    text = (
+        'title = "many"\nranks = 4096\n[[access]]\nkind = "interleaved"\nblock = 1\nblocks = 100\n'
+    )
+    with pytest.raises(ArgumentError, match="200000 pieces in all: make it smaller"):
+        tell(example.parse(text, "many"))
+
+
+@pytest.mark.parametrize("method", ["two_phase", "individual", "dynamic_segmentation", "cyclic"])
+@pytest.mark.parametrize(
+    "access",
+    [
+        'kind = "contiguous"\nbytes = "400TiB"',
+        'kind = "vector"\nblock = "100TiB"\nstride = "400TiB"\nblocks = 2\nrank_offset = "100TiB"',
+    ],
+)
+def test_too_many_cycles_are_refused_at_once(method: str, access: str) -> None:
+    text = f'title = "large"\nranks = 2\nmethod = "{method}"\n[[access]]\n{access}\n'
+    with pytest.raises(ArgumentError, match="cycles, and 5000 can be told: make it smaller"):
+        tell(example.parse(text, "large"))
