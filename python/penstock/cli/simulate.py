@@ -13,9 +13,11 @@ from rich.table import Table
 from penstock import _core
 from penstock.cli.output import console, print_json, write_picture
 from penstock.errors import ArgumentError
-from penstock.simulate import gotwals
+from penstock.simulate import figure, gotwals
 from penstock.simulate.gotwals import Over, Point, Step
-from penstock.simulate.output import Mapping, Order, System
+from penstock.simulate.output import MAX_BLOCKS, Mapping, Order, System
+
+_MOST_NODES = 100_000  # more than any machine has
 
 
 def simulate(
@@ -103,12 +105,12 @@ def simulate(
         order=order,
         startup_s=startup,
     )
+    ratios = _ratios(sizes)
     _check(system)
-    points = gotwals.curves(system, _ratios(sizes))
-    steps = gotwals.sweep(system, max(p.ratio for p in points), sweep)
+    _check_outputs(system, max(ratios), sweep, drawn=draw is not None)
+    points = gotwals.curves(system, ratios)
+    steps = gotwals.sweep(system, max(ratios), sweep)
     if draw is not None:
-        from penstock.simulate import figure
-
         write_picture(draw, figure.draw(system))
     if as_json:
         print_json(gotwals.as_json(name, system, points, sweep, steps))
@@ -130,8 +132,8 @@ def _check(system: System) -> None:
         raise ArgumentError(
             f"--startup must be finite and not negative, got {system.startup_s:g} seconds"
         )
-    if system.nodes < 1:
-        raise ArgumentError(f"--nodes must be at least 1, got {system.nodes}")
+    if not 1 <= system.nodes <= _MOST_NODES:
+        raise ArgumentError(f"--nodes must be from 1 to {_MOST_NODES}, got {system.nodes}")
     _check_room(system)
 
 
@@ -147,6 +149,24 @@ def _check_room(system: System) -> None:
         raise ArgumentError(
             f"--buffer must be 0 (none) or hold a --block, {block}, "
             f"got {_core.human_size(system.buffer_bytes)}"
+        )
+
+
+def _check_outputs(system: System, largest: float, sweep: Over, *, drawn: bool) -> None:
+    """Whether all that is going to be played is: the sizes, their sweep and the picture."""
+    _check_blocks("--sizes", system, largest, "a larger --block or smaller --sizes")
+    for _, varied in gotwals.systems(system, sweep):
+        _check_blocks(f"--sweep {sweep}", varied, largest, "smaller --sizes")
+    if drawn:
+        _check_blocks("--draw", system, figure.MOST, "a larger --block")
+
+
+def _check_blocks(option: str, system: System, ratio: float, remedy: str) -> None:
+    n_bytes = gotwals.bytes_of(system, ratio)
+    if n_bytes > MAX_BLOCKS * system.block:
+        raise ArgumentError(
+            f"{option} plays an output of {ratio:g} memories, {_core.human_size(n_bytes)}, as more "
+            f"than {MAX_BLOCKS} blocks of {_core.human_size(system.block)}: give {remedy}"
         )
 
 
@@ -169,8 +189,9 @@ def _print(
     largest = max(points, key=lambda p: p.ratio)
     out.print(f"\nAt {largest.ratio:g} times the memory, by {_VARIED[over]}:\n", highlight=False)
     out.print(_steps(over, steps))
-    if gotwals.is_the_papers(system):
-        out.print(f"\n{_beside_the_paper(system)}", highlight=False)
+    papers = [p for p in points if p.ratio == gotwals.PAPER_AT]
+    if papers and gotwals.is_the_papers(system):
+        out.print(f"\n{_beside_the_paper(papers[0])}", highlight=False)
 
 
 _VARIED: dict[Over, str] = {
@@ -222,8 +243,7 @@ def _steps(over: Over, steps: Sequence[Step]) -> Table:
     return table
 
 
-def _beside_the_paper(system: System) -> str:
-    (point,) = gotwals.curves(system, [gotwals.PAPER_AT])
+def _beside_the_paper(point: Point) -> str:
     return (
         f"The paper's figure 4 at {gotwals.PAPER_AT:g} times the memory: "
         f"{gotwals.PAPER['demand']:.2f} on demand and {gotwals.PAPER['early']:.2f} early; "

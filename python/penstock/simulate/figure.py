@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 1000.0, 500.0
 _TOP, _BOTTOM = 150.0, 420.0
 _PANEL = 370.0
 _LEFT, _RIGHT = 80.0, 560.0
-_MOST = 6.0  # times the memory
+MOST = 6.0  # times the memory
 _STEPS = 30
 _BLACK, _BLUE, _ORANGE = MUTED, colour(0), colour(4)
 
@@ -40,7 +40,7 @@ class Panel:
 
     def at(self, ratio: float, value: float) -> tuple[float, float]:
         """The place of a point."""
-        x = self.left + _PANEL * ratio / _MOST
+        x = self.left + _PANEL * ratio / MOST
         return x, _BOTTOM - (_BOTTOM - _TOP) * value / self.top_value
 
     def curve(self, ratios: Sequence[float], values: Sequence[float], stroke: str,
@@ -56,7 +56,7 @@ class Panel:
             _, y = self.at(0, mark)
             self.canvas.line(self.left, y, self.left + _PANEL, y)
             self.canvas.text(self.left - 8, y + 4, f"{mark:g}", size=11, fill=MUTED, anchor="end")
-        for ratio in range(int(_MOST) + 1):
+        for ratio in range(int(MOST) + 1):
             x, y = self.at(ratio, 0)
             self.canvas.line(x, y, x, y + 5, MUTED)
             self.canvas.text(x, y + 19, str(ratio), size=11, fill=MUTED, anchor="middle")
@@ -69,7 +69,7 @@ class Panel:
 def draw(system: System) -> str:
     """The picture as SVG text; the paper's points where the system has its ratios."""
     canvas = Canvas(WIDTH)
-    ratios = [_MOST * (i + 1) / _STEPS for i in range(_STEPS)]
+    ratios = [MOST * (i + 1) / _STEPS for i in range(_STEPS)]
     points = curves(system, ratios)
     _heading(canvas, system)
     _applications(canvas, points, system)

@@ -63,7 +63,8 @@ def curves(system: System, ratios: Sequence[float] = RATIOS) -> list[Point]:
     Raises
     ------
     ArgumentError
-        If a ratio is not positive, or a parameter of the system is out of its range.
+        If a ratio is not positive, an output is too large to play, or a parameter of the system
+        is out of its range.
     """
     # The largest first: it takes as long as all others, or is refused at once.
     played = {ratio: _point(system, ratio) for ratio in sorted(ratios, reverse=True)}
@@ -75,16 +76,43 @@ def sweep(system: System, ratio: float, over: Over) -> list[Step]:
 
     The last step of the first is the limit of small blocks, by the closed form.
     """
+    steps = [_step(value, varied, ratio) for value, varied in systems(system, over)]
+    if over == "block" and has_limit(system):
+        steps.append(Step("limit", limit(system, ratio, "demand"), limit(system, ratio, "early")))
+    return steps
+
+
+def systems(system: System, over: Over) -> list[tuple[str, System]]:
+    """What a sweep plays: the value of what it varies, and the system that has it."""
     if over == "block":
-        return _over_blocks(system, ratio)
+        return _of_blocks(system)
     if over == "paging-disk":
-        return [_step(f"{r:g}", replace(system, paging_ratio=r), ratio) for r in PAGING_RATIOS]
+        return [(f"{r:g}", replace(system, paging_ratio=r)) for r in PAGING_RATIOS]
     mappings: tuple[Mapping, ...] = ("cyclic", "blocked")
     return [
-        _step(f"{n} {mapping}", replace(system, nodes=n, mapping=mapping), ratio)
+        (f"{n} {mapping}", replace(system, nodes=n, mapping=mapping))
         for n in NODES
         for mapping in mappings[: 1 if n == 1 else 2]
     ]
+
+
+def bytes_of(system: System, ratio: float) -> int:
+    """The bytes of an output of ``ratio`` times the memory.
+
+    Raises
+    ------
+    ArgumentError
+        If the ratio is not positive, or the output is too large for 64 bits.
+    """
+    if not 0 < ratio < float("inf"):
+        raise ArgumentError(f"a size must be a positive multiple of the memory, got {ratio}")
+    if ratio * system.all_memory_bytes >= 2**63:
+        memory = _core.human_size(system.memory_bytes)
+        raise ArgumentError(
+            f"a size must fit into 64 bits, got {ratio:g} times the memory, {memory} on each of "
+            f"{system.nodes} I/O nodes: give smaller sizes or less memory"
+        )
+    return max(1, round(ratio * system.all_memory_bytes))
 
 
 def has_limit(system: System) -> bool:
@@ -95,7 +123,7 @@ def has_limit(system: System) -> bool:
 
 def limit(system: System, ratio: float, paging: Paging) -> Pair:
     """The closed form of the third model, to which smaller blocks tend; for one I/O node."""
-    n = _bytes(system, ratio)
+    n = bytes_of(system, ratio)
     times = _core.paged_times(
         n,
         network_bytes_per_s=system.network_ratio * system.disk_bytes_per_s,
@@ -135,19 +163,13 @@ def as_json(
     }
 
 
-def _bytes(system: System, ratio: float) -> int:
-    if not 0 < ratio < float("inf"):
-        raise ArgumentError(f"a size must be a positive multiple of the memory, got {ratio}")
-    return max(1, round(ratio * system.all_memory_bytes))
-
-
 def _pair(system: System, n_bytes: int, times: Times) -> Pair:
     raw = system.all_disks_bytes_per_s
     return Pair(n_bytes / times.application_s / raw, n_bytes / times.actual_s / raw)
 
 
 def _point(system: System, ratio: float) -> Point:
-    n = _bytes(system, ratio)
+    n = bytes_of(system, ratio)
     without = simulate(system.without_virtual_memory(), n)
     demand, early = simulate(system, n, "demand"), simulate(system, n, "early")
     return Point(
@@ -161,19 +183,17 @@ def _point(system: System, ratio: float) -> Point:
 
 
 def _step(value: str, system: System, ratio: float) -> Step:
-    n = _bytes(system, ratio)
+    n = bytes_of(system, ratio)
     demand, early = (simulate(system, n, paging).times for paging in PAPER)
     return Step(value, _pair(system, n, demand), _pair(system, n, early))
 
 
-def _over_blocks(system: System, ratio: float) -> list[Step]:
+def _of_blocks(system: System) -> list[tuple[str, System]]:
     room = min(system.memory_bytes, system.buffer_bytes or system.memory_bytes)
-    steps = []
+    varied = []
     for blocks in BLOCKS_IN_MEMORY:
         block = system.memory_bytes // blocks
         if 0 < block <= room:  # memory and output of whole blocks, or a scrap would take a frame
             whole = replace(system, block_bytes=block, memory_bytes=blocks * block)
-            steps.append(_step(f"1/{blocks}", whole, ratio))
-    if has_limit(system):
-        steps.append(Step("limit", limit(system, ratio, "demand"), limit(system, ratio, "early")))
-    return steps
+            varied.append((f"1/{blocks}", whole))
+    return varied

@@ -12,6 +12,8 @@ Mapping = Literal["cyclic", "blocked"]
 Paging = Literal["demand", "early"]
 Order = Literal["memory", "file"]
 
+MAX_BLOCKS = 10_000_000  # of an output; kMostBlocks in src/model/system.hpp
+
 
 @dataclass(frozen=True)
 class System:
@@ -68,7 +70,7 @@ def simulate(
     system : System
         What it goes through.
     n_bytes : int
-        At least 1, and at most ten million blocks.
+        At least 1, and at most ``MAX_BLOCKS`` blocks.
     paging : "demand" or "early"
         When a block that was paged out comes back: when the output disk has nothing else to
         write, or as soon as the application has sent all and memory is unused.

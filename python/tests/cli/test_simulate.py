@@ -46,6 +46,13 @@ def test_options_reach_the_simulator(cli: Cli) -> None:
     }
 
 
+def test_nothing_is_played_but_the_sizes_and_their_sweep(cli: Cli) -> None:
+    done = cli("simulate", "--block", "1", "--sizes", "0.01")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "The paper's figure 4" not in done.stdout
+
+
 def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> None:
     there = tmp_path / "curves.svg"
     assert cli("simulate", "--draw", str(there)).returncode == 0
@@ -67,8 +74,15 @@ def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> No
         (["--paging-disk", "nan"], "--paging-disk must be positive and finite, got nan"),
         (["--disk", "0"], "--disk must be positive and finite, got 0"),
         (["--startup", "-1"], "--startup must be finite and not negative, got -1 seconds"),
-        (["--nodes", "0"], "--nodes must be at least 1, got 0"),
-        (["--block", "1"], "give larger blocks"),
+        (["--nodes", "0"], "--nodes must be from 1 to 100000, got 0"),
+        (["--nodes", "3000000000"], "--nodes must be from 1 to 100000, got 3000000000"),
+        (["--block", "1"], "--sizes plays an output of 6 memories, 30.0 MiB, as more than 100"),
+        (["--block", "1", "--sizes", "100"], "blocks of 1 B: give a larger --block or smaller"),
+        (["--block", "1", "--sizes", "1", "--draw", "-"], "--draw plays an output of 6 memories"),
+        (["--block", "1", "--sizes", "1", "--sweep", "nodes"], "--sweep nodes plays an output of"),
+        (["--sizes", "20000"], "--sweep block plays an output of 20000 memories, 97.7 GiB, as m"),
+        (["--sizes", "1e300"], "must fit into 64 bits, got 1e+300 times the memory, 5.0 MiB on"),
+        (["--memory", "8191PiB"], "must fit into 64 bits, got 6 times the memory, "),
         (["elsewhere"], "gotwals-1995"),
     ],
 )

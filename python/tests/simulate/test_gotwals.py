@@ -10,7 +10,7 @@ import pytest
 
 from penstock.errors import ArgumentError
 from penstock.simulate import gotwals
-from penstock.simulate.output import System, simulate, timeline
+from penstock.simulate.output import MAX_BLOCKS, System, simulate, timeline
 
 PAPER = System()
 
@@ -105,6 +105,16 @@ def test_a_timeline_is_bounded() -> None:
 def test_a_size_that_is_none_is_refused(ratio: float) -> None:
     with pytest.raises(ArgumentError, match="positive multiple of the memory"):
         gotwals.curves(PAPER, [ratio])
+
+
+def test_a_size_beyond_64_bits_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="must fit into 64 bits, got 1e\\+300 times the memory"):
+        gotwals.curves(PAPER, [1e300])
+
+
+def test_the_most_blocks_are_those_of_the_simulator() -> None:
+    with pytest.raises(ArgumentError, match=f"at most {MAX_BLOCKS} blocks"):
+        simulate(replace(PAPER, block_bytes=1), MAX_BLOCKS + 1)
 
 
 def test_what_cannot_be_played_is_refused_by_name() -> None:
