@@ -80,6 +80,7 @@ class File(_Model):
     method: str
     engine_bytes: Count
     passthrough_bytes: Count
+    passthrough_calls: Count  # writes; what these look like in the file is not known
     read_bytes: Count
     engine_read_bytes: Count = 0  # logs of earlier versions have none
     errors: Count
@@ -95,6 +96,16 @@ class File(_Model):
     actual_rate_bytes_per_s: float | None
     actual_rate_source: str
     verify: Verify
+
+    @property
+    def is_observed(self) -> bool:
+        """Nothing was to be served: the program's own MPI-IO was timed."""
+        return self.method == "observe"
+
+    @property
+    def is_all_passed(self) -> bool:
+        """Penstock served none of its writes: no phases but the whole and close are known."""
+        return self.passthrough_calls > 0 and not self.algorithms
 
     @property
     def no_actual_rate(self) -> str:

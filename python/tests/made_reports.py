@@ -132,6 +132,24 @@ def job_log(path: Path, **changes: Any) -> Path:
     return path
 
 
+def observed_log(path: Path) -> Path:
+    """The same under ``--observe``: nothing was served."""
+    phases = ("plan", "pack", "exchange", "write", "sync")
+    file = {
+        "method": "observe",
+        "algorithms": {},
+        "degraded": {},
+        "engine_bytes": 0,
+        "passthrough_bytes": 64 << 20,
+        "passthrough_calls": 32,
+        "file_system": "",
+        "pattern": dict.fromkeys(("contiguous_calls", "strided_calls", "irregular_calls"), 0),
+        "times_s": {**dict.fromkeys(phases, 0.0), "close": 0.25, "write_calls": 1.5},
+    }
+    totals = {"engine_bytes": 0, "passthrough_bytes": 64 << 20, "errors": 0, "degraded": {}}
+    return job_log(path, totals=totals, file=file)
+
+
 def hostile_results(path: Path) -> Path:
     """Results in which every name that a stranger chooses tries to be code."""
     levels = {text: {v: 1e9 * (1 + i) for i, v in enumerate(HOSTILE)} for text in HOSTILE[:3]}

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+import made_reports
 from penstock import joblog
 from penstock.errors import ArgumentError
 from support import Cli
@@ -85,6 +86,18 @@ def test_that_a_rate_is_not_known_is_said_once(cli: Cli, tmp_path: Path, source:
     for said in (cli("log", file).stdout, cli("report", file, "--format", "md").stdout):
         assert "not known: nobody called sync" in said
         assert "not known: not known" not in said
+
+
+def test_what_is_not_known_of_an_observed_file_is_not_shown_as_zero(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = made_reports.observed_log(tmp_path / "log.json")
+    told = [line.split(maxsplit=1) for line in cli("log", str(path)).stdout.splitlines()]
+    rows = {words[0]: words[1].strip() for words in told if len(words) == 2}
+    assert rows["pattern"] == "not known: no write was served"
+    assert rows["file"] == "system         not known"
+    assert rows["write"].startswith("calls             1.5000 s")
+    assert "plan" not in rows
 
 
 def test_a_name_cannot_move_the_cursor(cli: Cli, tmp_path: Path) -> None:

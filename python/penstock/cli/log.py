@@ -98,12 +98,12 @@ def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
         ("method", shown(file.method)),
         ("ran", shown(ran)),
         ("calls", f"{calls}, by {_count(file.ranks, 'rank')}"),
-        ("pattern", _pattern(file.pattern)),
-        ("file system", shown(file.file_system)),
+        ("pattern", _pattern(file)),
+        ("file system", shown(file.file_system or "not known")),
         ("application rate", _rate(file.application_rate_bytes_per_s)),
         ("actual rate", _actual_rate(file)),
     ]  # fmt: skip
-    facts += _phases(file.times_s, mark)
+    facts += _phases(file, mark)
     for why, times in file.degraded.items():
         facts.append(("degraded", f"[yellow]{shown(why)}[/] ({_count(times, 'time')})"))
     if file.first_error is not None:
@@ -131,20 +131,24 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _pattern(pattern: joblog.Pattern) -> str:
-    return (
-        f"{pattern.contiguous_calls} contiguous, {pattern.strided_calls} strided, "
-        f"{pattern.irregular_calls} irregular"
+def _pattern(file: joblog.File) -> str:
+    if file.is_all_passed:
+        return "not known: no write was served"
+    p = file.pattern
+    text = (
+        f"{p.contiguous_calls} contiguous, {p.strided_calls} strided, {p.irregular_calls} irregular"
     )
+    return text + (f", {file.passthrough_calls} not known" if file.passthrough_calls else "")
 
 
 def _rate(bytes_per_s: float | None) -> str:
     return "not known" if bytes_per_s is None else f"{bytes_per_s / 2**20:,.1f} MiB/s"
 
 
-def _phases(times: joblog.Times, mark: str) -> list[tuple[str, str]]:
+def _phases(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     """Seconds per phase, summed over ranks, with a bar of their share."""
-    seconds = {phase: float(getattr(times, phase)) for phase in _PHASES}
+    names = ("write_calls", "close") if file.is_all_passed else _PHASES
+    seconds = {name.replace("_", " "): float(getattr(file.times_s, name)) for name in names}
     whole = sum(seconds.values()) or 1.0
     return [
         (phase, f"{s:10.4f} s  [cyan]{mark * round(_BAR * s / whole)}[/]")

@@ -46,13 +46,13 @@ def _verdict(job: joblog.JobLog) -> Verdict:
     if wrong or totals.errors:
         what = f"{size(wrong)} read back differ" if wrong else f"{totals.errors} calls failed"
         return Verdict(f"{job.program}: {what}; see the warnings.", "wrong", (_NOT_COMPARED,))
-    served = [f for f in job.files if f.engine_bytes]
-    if not served:
+    written = [f for f in job.files if _written(f)]
+    if not written:
         headline = f"Penstock wrote nothing for {job.program}"
         headline += f": {size(totals.passthrough_bytes)} were passed through to the MPI library."
         return Verdict(headline, "single run", (_NOT_COMPARED,))
-    largest = max(served, key=lambda f: f.engine_bytes)
-    said = f"{_ran(largest)} wrote {size(largest.engine_bytes)} to {largest.path} at an "
+    largest = max(written, key=_written)
+    said = f"{_who(largest)} wrote {size(_written(largest))} to {largest.path} at an "
     said += f"application rate of {_rate(largest.application_rate_bytes_per_s)}; "
     said += f"actual rate: {_actual(largest)}."
     more = len(job.files) - 1
@@ -64,6 +64,15 @@ _NOT_COMPARED = (
     "One run, n=1: there is no interval, and it compares with nothing. Whether another method is "
     "faster here, and how sure that is, penstock bench tells."
 )
+
+
+def _written(file: joblog.File) -> int:
+    """By the engine, or where it only looked, by the MPI library."""
+    return file.passthrough_bytes if file.is_observed else file.engine_bytes
+
+
+def _who(file: joblog.File) -> str:
+    return "The MPI library, observed," if file.is_observed else _ran(file)
 
 
 def _rate(bytes_per_s: float | None) -> str:
@@ -112,9 +121,20 @@ def _files(job: joblog.JobLog) -> Section:
 
 def _phases(job: joblog.JobLog) -> Section:
     title = "Where the time went"
-    own = [f for f in job.files if sum(_seconds(f)) > 0][:_MOST_FILES]
-    if not own:
+    passed = [f for f in job.files if f.is_all_passed]
+    own = [f for f in job.files if sum(_seconds(f)) > 0 and not f.is_all_passed]
+    if not (own or passed):
         return Section("phases", title, ("No time was spent in write calls that Penstock served.",))
+    text = []
+    if passed:
+        text.append("What the MPI library does in calls that Penstock did not serve is not known.")
+    if len(own) > _MOST_FILES:
+        text.append(f"{len(own) - _MOST_FILES} more files are not drawn.")
+    drawn = (_drawn(job, own[:_MOST_FILES]),) if own else ()
+    return Section("phases", title, tuple(text), (*drawn, *_passed(passed)))
+
+
+def _drawn(job: joblog.JobLog, own: list[joblog.File]) -> Drawn:
     stacks = [
         bars.Bar(
             f.path,
@@ -126,10 +146,15 @@ def _phases(job: joblog.JobLog) -> Section:
     rows = tuple((f.path, *(f"{s:.4f}" for s in _seconds(f))) for f in own)
     caption = "Seconds summed over ranks, of one run (n=1)."
     figure = bars.stacked("phases-1", f"Phases: {job.program}", _PHASES, stacks, caption)
-    rest = sum(sum(_seconds(f)) > 0 for f in job.files) - len(own)
-    text = (f"{rest} more files are not drawn.",) if rest else ()
-    numbers = Table(("file", *(f"{p} s" for p in _PHASES)), rows)
-    return Section("phases", title, text, (Drawn(figure, numbers),))
+    return Drawn(figure, Table(("file", *(f"{p} s" for p in _PHASES)), rows))
+
+
+def _passed(files: list[joblog.File]) -> Iterator[Table]:
+    """The seconds of those files of which no write was served."""
+    times = [(f.path, f.times_s.write_calls, f.times_s.close) for f in files]
+    rows = tuple((path, f"{calls:.4f}", f"{close:.4f}") for path, calls, close in times)
+    if rows:
+        yield Table(("file, not served", "in write calls s", "close s"), rows)
 
 
 def _seconds(file: joblog.File) -> tuple[float, ...]:
@@ -152,16 +177,19 @@ def _calls(job: joblog.JobLog) -> Section:
         "sizes", "Write calls by size", bars_, "calls", "Write calls of all ranks and files."
     )
     numbers = Table(("size of a rank's part", "calls"), tuple((s, str(n)) for s, n in bars_))
-    p = [f.pattern for f in job.files]
-    contiguous, strided, irregular = (
-        sum(getattr(x, f"{kind}_calls") for x in p)
-        for kind in ("contiguous", "strided", "irregular")
-    )
-    text = (
-        f"In the file {contiguous} calls were contiguous, {strided} strided, "
-        f"{irregular} irregular.",
-    )
-    return Section("calls", title, text, (Drawn(figure, numbers),))
+    return Section("calls", title, (_pattern(job),), (Drawn(figure, numbers),))
+
+
+def _pattern(job: joblog.JobLog) -> str:
+    """How the calls of all files lie in them, as far as they were served."""
+    kinds = ("contiguous", "strided", "irregular")
+    known = {k: sum(getattr(f.pattern, f"{k}_calls") for f in job.files) for k in kinds}
+    passed = sum(f.passthrough_calls for f in job.files)
+    if passed and not any(known.values()):
+        return "How the calls lay in the file is not known, for none was served."
+    words = [f"{n} {'calls were ' if k == kinds[0] else ''}{k}" for k, n in known.items()]
+    rest = f"; of {passed} that were not served it is not known" if passed else ""
+    return f"In the file {', '.join(words)}{rest}."
 
 
 def _upto(limit: int | None) -> str:
@@ -191,7 +219,7 @@ def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
 
 
 def _machine(job: joblog.JobLog) -> Section:
-    systems = ", ".join(dict.fromkeys(f.file_system for f in job.files)) or "-"
+    systems = ", ".join(dict.fromkeys(f.file_system or "not known" for f in job.files)) or "-"
     rows = (
         ("file systems", systems),
         ("host that wrote the log", job.host),
@@ -219,7 +247,7 @@ def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
             yield Caution(f"{f.path}: {f.errors} calls failed, first: {f.first_error}", grave=True)
         for why, times in f.degraded.items():
             yield Caution(f"{f.path}: {why} ({times} times)")
-        if f.passthrough_bytes:
+        if f.passthrough_bytes and not f.is_observed:
             yield Caution(
                 f"{f.path}: {size(f.passthrough_bytes)} were passed through to the MPI library",
                 "docs/methods.md says what is served",
@@ -233,8 +261,9 @@ def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
 def _commands(name: str, job: joblog.JobLog) -> Iterator[Command]:
     yield Command("this report", shlex.join(["penstock", "report", name]))
     yield Command("the log in a terminal", shlex.join(["penstock", "log", name]))
+    observe = "--observe " if job.files and all(f.is_observed for f in job.files) else ""
     yield Command(
         "the job anew (its log does not hold its arguments)",
-        f"penstock run -- mpiexec -n {job.ranks} {shlex.quote(job.program)} ...",
+        f"penstock run {observe}-- mpiexec -n {job.ranks} {shlex.quote(job.program)} ...",
     )
     yield Command("which method is best there", "penstock bench DIR")

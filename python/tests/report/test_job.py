@@ -56,6 +56,24 @@ def test_a_job_that_penstock_did_not_serve_says_so(tmp_path: Path) -> None:
     assert section(report, "plan").text[0].startswith("Not drawn: ")
 
 
+def test_an_observed_job_is_told_as_one(tmp_path: Path) -> None:
+    path = made_reports.observed_log(tmp_path / "log.json")
+    report = job.report(str(path), joblog.load(path))
+    assert report.verdict.headline.startswith("The MPI library, observed, wrote 64.0 MiB to ")
+    assert not report.cautions
+    (times,) = section(report, "phases").parts
+    assert times.rows == (("/scratch/heat.dat", "1.5000", "0.2500"),)
+    assert section(report, "calls").text[0].endswith("is not known, for none was served.")
+    assert section(report, "machine").parts[0].rows[0] == ("file systems", "not known")
+    assert any(c.line.startswith("penstock run --observe -- mpiexec") for c in report.commands)
+
+
+def test_how_unserved_calls_lie_beside_served_ones_is_not_known(tmp_path: Path) -> None:
+    report = of(tmp_path, file={"passthrough_calls": 3, "passthrough_bytes": 4096})
+    assert section(report, "calls").text[0].endswith("; of 3 that were not served it is not known.")
+    assert [f.name for f in report.figures] == ["phases-1", "sizes", "plan"]
+
+
 def test_a_log_whose_totals_are_of_no_file_is_reported(tmp_path: Path) -> None:
     assert of(tmp_path, files=[]).verdict.headline.startswith("Penstock wrote nothing for heat")
 
