@@ -1,6 +1,7 @@
 # Completion of penstock for bash. Made by `penstock completion bash`.
 _penstock() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= i
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local command= options= words= or_file= i
   COMPREPLY=()
   if [[ $current == "=" ]]; then # --option=: bash takes = for a word of its own
     current=
@@ -15,9 +16,10 @@ _penstock() {
     [[ -z $command && ${COMP_WORDS[i]} != -* ]] && command=${COMP_WORDS[i]}
   done
   case $command:$previous in
-    run:--method|env:--method|config:--method|explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
+    run:--method|env:--method|config:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
     run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--ranks|bench:--threads|bench:--launcher|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
     env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
+    explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind" -- "$current")); return ;;
     simulate:--mapping) COMPREPLY=($(compgen -W "cyclic blocked" -- "$current")); return ;;
     simulate:--order) COMPREPLY=($(compgen -W "memory file" -- "$current")); return ;;
     simulate:--sweep) COMPREPLY=($(compgen -W "block paging-disk nodes" -- "$current")); return ;;
@@ -30,20 +32,21 @@ _penstock() {
   esac
   case $command in
     "") words="run env config doctor list explain simulate log bench compare reproduce report completion --version --help" ;;
-    run) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --thread-multiple --dump-config --json --help -h" ;;
-    env) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
-    config) words="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
-    doctor) words="--json --help -h" ;;
-    list) words="--json --markdown --help -h" ;;
-    explain) words="--method --draw --json --help -h blocks heat holes interleaved" ;;
-    simulate) words="--memory --disk --network --paging-disk --block --buffer --nodes --mapping --order --startup --sizes --sweep --draw --json --help -h" ;;
-    log) words="--json --help -h" ;;
-    bench) words="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" ;;
-    compare) words="--variant --cell --rate --margin --strict --json --help -h" ;;
-    reproduce) words="--size --dir --out --table --pages --rounds --budget --seed --launcher --dry-run --json --help -h benson2003 gotwals1995 barro2002 liao2007 chaarawi2009" ;;
-    report) words="--out --format --rate --margin --cell --without --help -h" ;;
-    completion) words="--help -h bash zsh fish" ;;
+    run) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --thread-multiple --dump-config --json --help -h" ;;
+    env) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
+    config) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
+    doctor) options="--json --help -h" or_file=1 ;;
+    list) options="--json --markdown --help -h" ;;
+    explain) options="--method --draw --json --help -h" words="blocks heat holes interleaved" or_file=1 ;;
+    simulate) options="--memory --disk --network --paging-disk --block --buffer --nodes --mapping --order --startup --sizes --sweep --draw --json --help -h" words="gotwals-1995" ;;
+    log) options="--json --help -h" or_file=1 ;;
+    bench) options="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" or_file=1 ;;
+    compare) options="--variant --cell --rate --margin --strict --json --help -h" or_file=1 ;;
+    reproduce) options="--size --dir --out --table --pages --rounds --budget --seed --launcher --dry-run --json --help -h" words="benson2003 gotwals1995 barro2002 liao2007 chaarawi2009" ;;
+    report) options="--out --format --rate --margin --cell --without --help -h" or_file=1 ;;
+    completion) options="--help -h" words="bash zsh fish" ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [[ -n $or_file && $current != -* ]] && options= # files, where none of the words fits
+  COMPREPLY=($(compgen -W "$options $words" -- "$current"))
 }
 complete -o default -F _penstock penstock

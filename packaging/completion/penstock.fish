@@ -57,11 +57,12 @@ complete -c penstock -n '__fish_seen_subcommand_from list' -l markdown -d 'The t
 complete -c penstock -n '__fish_seen_subcommand_from list' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a explain -d 'Explain a plan by a small described job: who sends and writes which bytes, per cycle'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -a 'blocks heat holes interleaved'
-complete -c penstock -n '__fish_seen_subcommand_from explain' -l method -r -f -a 'auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off' -d 'Instead of the example'"'"'s own method'
+complete -c penstock -n '__fish_seen_subcommand_from explain' -l method -r -f -a 'auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind' -d 'Instead of the example'"'"'s own method'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -l draw -r -d 'Draw the plan'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -l json -d 'The whole plan, for programs'
 complete -c penstock -n '__fish_seen_subcommand_from explain' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a simulate -d 'Play outputs of growing size through an I/O system with buffers, and tell both rates'
+complete -c penstock -n '__fish_seen_subcommand_from simulate' -a gotwals-1995
 complete -c penstock -n '__fish_seen_subcommand_from simulate' -l memory -r -d 'Of each I/O node'
 complete -c penstock -n '__fish_seen_subcommand_from simulate' -l disk -r -d 'Each output disk'"'"'s rate: so many bytes a second'
 complete -c penstock -n '__fish_seen_subcommand_from simulate' -l network -r -d 'The network'"'"'s rate, in output disks'

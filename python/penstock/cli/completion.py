@@ -17,6 +17,7 @@ import typer
 from penstock import catalogue
 from penstock.explain.shipped import shipped
 from penstock.reproduce import PAPERS
+from penstock.simulate import SYSTEMS
 
 
 class Shell(StrEnum):
@@ -42,12 +43,16 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its help, its options, and the words that may be its argument."""
+    """A command: its help, its options, and the words that may be its argument.
+
+    ``or_file``: a file or directory may be, too, so options are offered behind a dash alone.
+    """
 
     name: str
     summary: str
     options: tuple[Option, ...]
     words: tuple[str, ...]
+    or_file: bool
 
 
 def commands() -> list[Command]:
@@ -59,30 +64,36 @@ def commands() -> list[Command]:
 
 
 def _command(name: str, command: Any) -> Command:
-    options = [_option(p) for p in command.params if p.param_type_name == "option"]
+    options = [_option(name, p) for p in command.params if p.param_type_name == "option"]
     options.append(Option(("--help", "-h"), "Show the options", None))
     words: dict[str, tuple[str, ...]] = {
         "completion": tuple(Shell),
         "explain": tuple(shipped()),
         "reproduce": PAPERS,
+        "simulate": SYSTEMS,
     }
-    return Command(name, _first_sentence(command.help), tuple(options), words.get(name, ()))
+    summary = _first_sentence(command.help)
+    return Command(name, summary, tuple(options), words.get(name, ()), name in _OF_FILES)
 
 
-def _option(parameter: Any) -> Option:
+_OF_FILES = ("bench", "compare", "doctor", "explain", "log", "report")
+
+
+def _option(command: str, parameter: Any) -> Option:
     return Option(
         tuple(parameter.opts),
         _first_sentence(parameter.help or ""),
-        None if parameter.is_flag else _values(parameter),
+        None if parameter.is_flag else _values(command, parameter),
         or_file=parameter.metavar == "MPI",
     )
 
 
-def _values(parameter: Any) -> tuple[str, ...]:
+def _values(command: str, parameter: Any) -> tuple[str, ...]:
     """What may follow an option; nothing means a file or something only the user knows."""
     if parameter.metavar == "METHOD":
         algorithms = next(f for f in catalogue.families() if f.name == "algorithm").entries
-        return ("auto", *(a.name for a in algorithms if not a.unavailable), "observe", "off")
+        names = ("auto", *(a.name for a in algorithms if not a.unavailable))
+        return names if command == "explain" else (*names, "observe", "off")
     if parameter.metavar in _WORDS:
         return _WORDS[parameter.metavar]
     return tuple(parameter.metavar.split("|")) if "|" in (parameter.metavar or "") else ()
@@ -112,7 +123,8 @@ def script(shell: Shell) -> str:
 _BASH = """\
 # Completion of penstock for bash. Made by `penstock completion bash`.
 _penstock() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= i
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local command= options= words= or_file= i
   COMPREPLY=()
   if [[ $current == "=" ]]; then # --option=: bash takes = for a word of its own
     current=
@@ -132,7 +144,8 @@ _penstock() {
   case $command in
 @WORDS@
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [[ -n $or_file && $current != -* ]] && options= # files, where none of the words fits
+  COMPREPLY=($(compgen -W "$options $words" -- "$current"))
 }
 """
 _BASH_END = "complete -o default -F _penstock penstock\n"
@@ -151,8 +164,11 @@ def _bash(all_commands: list[Command]) -> str:
     ]
     words = [f'    "") words="{" ".join([*(c.name for c in all_commands), *_GLOBAL])}" ;;']
     for command in all_commands:
-        names = " ".join([n for o in command.options for n in o.names] + list(command.words))
-        words.append(f'    {command.name}) words="{names}" ;;')
+        names = " ".join(n for o in command.options for n in o.names)
+        text = f'options="{names}"'
+        text += f' words="{" ".join(command.words)}"' if command.words else ""
+        text += " or_file=1" if command.or_file else ""
+        words.append(f"    {command.name}) {text} ;;")
     text = _BASH.replace("@VALUES@", "\n".join(values)).replace("@WORDS@", "\n".join(words))
     return text + _BASH_END
 

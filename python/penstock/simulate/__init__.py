@@ -2,3 +2,5 @@
 
 The simulator is in C++ (``src/model``); nothing here decides when a byte moves.
 """
+
+SYSTEMS = ("gotwals-1995",)

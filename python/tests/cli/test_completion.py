@@ -13,6 +13,7 @@ from penstock import native
 from penstock.bench.export import FORMATS
 from penstock.bench.programs import NAMES
 from penstock.cli import completion
+from penstock.explain.shipped import shipped
 from support import Cli
 
 COMMITTED = Path(__file__).parents[3] / "packaging" / "completion"
@@ -48,6 +49,10 @@ def offered(*words: str) -> list[str]:
         (["penstock", "env", "--mpi", ""], list(native.FLAVOURS)),
         (["penstock", "run", "--config", ""], []),  # the shell offers files
         (["penstock", "explain", "hea"], ["heat"]),
+        (["penstock", "explain", "--method", "o"], []),
+        (["penstock", "run", "--method", "o"], ["observe", "off"]),
+        (["penstock", "simulate", "g"], ["gotwals-1995"]),
+        (["penstock", "explain", ""], list(shipped())),
         (["penstock", "completion", "z"], ["zsh"]),
         (["penstock", "--ver"], ["--version"]),
     ],
@@ -61,7 +66,13 @@ def test_every_command_and_option_is_offered() -> None:
     assert set(offered("penstock", "")) == {*names, "--version", "--help"}
     for command in completion.commands():
         options = {n for o in command.options for n in o.names}
-        assert options <= set(offered("penstock", command.name, ""))
+        assert options <= set(offered("penstock", command.name, "-"))
+
+
+@pytest.mark.parametrize("command", ["log", "compare", "report", "bench", "doctor"])
+def test_where_a_file_may_be_the_shell_offers_files(command: str) -> None:
+    assert offered("penstock", command, "") == []
+    assert "--help" in offered("penstock", command, "--")
 
 
 def test_behind_two_dashes_comes_the_programs_own_command_line() -> None:
