@@ -311,7 +311,7 @@ class Session:
                 scratch.make()
 
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
-        if why := _difference(header, plan, self.plan.seed):
+        if why := difference(header, plan, self.plan.seed):
             raise other_plan(self.store.path, why, any(s.counts for s in self.store.samples))
         ended = end_leftovers(self._mark)
         self._make_scratches()
@@ -387,7 +387,7 @@ def other_plan(path: Path, why: str, measured: bool = True) -> ArgumentError:
     return ArgumentError(f"{path} holds the results of another plan: {why}. {remedy}")
 
 
-def _difference(header: Header, plan: dict[str, Any], seed: int) -> str:
+def difference(header: Header, plan: dict[str, Any], seed: int) -> str:
     """What the plan of the results and this one do not share; empty if a session may go on."""
     if header.seed != seed:
         return f"its seed is {header.seed}, not {seed}"

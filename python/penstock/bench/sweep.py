@@ -21,7 +21,16 @@ from penstock.bench.execute import execute
 from penstock.bench.matrix import Matrix
 from penstock.bench.parts import Gathered
 from penstock.bench.sample import Provenance, RateKind, Sample
-from penstock.bench.session import SCRATCH, Ending, Measurement, Observer, Session, environment
+from penstock.bench.session import (
+    SCRATCH,
+    Ending,
+    Measurement,
+    Observer,
+    Session,
+    difference,
+    environment,
+    other_plan,
+)
 from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Store, load, mark_of
@@ -115,6 +124,21 @@ class Sweep:
     def earlier(self) -> list[Sample]:
         """Samples that there are already."""
         return load(self.samples_file).samples if _has_lines(self.samples_file) else []
+
+    def check_earlier(self) -> None:
+        """Refuse, as `run` does, to go on with what is there already.
+
+        Raises
+        ------
+        ArgumentError
+            If the results are of another plan.
+        """
+        if not (self.cases and _has_lines(self.samples_file)):
+            return
+        there = load(self.samples_file)
+        plan = {"rate": self.rate, "measurements": [m.as_plan() for m in self.measurements()]}
+        if why := difference(there.headers[0], plan, self.seed):
+            raise other_plan(self.samples_file, why, any(s.counts for s in there.samples))
 
     def run(self, observer: Observer) -> Ending:
         """Take the samples that are missing.

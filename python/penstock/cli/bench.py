@@ -192,6 +192,7 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
         for note in sweep.notes:
             tell(note)
         if dry_run:
+            sweep.check_earlier()
             _print_plan(sweep, as_json)
             return
     if not sweep.cases:

@@ -127,6 +127,7 @@ def reproduce(
         for reason in planned.left_out:
             tell(f"left out: {reason}")
         if dry_run:
+            planned.sweep.check_earlier()
             _print_plan(planned, as_json)
             return
     _measure(planned, as_json, pages)

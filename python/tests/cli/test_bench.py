@@ -106,6 +106,16 @@ def test_a_dry_run_after_samples_estimates_from_them(cli: Cli, measure: Path) ->
     assert len(told["measurements"]) == 4
 
 
+def test_a_dry_run_refuses_what_the_run_would_refuse(cli: Cli, measure: Path) -> None:
+    words = ("bench", str(measure), "--matrix", "sizes.toml")
+    assert cli(*words, "--seed", "7").returncode == 0
+    for more in (["--dry-run"], ["--dry-run", "--json"], []):
+        done = cli(*words, "--seed", "8", *more)
+        assert done.returncode == 2, done.stderr
+        assert "holds the results of another plan: its seed is 7, not 8" in done.stderr
+        assert done.stdout == ""
+
+
 def test_a_budget_says_how_to_go_on(cli: Cli, measure: Path) -> None:
     done = cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
     assert done.returncode in (0, 1)

@@ -116,6 +116,9 @@ def test_a_budget_begins_less_and_says_what(cli: Cli, measure: Path, tmp_path: P
     begun = blocks.pop(0)
     assert begun < CASES
     assert len(set(blocks.values())) == 1, "only whole blocks"
+    anew = cli(*words, "--budget", "20s", "--dry-run", "--seed", "5")
+    assert anew.returncode == 2
+    assert "not 5. Give another --out" in anew.stderr
     none = cli(*words[:-1], "other", "--budget", "0.1s", "--dry-run")
     assert none.returncode == 2
     assert "too short for any conclusion of gotwals1995" in none.stderr
