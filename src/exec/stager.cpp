@@ -159,6 +159,7 @@ void Stager::remove(Chore& chore) {
   std::unique_lock lock(mutex_);
   progress_.wait(lock, [&] { return doing_ != &chore; });
   std::erase_if(duties_, [&](const Duty& duty) { return duty.chore == &chore; });
+  if (bell_ != nullptr) bell_->ring();  // a round under way may step over the one behind it
 }
 
 Stager::Clock::duration Stager::until_next_chore() const {
