@@ -171,14 +171,34 @@ static void* opened_under(const char* name) {
   return wanted.handle;
 }
 
+/* What tells an MPI library from a tool in front of it: tools export file functions and
+ * MPI_Finalize in both names, but not this one. */
+static const char not_of_tools[] = "PMPI_Get_library_version";
+
+/* Where the program's calls would go without us: a process may have another MPI library besides,
+ * which only a plugin uses. */
+static void* library_behind_us(void) {
+  const char* file = file_of(dlsym(RTLD_NEXT, not_of_tools));
+  return file != NULL ? opened(file) : NULL;
+}
+
+static const char* const usual[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40",
+                                    "libmpi_abi.so.1", "libmpi_abi.so.0"};
+enum { USUAL = sizeof usual / sizeof *usual };
+
+/* The names in turn, from that of our own flavour on. */
+static const char* usual_name(size_t i) {
+  const size_t own = strcmp(PENSTOCK_FLAVOUR, "openmpi") == 0 ? 2
+                     : strcmp(PENSTOCK_FLAVOUR, "abi") == 0   ? 3
+                                                              : 0;
+  return usual[(own + i) % USUAL];
+}
+
 /* Python loads the MPI library out of RTLD_NEXT's sight, so loaded libraries are asked by name. */
 static void* find_library(void) {
-  static const char* const usual[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40",
-                                      "libmpi_abi.so.1", "libmpi_abi.so.0"};
-  const size_t names_known = sizeof usual / sizeof *usual;
-  void* handle = NULL;
-  for (size_t i = 0; i < names_known && handle == NULL; ++i) handle = opened_under(usual[i]);
-  for (size_t i = 0; i < names_known && handle == NULL; ++i) handle = opened(usual[i]);
+  void* handle = library_behind_us();
+  for (size_t i = 0; i < USUAL && handle == NULL; ++i) handle = opened_under(usual_name(i));
+  for (size_t i = 0; i < USUAL && handle == NULL; ++i) handle = opened(usual_name(i));
   if (handle == NULL) dl_iterate_phdr(&look_for_mpi, (void*)&handle);
   return handle;
 }
@@ -373,7 +393,7 @@ static int is_of_an_mpi_library(void* symbol) {
   const char* file = file_of(symbol);
   void* handle = file != NULL ? opened(file) : NULL;
   if (handle == NULL) return 0;
-  const char* below = file_of(dlsym(handle, names[PENSTOCK_ENTRY_finalize]));
+  const char* below = file_of(dlsym(handle, not_of_tools));
   dlclose(handle);
   return below != NULL && strcmp(below, file) == 0;
 }

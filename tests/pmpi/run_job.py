@@ -118,7 +118,7 @@ def record(args: argparse.Namespace, log: dict) -> None:
     if not records:
         return
     program = Path(args.program[0]).name.removeprefix("pmpi_").rpartition("_")[0]
-    case = " ".join([program, *args.program[1:]])
+    case = " ".join([program, *(Path(word).name for word in args.program[1:])])
     binding = BINDINGS.get(program.removeprefix("fortran_"), "C")
     totals = log["totals"]
     passed_through = totals["passthrough_bytes"]

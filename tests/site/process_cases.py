@@ -152,19 +152,28 @@ def a_file_as_descriptor_2(place: Place) -> None:
         place.must(data == b"data", f"rank {rank}'s file holds {data!r}")
 
 
+TOOLS_THAT_END = (
+    "#include <stdio.h>\nint PMPI_Finalize(void);\n"
+    'int MPI_Finalize(void) {\n  fprintf(stderr, "tool ends\\n");\n'
+    "  return PMPI_Finalize();\n}\n",
+    # As Darshan: it has both names, of file functions too.
+    "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+    'int MPI_Finalize(void) {\n  fprintf(stderr, "tool ends\\n");\n'
+    '  return ((int (*)(void))dlsym(RTLD_NEXT, "PMPI_Finalize"))();\n}\n'
+    "int PMPI_Finalize(void) { return MPI_Finalize(); }\n"
+    "int PMPI_File_open(void) { abort(); }\n",
+)
+
+
 def tools_end_their_work(place: Place) -> None:
     """A profiler that wraps MPI_Finalize is called, as it is alone."""
-    tool = preloaded_tool(
-        place,
-        "#include <stdio.h>\nint PMPI_Finalize(void);\n"
-        'int MPI_Finalize(void) {\n  fprintf(stderr, "tool ends\\n");\n'
-        "  return PMPI_Finalize();\n}\n",
-    )
-    for start in (place.alone, place.served):
-        out = start("write", "@/out", options=Options(wrap=tool))
-        ends = out.errors.count("tool ends")
-        place.must(ends == RANKS, f"the tool ends in {ends} processes, not {RANKS}")
-    place.must_serve(out)
+    for source in TOOLS_THAT_END:
+        tool = preloaded_tool(place, source)
+        for start in (place.alone, place.served):
+            out = start("write", "@/out", options=Options(wrap=tool))
+            ends = out.errors.count("tool ends")
+            place.must(ends == RANKS, f"the tool ends in {ends} processes, not {RANKS}")
+        place.must_serve(out)
 
 
 def few_descriptors(place: Place) -> None:
