@@ -94,9 +94,14 @@ MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
   return PENSTOCK_REAL(get_position)(handle, &position) == MPI_SUCCESS ? position : -1;
 }
 
+// Of the last write's plain type it is known, since no other has its handle.
+bool may_be_used(MPI_Datatype type, const OpenFile& file) {
+  return (type == file.plain.type && file.plain.bytes > 0) || is_committed(type);
+}
+
 // The pointer moves by what was asked for, as if the call had been whole; not by wrong arguments.
 void move_pointer(const WriteArguments& a, OpenFile& file) {
-  if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return;
+  if (a.count < 0 || !may_be_used(a.type, file)) return;
   MPI_Count size = 0;
   PMPI_Type_size_x(a.type, &size);
   const MPI_Count bytes = a.count * size;

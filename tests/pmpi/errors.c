@@ -23,6 +23,18 @@ static void handler(MPI_File* fh, int* code, ...) {
   }
 }
 
+/* A call with a type that may not be used moves no pointer. */
+static void leaves_pointer(MPI_File fh, MPI_Datatype uncommitted) {
+  int a[2] = {0, 0};
+  MPI_Offset at = -1;
+  CHECK(MPI_File_seek(fh, 8, MPI_SEEK_SET) == MPI_SUCCESS);
+  CHECK(class_of(MPI_File_write(fh, a, 1, uncommitted, MPI_STATUS_IGNORE)) == MPI_ERR_TYPE);
+  CHECK(class_of(MPI_File_write_all(fh, a, 1, uncommitted, MPI_STATUS_IGNORE)) == MPI_ERR_TYPE);
+  CHECK(class_of(MPI_File_read_all(fh, a, 1, uncommitted, MPI_STATUS_IGNORE)) == MPI_ERR_TYPE);
+  CHECK(MPI_File_get_position(fh, &at) == MPI_SUCCESS);
+  CHECK(at == 8);
+}
+
 static void wrong_arguments(void) {
   int a[4] = {0, 0, 0, 0}, n = -1;
   MPI_Status status;
@@ -30,6 +42,7 @@ static void wrong_arguments(void) {
   MPI_File fh = open_fresh();
   MPI_Type_contiguous(2, MPI_INT, &uncommitted);
   CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, uncommitted, MPI_STATUS_IGNORE)) == MPI_ERR_TYPE);
+  leaves_pointer(fh, uncommitted);
   MPI_Type_free(&uncommitted);
   CHECK(class_of(MPI_File_write_at(fh, 0, a, -1, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_COUNT);
   CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE)) ==
