@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -218,15 +219,19 @@ static enum mpi_flavour flavour_of_launcher(void) {
   return any_set(pmix) ? FLAVOUR_OPENMPI : FLAVOUR_UNKNOWN;
 }
 
+/* Without /proc, as a chroot may be: by the name that we were started by. */
+static int find_self(char* path) {
+  return realpath("/proc/self/exe", path) != NULL ||
+         realpath((const char*)getauxval(AT_EXECFN), path) != NULL;
+}
+
 /* Beside this program (build tree), or in the library directories of its prefix (installed). */
 static int find_shim(const char* flavour, char* path, size_t size) {
   static const char* const places[] = {".", "../lib/penstock", "../lib64/penstock",
                                        "../lib/x86_64-linux-gnu/penstock",
                                        "../lib/aarch64-linux-gnu/penstock"};
   char self[PATH_MAX], candidate[2 * PATH_MAX];
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n <= 0) return 0;
-  self[n] = '\0';
+  if (!find_self(self)) return 0;
   *strrchr(self, '/') = '\0';
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     snprintf(candidate, sizeof candidate, "%s/%s/libpenstock-%s.so", self, places[i], flavour);

@@ -64,6 +64,11 @@ def tiny_shared_memory(place: Place) -> None:
     compare_mounted(place, "mount -t tmpfs -o size=64k none /dev/shm", "write")
 
 
+def without_proc(place: Place) -> None:
+    """As in a chroot that has none."""
+    compare_mounted(place, "mount -t tmpfs none /proc", "write")
+
+
 def compare_mounted(place: Place, script: str, what: str) -> None:
     compare(place, what, Options(before=with_mounts(script)), script)
 
@@ -166,6 +171,7 @@ ROOM_CASES = (
     full_shared_memory,
     shared_memory_full_for_a_later_file,
     tiny_shared_memory,
+    without_proc,
     under_a_memory_limit,
     without_home_and_user,
     a_log_directory_that_cannot_be_made,
