@@ -359,7 +359,14 @@ static void require_plain(const char* shim) {
   leave_the_job();
 }
 
+/* It sets up what it starts by itself, and has the options as variables. */
+static int is_penstock_exec(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return strcmp(slash != NULL ? slash + 1 : path, "penstock-exec") == 0;
+}
+
 static void set_up(const char* path) {
+  if (is_penstock_exec(path)) return;
   const struct program_file file = inspect_program(path);
   const char* reason = why_not(path, &file);
   if (reason != NULL) {

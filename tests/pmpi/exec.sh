@@ -15,6 +15,7 @@ expect() { # STATUS COMMAND...
   [ "$got" = "$wanted" ] || fail "$*: exit code $got, not $wanted: $(cat "$tmp/err")"
 }
 said() { grep -q -e "$1" "$tmp/out" "$tmp/err" || fail "missing '$1' in: $(cat "$tmp/out" "$tmp/err")"; }
+said_not() { ! grep -e "$1" "$tmp/out" "$tmp/err" || fail "says '$1'"; }
 
 for name in PMI_RANK PMI_FD PMIX_RANK OMPI_COMM_WORLD_SIZE LD_PRELOAD; do unset "$name"; done
 expect 0 "$exec" --dry-run --writers 4 --cycle=16MiB --method two_phase --quiet "$program" a
@@ -46,9 +47,19 @@ expect 5 "$exec" --mpi "$flavour" sh -c 'exit 5'
 expect 143 "$exec" --mpi "$flavour" sh -c 'kill -TERM $$'
 expect 0 "$exec" --method off sh -c 'test -z "${LD_PRELOAD-}"'
 # A static program cannot be served: said, and fatal only where that was asked for.
-expect 0 "$exec" --mpi "$flavour" "$exec" --version
+echo 'int main(void) { return 0; }' > "$tmp/plain.c"
+cc -static -o "$tmp/static" "$tmp/plain.c"
+expect 0 "$exec" --mpi "$flavour" "$tmp/static"
 said "statically linked"
-expect 2 "$exec" --mpi "$flavour" --require "$exec" --version
+expect 2 "$exec" --mpi "$flavour" --require "$tmp/static"
+# Started by itself, as by a script of a script, it serves the program: with the options of both.
+expect 0 "$exec" --require --cycle 4KiB "$exec" --no-log "$program" "$tmp/file" 1
+said "^written"
+said "no log"
+said_not "penstock-exec:"
+expect 0 "$exec" --quiet "$exec" --dry-run "$program"
+said "^PENSTOCK_QUIET=1$"
+said "^LD_PRELOAD=.*/libpenstock-$flavour.so$"
 # An MPI library that no engine is built for, and one that is in the program itself.
 cat > "$tmp/mpi.c" <<'C'
 int PMPI_File_open(void) { return 0; }
