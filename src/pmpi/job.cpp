@@ -11,6 +11,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <span>
 #include <utility>
@@ -64,9 +65,8 @@ std::string absolute(const std::string& path, const std::string& directory) {
 std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
-  PMPI_Get_library_version(text, &length);
-  const std::string all(text, size_t(length));
-  std::string line = all.substr(0, all.find('\n'));
+  PMPI_Get_library_version(text, &length);  // Open MPI counts the NUL at the end
+  std::string line(text, std::strcspn(text, "\n"));
   for (char& c : line) c = c == '\t' ? ' ' : c;
   return line;
 }

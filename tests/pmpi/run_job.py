@@ -77,6 +77,8 @@ def check(args: argparse.Namespace, log: dict, written: int, passing: int) -> No
     state = "running" if args.ends == "killed" else "finished"
     if log["state"] != state:
         sys.exit(f"the log's state is {log['state']}, not {state}")
+    if not str(log["mpi_library"]).isprintable():
+        sys.exit(f"the log names the MPI library {log['mpi_library']!r}")
     if any(file["closed"] != (args.ends == "closed") for file in log["files"]):
         sys.exit("the log is wrong about which files were closed")
     engine = sum(file["engine_bytes"] for file in log["files"])
