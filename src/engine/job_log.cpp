@@ -170,10 +170,18 @@ Result<void> JobLog::merge(const std::string& encoded) {
   return {};
 }
 
+Result<void> JobLog::make_directory() {
+  if (made_) return {};
+  auto done = make_directories(dir_);
+  made_ = done.has_value();
+  return done;
+}
+
 Result<void> JobLog::write(bool finished, const std::vector<FileReport>& open_files) {
   std::vector<FileReport> all = reports_;
   all.insert(all.end(), open_files.begin(), open_files.end());
-  auto done = replace_file(dir_, name_, document(facts_, finished, all));
+  auto done = make_directory().and_then(
+      [&] { return replace_file(dir_, name_, document(facts_, finished, all)); });
   written_ = done.has_value();
   return done;
 }

@@ -29,7 +29,8 @@ class JobLog {
   void add(FileReport report);                     // a file that was closed
   std::string encode_reports() const;              // of this process, to be merged elsewhere
   Result<void> merge(const std::string& encoded);  // from encode_reports() of another process
-  // `open_files` are snapshots. Atomic: the old log or the new one, never half.
+  // `open_files` are snapshots. Atomic: the old log or the new one, never half. Missing directories
+  // are made once: where they are gone later, as in another root, that is an error.
   Result<void> write(bool finished, const std::vector<FileReport>& open_files);
   // "penstock: 12.4 GiB by engine, 0 B passed through, 0 errors, log PATH". What degraded and what
   // did not verify is named before the log. "no log" when none was written.
@@ -38,7 +39,10 @@ class JobLog {
   bool empty() const noexcept { return reports_.empty(); }
 
  private:
+  Result<void> make_directory();
+
   std::string dir_, name_, path_;
+  bool made_ = false;  // the directory
   JobFacts facts_;
   std::vector<FileReport> reports_;
   bool written_ = false;  // the last time; what is left of an earlier one says "running"

@@ -255,6 +255,16 @@ TEST_F(Log, MissingDirectoriesAreMadePrivate) {
   EXPECT_TRUE(fs::exists(log.path()));
 }
 
+// A program that changes its root wants none of them there.
+TEST_F(Log, DirectoriesAreMadeOnce) {
+  JobLog log(dir_ / "deep" / "er", facts("app", "1"));
+  ASSERT_TRUE(log.write(false, {}));
+  fs::remove_all(dir_ / "deep");
+  EXPECT_FALSE(log.write(true, {}));
+  EXPECT_EQ(entries(), 0u);
+  EXPECT_NE(log.summary_line().find("no log"), std::string::npos);
+}
+
 TEST_F(Log, AnUnusableDirectoryIsAnErrorThatNamesIt) {
   std::ofstream(dir_ / "file") << "x";
   JobLog log(dir_ / "file", facts("app", "1"));

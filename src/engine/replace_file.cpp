@@ -29,20 +29,6 @@ class Handle {
   int fd_;
 };
 
-// Each missing directory of the path, the outermost first.
-Result<void> make_directories(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string prefix = path.substr(0, end);
-    if (::mkdir(prefix.c_str(), 0700) != 0 && errno != EEXIST) {
-      // A read-only or forbidden parent is no obstacle when the child is there.
-      const int why = errno;
-      struct stat there {};
-      if (::stat(prefix.c_str(), &there) != 0) return os_error("mkdir", prefix, why);
-    }
-    if (end == std::string::npos) return {};
-  }
-}
-
 // Unlike any other process's, and unlike one that a killed process left.
 std::string temporary_name(const std::string& name) {
   timespec now{};
@@ -76,9 +62,22 @@ Result<void> write_beside_and_rename(int directory, const std::string& name,
 
 }  // namespace
 
+// The outermost first.
+Result<void> make_directories(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string prefix = path.substr(0, end);
+    if (::mkdir(prefix.c_str(), 0700) != 0 && errno != EEXIST) {
+      // A read-only or forbidden parent is no obstacle when the child is there.
+      const int why = errno;
+      struct stat there {};
+      if (::stat(prefix.c_str(), &there) != 0) return os_error("mkdir", prefix, why);
+    }
+    if (end == std::string::npos) return {};
+  }
+}
+
 Result<void> replace_file(const std::string& directory, const std::string& name,
                           std::string_view text) {
-  if (auto made = make_directories(directory); !made) return made;
   const Handle opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.get() < 0) return os_error("open", directory, errno);
   return write_beside_and_rename(opened.get(), name, text).map_error([&](Error e) {

@@ -9,8 +9,11 @@
 
 namespace penstock::engine {
 
-// Writes `text` to `directory`/`name`, mode 0600. Missing directories are made, mode 0700. A link
-// at the target is replaced, not followed. REQUIRES a name without '/'.
+// Each missing directory of the path, mode 0700.
+Result<void> make_directories(const std::string& path);
+
+// Writes `text` to `directory`/`name`, mode 0600. A link at the target is replaced, not followed.
+// REQUIRES a directory that is there, and a name without '/'.
 Result<void> replace_file(const std::string& directory, const std::string& name,
                           std::string_view text);
 
