@@ -104,10 +104,11 @@ void move_pointer(const WriteArguments& a, OpenFile& file) {
   if (a.count < 0 || !may_be_used(a.type, file)) return;
   MPI_Count size = 0;
   PMPI_Type_size_x(a.type, &size);
-  const MPI_Count bytes = a.count * size;
   const int64_t etype_bytes = file.file->view().etype_bytes();
-  if (bytes % etype_bytes != 0) return;
-  const MPI_Offset after = a.offset + MPI_Offset(bytes / etype_bytes);
+  int64_t bytes = 0, after = 0;
+  if (__builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes) || bytes % etype_bytes != 0 ||
+      __builtin_add_overflow(int64_t(a.offset), bytes / etype_bytes, &after))
+    return;
   if (file.held == nullptr) PENSTOCK_REAL(seek)(a.handle, after, MPI_SEEK_SET);
   file.pointer.set(after);
 }
