@@ -32,6 +32,7 @@ struct OpenInfo {
   bool readable = false;    // opened for reading; then it may be without being writable
   // MPI's rules hold for this file, so that some writes may be seen late.
   bool may_defer = false;
+  int job_ranks = 0;  // who else may have the file open; 0: only those of its own communicator
   // The other handles of this process that have it open (docs/decisions/0042). To outlive the call
   // of open, and no longer.
   std::vector<File*> beside = {};

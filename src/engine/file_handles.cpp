@@ -51,16 +51,16 @@ bool File::State::borrow_pages() {
 
 // What a handle writes that is not verified itself, nobody else can tell from damage.
 void File::State::verify_beside() {
+  bool writes_unverified = verifier == nullptr && info.writable;
   for (const File* const other : info.beside) {
-    State& its = *other->state_;
+    const State& its = *other->state_;
     verified_together = its.verified_together;
-    if (its.verifier == nullptr && its.info.writable) others_wrote = true;
-    if (verifier != nullptr || !info.writable) continue;
-    const std::lock_guard lock(its.mutex);
-    its.others_wrote = true;
+    writes_unverified = writes_unverified || (its.verifier == nullptr && its.info.writable);
   }
   if (verified_together == nullptr) verified_together = std::make_shared<VerifiedTogether>();
-  verified_together->opened(comm->size());
+  written_past_before = verified_together->times_written_past();
+  if (writes_unverified) verified_together->written_past();
+  verified_together->opened(comm->size(), info.job_ranks);
   if (verifier != nullptr) verified_together->add(verifier);
 }
 

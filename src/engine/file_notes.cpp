@@ -46,7 +46,7 @@ void File::passed_through(CallKind kind, int64_t bytes, double seconds, const ch
   if (kind == CallKind::read) s.note_passed_read(function);
   if (kind == CallKind::sync) c.sync_ns += ns(seconds);
   const bool resizes = std::string_view(function).ends_with("set_size");
-  s.others_wrote = s.others_wrote || is_write(kind) || resizes;
+  if (is_write(kind) || resizes) s.verified_together->written_past();
   if (!is_write(kind)) return;
   const double end_s = now_s();
   s.notes.wrote(end_s - seconds, end_s);

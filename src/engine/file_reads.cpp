@@ -24,7 +24,13 @@ Verification File::State::verify() {
   const Result<void> mine = readable ? Result<void>() : open_readable();
   if (!mine)
     notes.degraded["verify: this rank's bytes are unverified: " + mine.error().message()] = 1;
-  return verifier->check(*comm, mine ? readable.get() : nullptr, *verified_together, others_wrote);
+  const bool library_wrote = verified_together->times_written_past() > written_past_before;
+  const Verification v =
+      verifier->check(*comm, mine ? readable.get() : nullptr, *verified_together, library_wrote);
+  if (v.unasked_bytes > 0)
+    notes.degraded
+        ["verify: bytes differ that ranks outside this handle's communicator may have written"] = 1;
+  return v;
 }
 
 // Collective, before the first read of a file that is written too.

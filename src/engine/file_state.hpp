@@ -49,6 +49,7 @@ struct File::State {
   std::unique_ptr<exec::LoneReader> lone_reads;
   std::shared_ptr<Verifier> verifier;
   std::shared_ptr<VerifiedTogether> verified_together;
+  int64_t written_past_before = 0;  // this handle was opened: what is no excuse
   layout::FileView view;
   bool view_regular = true;
   // Over the view, for write_piece(): behind the last piece. Made by the first write().
@@ -62,7 +63,6 @@ struct File::State {
   FileNotes notes;
   exec::Spent spent_together, spent_alone;
   exec::ReadSpent spent_reading, spent_reading_alone;
-  bool others_wrote = false;
   PieceCalls pieces;                       // who adds has by_itself
   std::atomic<int64_t> told_failures = 0;  // of staged writes, by a call of this rank
 

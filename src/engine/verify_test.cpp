@@ -128,8 +128,8 @@ void rewrite_by_another_handle(bool damaged) {
     EXPECT_EQ(one.close(report), ErrorClass::none);
     EXPECT_EQ(all.close(report), damaged ? ErrorClass::io : ErrorClass::none);
     if (comm.rank() != 0) return;
-    EXPECT_EQ(report.unverified_bytes, 1000);
-    EXPECT_EQ(report.mismatched_bytes, damaged ? 1000 : 0);
+    EXPECT_EQ(report.unverified_bytes, 64);
+    EXPECT_EQ(report.mismatched_bytes, damaged ? 64 : 0);
   });
 }
 
@@ -153,7 +153,7 @@ TEST(Verify, DoesNotTakeAnotherProcessesLaterWriteForDamage) {
   });
 }
 
-// What is remembered of rank 1's first write goes with its second; that it was made does not.
+// Of rank 1's first write the block goes that its second covers in part; that it was made does not.
 TEST(Verify, DoesNotForgetWhatWasWrittenAgainInPart) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
@@ -171,9 +171,136 @@ TEST(Verify, DoesNotForgetWhatWasWrittenAgainInPart) {
     EXPECT_EQ(f->close(report), ErrorClass::none);
     if (comm.rank() != 0) return;
     EXPECT_EQ(report.mismatched_bytes, 0);
-    EXPECT_EQ(report.verified_bytes, 10);
+    EXPECT_EQ(report.verified_bytes, 100 - 64 + 10);
   });
 }
+
+// One rank writes a part again; then somebody damages a byte: of the rest, or none.
+FileReport rewritten_in_part(int damage_at) {
+  const io::TemporaryFile file;
+  OpenInfo info = info_for(file.path());
+  info.config.verify = true;
+  auto alone = comm::make_thread_team(1);
+  auto f = File::open(std::move(alone.front()), info);
+  const std::vector<char> data(200000, 'a'), part(1000, 'b');
+  (void)f->write(write_of(data, 0, CallKind::write_at));
+  (void)f->write(write_of(part, 100000, CallKind::write_at));
+  if (damage_at >= 0) {
+    const int fd = ::open(file.path().c_str(), O_WRONLY);
+    EXPECT_EQ(::pwrite(fd, "!", 1, damage_at), 1);
+    ::close(fd);
+  }
+  FileReport report;
+  (void)f->close(report);
+  return report;
+}
+
+TEST(Verify, RemembersTheRestOfWhatIsWrittenAgainInPart) {
+  const FileReport r = rewritten_in_part(-1);
+  EXPECT_EQ(r.verified_bytes + r.unverified_bytes, 200000);
+  EXPECT_GT(r.unverified_bytes, 0);
+  EXPECT_LE(r.unverified_bytes, 2 * 63);
+  EXPECT_EQ(r.mismatched_bytes, 0);
+}
+
+TEST(Verify, FindsDamageInTheRestOfWhatIsWrittenAgainInPart) {
+  for (const int at : {0, 99800, 101200, 199999})
+    EXPECT_GT(rewritten_in_part(at).mismatched_bytes, 0) << at;
+}
+
+// More differing extents than ranks ask about at once.
+TEST(Verify, AsksAboutEveryDifference) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> a(4, 'a'), all(50000, 'b');
+    for (int i = 0; comm.rank() == 0 && i < 5000; ++i)
+      (void)f->write(write_of(a, 10 * i, CallKind::write_at));
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    (void)comm.barrier();
+    if (comm.rank() == 1) (void)f->write(write_of(all, 0, CallKind::write_at));
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.mismatched_bytes, 0);
+    EXPECT_EQ(report.unverified_bytes, 20000);
+  });
+}
+
+// Two handles of both ranks; `change` alters the file in a way that only `beside` knows of.
+template <class Change>
+void with_two_handles(bool changed_before_open, ErrorClass expected, Change&& change) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto beside = File::open(comm::borrow(comm), info);
+    info.beside = {beside.get()};
+    if (changed_before_open) beside->passed_through(CallKind::other, 0, 0, "set_size");
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> data(1000, char('a' + comm.rank()));
+    (void)f->write_all(write_of(data, comm.rank() * 1000));
+    (void)comm.barrier();
+    change(comm, *beside, file.path());
+    (void)comm.barrier();
+    FileReport report;
+    EXPECT_EQ(f->close(report), expected);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(report.mismatched_bytes > 0, expected != ErrorClass::none);
+    }
+    EXPECT_EQ(beside->close(report), ErrorClass::none);
+  });
+}
+
+void cut(const std::string& path) { EXPECT_EQ(::truncate(path.c_str(), 10), 0); }
+
+TEST(Verify, DoesNotTakeForDamageThatAnotherHandleCutTheFile) {
+  with_two_handles(false, ErrorClass::none, [](comm::Comm& comm, File& beside, const auto& path) {
+    if (comm.rank() == 0) cut(path);
+    beside.passed_through(CallKind::other, 0, 0, "set_size");
+  });
+}
+
+TEST(Verify, DoesNotTakeForDamageWhatTheLibraryWroteThroughAnotherHandle) {
+  with_two_handles(false, ErrorClass::none, [](comm::Comm& comm, File& beside, const auto& path) {
+    if (comm.rank() == 0) cut(path);
+    if (comm.rank() == 1) beside.passed_through(CallKind::write, 10, 0, "write_shared");
+  });
+}
+
+TEST(Verify, FindsDamageThoughTheFileWasCutBeforeItWasOpened) {
+  with_two_handles(true, ErrorClass::io, [](comm::Comm& comm, File&, const std::string& path) {
+    if (comm.rank() == 0) cut(path);
+  });
+}
+
+// A half of the job has the file, and so may the other, whom nobody can ask.
+void of_half_the_job(int job_ranks, bool expected_damage) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    info.job_ranks = job_ranks;
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> data(1000, 'x');
+    (void)f->write_all(write_of(data, comm.rank() * 1000));
+    (void)comm.barrier();
+    if (comm.rank() == 0) cut(file.path());
+    (void)comm.barrier();
+    FileReport report;
+    EXPECT_EQ(f->close(report), expected_damage ? ErrorClass::io : ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.mismatched_bytes > 0, expected_damage);
+    EXPECT_EQ(report.unverified_bytes > 0, !expected_damage);
+    EXPECT_EQ(report.degraded.empty(), expected_damage);
+  });
+}
+
+TEST(Verify, DoesNotTakeForDamageWhatTheRestOfTheJobMayHaveWritten) { of_half_the_job(4, false); }
+
+TEST(Verify, FindsDamageWhereAllOfTheJobHaveTheFile) { of_half_the_job(2, true); }
 
 }  // namespace
 }  // namespace penstock::engine::verify_test

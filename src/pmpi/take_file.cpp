@@ -28,10 +28,16 @@ bool can_meet(MPI_Comm comm) {
   return comm::mpi_is_running() && comm != MPI_COMM_NULL && !comm::is_inter(comm);
 }
 
+int world_ranks() {
+  int size = 0;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
 bool spans_world(MPI_Comm comm) {
-  int size = 0, world_size = 0, result = MPI_UNEQUAL;
+  int size = 0, result = MPI_UNEQUAL;
+  const int world_size = world_ranks();
   PMPI_Comm_size(comm, &size);
-  PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
   if (size == world_size) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &result);
   return result != MPI_UNEQUAL;
 }
@@ -69,6 +75,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   }
   open.stager = stager();
   open.may_defer = !job().is_finished();
+  open.job_ranks = world_ranks();
   return open;
 }
 
