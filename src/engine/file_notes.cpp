@@ -36,12 +36,15 @@ void File::State::count_pattern(const Write& write, StreamRange range) {
 }
 
 void File::passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
-                          bool failed) {
+                          const std::optional<Error>& failure) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   Counters& c = s.notes.counters;
   ++c.calls[size_t(kind)];
-  if (failed) ++c.errors;
+  if (failure) {
+    ++c.errors;
+    s.note_error(*failure);
+  }
   if (kind == CallKind::read) c.read_bytes += bytes;
   if (kind == CallKind::read) s.note_passed_read(function);
   if (kind == CallKind::sync) c.sync_ns += ns(seconds);

@@ -284,6 +284,20 @@ TEST(File, PassesAllRanksThroughWhenOneCannotBeServed) {
   });
 }
 
+TEST(File, TellsWhatWentWrongInACallOfTheLibrary) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, info_for(file.path()));
+    const Error refused{ErrorClass::access, 0, "MPI_File_write_shared", "Access denied"};
+    if (comm.rank() == 1) f->passed_through(CallKind::write, 0, 0, "write_shared", refused);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.errors, 1);
+    EXPECT_EQ(report.first_error, "rank 1: MPI_File_write_shared: Access denied");
+  });
+}
+
 TEST(File, AViewThatIsNotMonotoneOnOneRankIsPassedThroughOnAllUntilTheNext) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {

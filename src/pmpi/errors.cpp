@@ -1,6 +1,9 @@
 // MPI's error classes and the file's error handler.
 #include "pmpi/errors.hpp"
 
+#include <string>
+#include <string_view>
+
 #include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
@@ -46,6 +49,17 @@ ErrorClass class_of_mpi(int rc) noexcept {
     if (candidate != ErrorClass::file_too_large && mpi_class(candidate) == c) return candidate;
   }
   return ErrorClass::io;  // of a file function, and without a class of its own
+}
+
+std::optional<Error> error_of_mpi(std::string_view function, int rc) {
+  if (rc == MPI_SUCCESS) return std::nullopt;
+  int c = MPI_ERR_UNKNOWN, length = 0;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  PMPI_Error_class(rc, &c);
+  PMPI_Error_string(c, text, &length);
+  const std::string_view words = text;
+  return Error{class_of_mpi(rc), 0, "MPI_File_" + std::string(function),
+               std::string(words.substr(0, words.find_last_not_of(' ') + 1))};
 }
 
 namespace {

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,6 +14,8 @@ namespace penstock::pmpi {
 
 int mpi_class(ErrorClass c) noexcept;
 ErrorClass class_of_mpi(int rc) noexcept;  // of a code that an MPI function returned
+// What MPI_File_`function` returned, with the library's words for its class; nothing of a success.
+std::optional<Error> error_of_mpi(std::string_view function, int rc);
 
 // Calls the file's error handler, as the library would, and returns the class: what the program's
 // call returns when the handler lets it.

@@ -156,8 +156,9 @@ int pass_counted(int entry, const Words& words, OpenFile& file) {
     const std::lock_guard lock(file.alone);
     file.pointer.forget();
   }
+  const std::string_view name = kEntries[size_t(entry)].name;
   file.file->passed_through(passing.kind, rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
-                            kEntries[size_t(entry)].name.data(), rc != MPI_SUCCESS);
+                            name.data(), error_of_mpi(name, rc));
   return rc;
 }
 

@@ -347,7 +347,7 @@ int sync_both(MPI_File handle, OpenFile& file) {
     const double begin_s = now_s();
     rc = PENSTOCK_REAL(sync)(handle);
     file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync",
-                              rc != MPI_SUCCESS);
+                              error_of_mpi("sync", rc));
     if (rc != MPI_SUCCESS && wrote) file.wrote_outside = true;
   }
   return ours == ErrorClass::none ? rc : raise(handle, mpi_class(ours));
