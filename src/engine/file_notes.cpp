@@ -121,7 +121,9 @@ FileReport File::snapshot() const {
   const std::unique_lock nobody_writes(s.by_itself, std::try_to_lock);
   const std::lock_guard lock(s.mutex);
   if (nobody_writes) s.take_spent_alone();
-  return local_report(s.notes_now(), describe(s.info, s.file_system));
+  FileReport report = local_report(s.notes_now(), describe(s.info, s.file_system));
+  if (s.verifier) report.unverified_bytes = s.verifier->not_yet_verified_bytes();
+  return report;
 }
 
 }  // namespace penstock::engine

@@ -153,6 +153,17 @@ JobLog::JobLog(std::string dir, JobFacts facts)
 
 void JobLog::add(FileReport report) { reports_.push_back(std::move(report)); }
 
+// Each of its ranks said something of the file, and of another of this name that is open too.
+void JobLog::add_closed_late(FileReport report) {
+  int left = report.ranks;
+  std::erase_if(reports_, [&](const FileReport& r) {
+    return !r.closed && r.path == report.path && left-- > 0;
+  });
+  add(std::move(report));
+}
+
+void JobLog::clear() { reports_.clear(); }
+
 std::string JobLog::encode_reports() const { return dump(files_of(reports_), -1); }
 
 Result<void> JobLog::merge(const std::string& encoded) {

@@ -26,7 +26,10 @@ class JobLog {
   // now); writes nothing yet. Characters that file names should not have become '_'.
   JobLog(std::string dir, JobFacts facts);
 
-  void add(FileReport report);                     // a file that was closed
+  void add(FileReport report);  // a file that was closed, or what a rank says of one left open
+  // Of all its ranks: in place of what they said of it when it was left open.
+  void add_closed_late(FileReport report);
+  void clear();                                    // another process has what was added
   std::string encode_reports() const;              // of this process, to be merged elsewhere
   Result<void> merge(const std::string& encoded);  // from encode_reports() of another process
   // `open_files` are snapshots. Atomic: the old log or the new one, never half. Missing directories

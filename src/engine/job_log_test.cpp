@@ -346,6 +346,22 @@ TEST_F(Log, MergingLosesNothing) {
   EXPECT_EQ(report_from_json(to_json(r))->sum.exchange_ns, 123'456'789);
 }
 
+TEST_F(Log, AFileThatIsClosedLateReplacesWhatItsRanksHadSaid) {
+  FileReport left = sample("late.dat", 10);
+  left.closed = false;
+  JobLog log = make();
+  for (int rank = 0; rank < 3; ++rank) log.add(left);
+  log.add(sample("late.dat", 7));  // closed before, and opened again
+  log.add(sample("another.dat", 1));
+  FileReport late = sample("late.dat", 35);
+  late.ranks = 2;
+  late.mismatched_bytes = 4;
+  log.add_closed_late(late);
+  ASSERT_TRUE(log.write(true, {}));
+  EXPECT_EQ(written(log)["totals"]["engine_bytes"], 10 + 7 + 1 + 35);
+  EXPECT_EQ(written(log)["totals"]["mismatched_bytes"], 4);
+}
+
 TEST_F(Log, WhatIsNotAnEncodedReportIsRefusedAndChangesNothing) {
   JobLog log = make();
   JobLog other = make();

@@ -60,7 +60,12 @@ int take_finalize() {
     return MPI_SUCCESS;
   });
   const auto real = reinterpret_cast<int (*)()>(shim->real[PENSTOCK_ENTRY_finalize]);
-  return real();
+  const int rc = real();
+  (void)protect("finalize", [] {
+    job().finalized();
+    return MPI_SUCCESS;
+  });
+  return rc;
 }
 
 }  // namespace penstock::pmpi

@@ -1,7 +1,8 @@
 // Configuration, log and end of a job. Who writes the log: world rank 0; and
 // another process under its own name (".rank<N>") as long as it holds reports that world rank 0 may
 // never see: while the job runs, and for good when not every rank is known to have an engine,
-// since then nobody may wait for anybody in MPI_Finalize.
+// since then nobody may wait for anybody in MPI_Finalize. Or when a file that was closed inside the
+// library's MPI_Finalize turned out wrong, of which world rank 0 hears no more.
 #include "pmpi/job.hpp"
 
 #include <errno.h>
@@ -77,6 +78,8 @@ std::string host_name() {
   return name;
 }
 
+bool went_wrong(const engine::FileReport& r) { return r.sum.errors > 0 || r.mismatched_bytes > 0; }
+
 }  // namespace
 
 void Job::configure() {
@@ -131,9 +134,14 @@ void Job::opened(const OpenFile& file) {
 
 void Job::closed(const OpenFile& file, engine::FileReport report) {
   const std::lock_guard lock(mutex_);
-  // Complete on rank 0 only; and what was counted in MPI_Finalize is not counted again.
-  if (file.file->comm().rank() != 0 || file.reported) return;
-  log_->add(std::move(report));
+  if (file.file->comm().rank() != 0) return;  // complete there only
+  // In MPI_Finalize. World rank 0 has this rank's part, and hears of nothing any more.
+  if (file.reported && handed_over_ && !went_wrong(report)) return;
+  if (file.reported)
+    log_->add_closed_late(std::move(report));
+  else
+    log_->add(std::move(report));
+  has_more_to_say_ = finished_;
   // Every close is in the log at once, but a job of thousands of files does not rewrite it each
   // time.
   if (++files_closed_ <= kFilesLoggedAtOnce || is_due(kRewriteManyFiles_s, now_s()))
@@ -201,15 +209,18 @@ void Job::say_summary() const {
   if (!config_.quiet) say("%s\n", log_->summary_line().c_str());
 }
 
-// Nobody closes these collectively any more, so each rank reports its own part.
-void Job::take_open_files() {
-  for (const OpenFilePtr& file : open_files().all()) {
+// Those that are not closed in MPI_Finalize nobody closes any more, so each rank reports its own
+// part. Whether there are any.
+bool Job::take_open_files() {
+  const std::vector<OpenFilePtr> files = open_files().all();
+  for (const OpenFilePtr& file : files) {
     const std::scoped_lock lock(file->together, file->alone);
     (void)file->file->flush(
         engine::Drain::last);  // a failure is counted and noted by the file itself
     log_->add(file->file->snapshot());
     file->reported = true;
   }
+  return !files.empty();
 }
 
 void Job::finalize() {
@@ -218,14 +229,29 @@ void Job::finalize() {
   finished_ = true;
   const bool all_meet = every_rank_is_here_ || config_.all_ranks;
   if (all_meet) ensure_log();
-  take_open_files();
+  const bool left_open = take_open_files();
+  // They may be closed in the library's MPI_Finalize, and a tool may exit from there.
+  if (left_open) (void)std::atexit([] { job().finalized(); });
   const bool merged = all_meet && merge_all();
   if (world_rank_ != 0 && merged) {
     // World rank 0 has these reports now.
     if (written_s_ != 0 && config_.log) (void)::unlink(log_->path().c_str());
+    log_->clear();
+    written_s_ = 0;
+    handed_over_ = true;
     return;
   }
   if (!log_ || (log_->empty() && !merged)) return;
+  write_log(true);
+  if (left_open)
+    has_more_to_say_ = true;
+  else
+    say_summary();
+}
+
+void Job::finalized() {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(has_more_to_say_, false)) return;
   write_log(true);
   say_summary();
 }

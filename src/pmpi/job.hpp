@@ -32,12 +32,14 @@ class Job {
   void tick();
   // Before the real MPI_Finalize.
   void finalize();
+  // After it, or where the program ends inside it: what was closed there is told.
+  void finalized();
   // Nobody writes later what a file that is opened now accepts.
   bool is_finished() const noexcept { return finished_; }
 
  private:
   void ensure_log();
-  void take_open_files();
+  bool take_open_files();
   bool is_due(double pause_s, double now) const noexcept;
   void write_log(bool finished);
   std::vector<engine::FileReport> snapshots() const;
@@ -53,6 +55,8 @@ class Job {
   std::optional<engine::JobLog> log_;
   std::atomic<bool> finished_ =
       false;                           // MPI_Finalize has come; files may still be closed inside it
+  bool handed_over_ = false;           // world rank 0 has what is known here
+  bool has_more_to_say_ = false;       // than the line has said, or there was none yet
   bool complained_ = false;            // that the log cannot be written
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
   int64_t files_closed_ = 0;           // of which this process is rank 0

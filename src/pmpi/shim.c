@@ -353,9 +353,11 @@ static int is_component(const void* address) {
 /* Of calls that come while one is under way: the MPI library's own go straight to it, and those of
  * what it or we have called back (error handlers, attribute callbacks) are the program's. A call
  * that was jumped to seems to come from whoever called the jumping function, which may be the
- * engine. */
-static int is_the_librarys(const void* caller) {
+ * engine, or the library: a callback that ends by closing its file. So a close is the engine's,
+ * which passes on what it does not know. */
+static int is_the_librarys(int entry, const void* caller) {
   if (!atomic_load_explicit(&ready, memory_order_acquire)) return 1;
+  if (entry == PENSTOCK_ENTRY_close) return 0;
   const void* object = object_of(caller);
   return object != NULL &&
          (object == object_of(*(void**)&real[0]) || object == object_of(*(void**)&table[0]) ||
@@ -363,7 +365,7 @@ static int is_the_librarys(const void* caller) {
 }
 
 static int call(int entry, const void* caller, word a, word b, word c, word d, word e, word f) {
-  if (inside != 0 && is_the_librarys(caller)) {
+  if (inside != 0 && is_the_librarys(entry, caller)) {
     pthread_once(&library_once, &resolve_library);
     return needed(real, entry)(a, b, c, d, e, f);
   }

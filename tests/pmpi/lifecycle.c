@@ -2,9 +2,11 @@
  *   self       each rank writes a file of its own, on MPI_COMM_SELF
  *   left-open  a file is still open at MPI_Finalize
  *   late       a file is closed inside MPI_Finalize, by an attribute's callback
+ *   damaged    likewise, and somebody has changed a byte of it
  *   left-alone likewise, and ranks have written to it each on its own: small pieces, by turns
  *   nothing    no file at all
  *   killed     writes, then dies by SIGKILL */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +18,16 @@ static MPI_File fh;
 static int close_late(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)value, (void)extra;
   return MPI_File_close(&fh);
+}
+
+/* Every rank does: the last of them closes after it. */
+static int damage_and_close(MPI_Comm comm, int key, void* path, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  const int fd = open(path, O_WRONLY);
+  CHECK(pwrite(fd, "!", 1, 0) == 1);
+  CHECK(close(fd) == 0);
+  CHECK(class_of(MPI_File_close(&fh)) == MPI_ERR_IO);
+  return MPI_SUCCESS;
 }
 
 static long long write_one(MPI_Comm comm, const char* path) {
@@ -54,10 +66,10 @@ static long long write_own(int rank, const char* path) {
   return n;
 }
 
-static void close_in_finalize(void) {
+static void close_in_finalize(MPI_Comm_delete_attr_function* callback, char* path) {
   int key;
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &close_late, &key, NULL);
-  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, path);
 }
 
 int main(int argc, char** argv) {
@@ -74,7 +86,8 @@ int main(int argc, char** argv) {
   } else if (strcmp(what, "nothing") != 0) {
     mine = write_one(MPI_COMM_WORLD, argv[2]);
   }
-  if (strcmp(what, "late") == 0) close_in_finalize();
+  if (strcmp(what, "late") == 0) close_in_finalize(&close_late, argv[2]);
+  if (strcmp(what, "damaged") == 0) close_in_finalize(&damage_and_close, argv[2]);
   MPI_Reduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("written %lld\n", sum);
   fflush(stdout);

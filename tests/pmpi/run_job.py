@@ -28,6 +28,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--passthrough", action="store_true", help="some writes may pass through")
     parser.add_argument("--ends", choices=["closed", "left-open", "killed"], default="closed")
+    parser.add_argument("--says", default="penstock: ", help="what the line at the end must say")
     parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
     parser.add_argument("--progress", help="that the log must name for the file")
     parser.add_argument("--fault", help="of the program's calls, as libpenstock_fault.so takes it")
@@ -58,9 +59,15 @@ def run(args: argparse.Namespace, directory: Path) -> str:
     sys.stderr.write(done.stdout + done.stderr)
     if (done.returncode != 0) != (args.ends == "killed"):
         sys.exit(f"exit code {done.returncode}")
-    if args.ends != "killed" and "penstock: " not in done.stderr:
-        sys.exit("no summary on stderr")
+    if args.ends != "killed":
+        check_line(done.stderr, args.says)
     return done.stdout
+
+
+def check_line(stderr: str, says: str) -> None:
+    lines = [line for line in stderr.splitlines() if line.startswith("penstock: ")]
+    if len(lines) != 1 or says not in lines[0]:
+        sys.exit(f"the line at the end is {lines}, and is to say {says!r}")
 
 
 def read_log(directory: Path) -> dict[str, object]:
@@ -81,6 +88,8 @@ def check(args: argparse.Namespace, log: dict, written: int, passing: int) -> No
         sys.exit(f"the log names the MPI library {log['mpi_library']!r}")
     if any(file["closed"] != (args.ends == "closed") for file in log["files"]):
         sys.exit("the log is wrong about which files were closed")
+    if (log["totals"]["mismatched_bytes"] > 0) != (args.says == "DIFFER"):
+        sys.exit("the log is wrong about what differs")
     engine = sum(file["engine_bytes"] for file in log["files"])
     passed = sum(file["passthrough_bytes"] for file in log["files"])
     expected = (written - passing, passing)
