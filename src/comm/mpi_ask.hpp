@@ -31,4 +31,19 @@ inline bool is_inter(MPI_Comm comm) {
   return inter != 0;
 }
 
+// The processes of `comm` beside those of MPI_COMM_WORLD: MPI_IDENT, MPI_SIMILAR (in another order)
+// or MPI_UNEQUAL. By their groups: to Open MPI, a session's communicator and MPI_COMM_WORLD in one
+// call are an error of the program, which ends it.
+inline int compared_with_world(MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD) return MPI_IDENT;
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  int result = MPI_UNEQUAL;
+  PMPI_Comm_group(comm, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  PMPI_Group_compare(group, world, &result);
+  PMPI_Group_free(&world);
+  PMPI_Group_free(&group);
+  return result;
+}
+
 }  // namespace penstock::comm

@@ -86,17 +86,10 @@ void set_kept(MPI_Comm comm, const KeptPtr& kept) {
   PMPI_Comm_set_attr(comm, kept_key(), new KeptPtr(kept));
 }
 
-// The whole program's ranks in the order of MPI_COMM_WORLD, whatever communicator it is.
-bool is_world(MPI_Comm comm) {
-  int same = MPI_UNEQUAL;
-  PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
-  return same == MPI_IDENT || same == MPI_CONGRUENT;
-}
-
 // A library may have duplicated MPI_COMM_WORLD before anything was kept of it.
 KeptPtr known_of(MPI_Comm comm) {
   if (KeptPtr kept = kept_of(comm)) return kept;
-  return is_world(comm) ? kept_of(MPI_COMM_WORLD) : nullptr;
+  return compared_with_world(comm) == MPI_IDENT ? kept_of(MPI_COMM_WORLD) : nullptr;
 }
 
 // Of this process alone: where it is a communicator's first rank, it numbers the duplicates.
@@ -174,7 +167,8 @@ int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 void keep(MPI_Comm parent, const KeptPtr& kept) {
   set_kept(parent, kept);
-  if (is_world(parent) && kept_of(MPI_COMM_WORLD) == nullptr) set_kept(MPI_COMM_WORLD, kept);
+  if (compared_with_world(parent) == MPI_IDENT && kept_of(MPI_COMM_WORLD) == nullptr)
+    set_kept(MPI_COMM_WORLD, kept);
 }
 
 tl::unexpected<Error> failed_elsewhere(const char* operation) {

@@ -26,12 +26,6 @@ class Group {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
-bool has_those_of_the_world(MPI_Comm comm) {
-  int same = MPI_UNEQUAL;
-  PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
-  return same != MPI_UNEQUAL;
-}
-
 bool is_part_of_the_world(MPI_Comm comm, int size) {
   const Group mine(comm), world(MPI_COMM_WORLD);
   const auto count = static_cast<size_t>(size);
@@ -48,7 +42,7 @@ bool has_strangers(MPI_Comm comm) {
   if (size == 1) return false;  // this process
   if (size > world_size) return true;
   if (is_kept(comm)) return false;
-  if (size == world_size) return !has_those_of_the_world(comm);
+  if (size == world_size) return compared_with_world(comm) == MPI_UNEQUAL;
   return !is_part_of_the_world(comm, size);
 }
 

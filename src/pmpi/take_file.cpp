@@ -35,11 +35,8 @@ int world_ranks() {
 }
 
 bool spans_world(MPI_Comm comm) {
-  int size = 0, result = MPI_UNEQUAL;
-  const int world_size = world_ranks();
-  PMPI_Comm_size(comm, &size);
-  if (size == world_size) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &result);
-  return result != MPI_UNEQUAL;
+  return comm::size_in(comm) == comm::size_in(MPI_COMM_WORLD) &&
+         comm::compared_with_world(comm) != MPI_UNEQUAL;
 }
 
 std::optional<io::FileIdentity> identity_of(const std::string& path) {
