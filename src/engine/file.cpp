@@ -138,6 +138,7 @@ WriteResult File::write_all(const Write& write) {
   const std::lock_guard lock(s.mutex);
   s.spent_together = s.pipeline->spent_together();
   if (!s.pipeline->degraded().empty()) ++s.notes.degraded[s.pipeline->degraded()];
+  s.note_algorithm(outcome);
   return s.account(write, r.range.size(), outcome, begin_s);
 }
 
@@ -170,18 +171,21 @@ WriteResult File::State::account(const Write& write, int64_t bytes,
   Counters& c = notes.counters;
   c.engine_bytes += in_file;
   notes.ran(outcome.algorithm);
-  if (info.config.method.algorithm != nullptr &&
-      outcome.algorithm != info.config.method.algorithm &&
-      (write.kind == CallKind::write_all || write.kind == CallKind::write_at_all))
-    ++notes.degraded
-          ["collective writes ran another algorithm: this file system's units must be owned by one "
-           "node"];
   if (!good) {
     ++c.errors;
     if (outcome.mine) note_error(*outcome.mine);
   }
   return {outcome.agreed, good ? bytes : in_file - in_file % view_of(write).etype_bytes(),
           outcome.mine};
+}
+
+// Of a collective write. REQUIRES mutex.
+void File::State::note_algorithm(const exec::WriteOutcome& outcome) {
+  const plan::Algorithm* const named = info.config.method.algorithm;
+  if (named == nullptr || outcome.algorithm == named) return;
+  ++notes.degraded
+        ["collective writes ran another algorithm: this file system's units must be owned by one "
+         "node"];
 }
 
 // --- Sync and close ---

@@ -112,6 +112,7 @@ void File::State::settle_split() {
   spent_together = pipeline->spent_together();
   const int64_t bytes = split->write.memory_count * split->write.memory_type.size();
   const bool valid = split->write.argument_error == ErrorClass::none;
+  note_algorithm(outcome);
   split->result = account(split->write, valid ? bytes : 0, outcome, begin_s - split->seconds);
 }
 

@@ -80,7 +80,8 @@ TEST_F(FileStages, NothingUnderALimitOfZero) {
   comm::run_thread_team(2, [&](comm::Comm& comm) {
     auto f = open(comm, path_.path(), "two_phase+messages+pwrite+none+staged(limit=0)");
     const std::vector<char> data(kBytes, 'a');
-    EXPECT_EQ(f->stage(write_of(data, comm.rank() * kBytes, CallKind::write_at)).bytes, kBytes);
+    const Write by_all = write_of(data, comm.rank() * kBytes, CallKind::write_at_all);
+    EXPECT_EQ(f->stage(by_all).bytes, kBytes);
     EXPECT_EQ(f->snapshot().sum.engine_bytes, kBytes);
     f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
     EXPECT_EQ(f->snapshot().sum.engine_bytes, 2 * kBytes);
@@ -90,6 +91,7 @@ TEST_F(FileStages, NothingUnderALimitOfZero) {
     if (comm.rank() != 0) return;
     EXPECT_EQ(report.sum.engine_bytes, 4 * kBytes);
     EXPECT_EQ(report.sum.staged_bytes, 0);
+    EXPECT_TRUE(report.degraded.empty()) << report.degraded.begin()->first;
   });
 }
 

@@ -124,6 +124,7 @@ struct File::State {
   exec::Pipeline::Policy policy() const;
   WriteResult account(const Write& write, int64_t bytes, const exec::WriteOutcome& outcome,
                       double begin_s);
+  void note_algorithm(const exec::WriteOutcome& outcome);
 
   // file_staged.cpp
   bool stages() const noexcept;
