@@ -292,5 +292,23 @@ TEST_F(TwoHandles, TheLaterCallWinsWhereNothingIsShared) {
   EXPECT_EQ(text(), std::string(20, 'b'));
 }
 
+// Ranks without a second handle stage what all brought together, and all meet about it later.
+TEST_F(TwoHandles, AllRanksMeetWhereOneHasASecondHandleThatSharesNothing) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Process p(comm, path_.path(), false);
+    OpenInfo at_once = p.beside_world();
+    at_once.config.write_behind = WriteBehind::off;
+    if (comm.rank() == 0) p.open_own(at_once);
+    const std::vector<char> data(kBytes, 'a');
+    const Write write = write_of(data, comm.rank() * kBytes, CallKind::write_at_all);
+    EXPECT_EQ(p.world->stage(write).bytes, kBytes);
+    EXPECT_EQ(p.world->flush(Drain::joint), ErrorClass::none);
+    EXPECT_EQ(text(), std::string(2 * kBytes, 'a'));
+    EXPECT_TRUE(comm.barrier());
+    if (p.own) EXPECT_EQ(Process::close(p.own), ErrorClass::none);
+    EXPECT_EQ(Process::close(p.world), ErrorClass::none);
+  });
+}
+
 }  // namespace
 }  // namespace penstock::engine::file_handles_test

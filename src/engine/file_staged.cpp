@@ -38,8 +38,9 @@ bool File::State::stages() const noexcept { return staged_limit() > 0; }
 WriteResult File::stage(const Write& write) {
   State& s = *state_;
   const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
-  if (!s.stages() || s.writes_at_once) return this->write(write);
-  if (collective) s.staged_by_all = true;
+  if (!s.stages()) return this->write(write);
+  if (collective) s.staged_by_all = true;  // by other ranks, where this one writes at once
+  if (s.writes_at_once) return this->write(write);
   return s.accept(write, exec::Returns::at_once);
 }
 
