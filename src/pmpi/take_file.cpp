@@ -28,12 +28,6 @@ bool can_meet(MPI_Comm comm) {
   return comm::mpi_is_running() && comm != MPI_COMM_NULL && !comm::is_inter(comm);
 }
 
-int world_ranks() {
-  int size = 0;
-  PMPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
 bool spans_world(MPI_Comm comm) {
   return comm::size_in(comm) == comm::size_in(MPI_COMM_WORLD) &&
          comm::compared_with_world(comm) != MPI_UNEQUAL;
@@ -72,7 +66,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   }
   open.stager = stager();
   open.may_defer = !job().is_finished();
-  open.job_ranks = world_ranks();
+  open.job_ranks = comm::size_in(MPI_COMM_WORLD);
   return open;
 }
 
