@@ -92,7 +92,7 @@ void File::begin_write_all(const Write& write) {
   const double begin_s = now_s();
   const std::lock_guard one_at_a_time(s.together);
   s.settle_split();
-  s.pipeline->flush_pages_together();  // what the lane takes now comes behind it
+  s.drain_together();  // another rank's lane may write this rank's bytes, or no lane at all
   exec::WriteRequest r = s.request(write);
   r.earlier = s.untold();
   s.pipeline->begin_all(r, s.policy());

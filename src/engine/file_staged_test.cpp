@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "comm/thread_comm.hpp"
 #include "engine/file.hpp"
@@ -19,12 +21,14 @@ constexpr int64_t kBytes = 5000;
 
 // Descriptors are functions, so what their files share is global; a test sets it before it opens.
 io::Hold* hold = nullptr;
+thread_local io::Hold* hold_of_rank = nullptr;
 io::FaultPlan faults;
 
 OpenedFile held_and_faulty(OpenedFile inner) {
   OpenedFile file = std::make_unique<io::FaultyFile>(std::move(inner), faults);
-  if (hold == nullptr) return file;
-  return std::make_unique<io::HeldFile>(std::move(file), *hold);
+  io::Hold* const held = hold_of_rank != nullptr ? hold_of_rank : hold;
+  if (held == nullptr) return file;
+  return std::make_unique<io::HeldFile>(std::move(file), *held);
 }
 
 std::unique_ptr<File> open(comm::Comm& comm, const std::string& path,
@@ -120,6 +124,30 @@ TEST_F(FileStages, ASplitWriteReturnsFromBeginWhileTheFileIsHeldAndEndsWithAllBy
   const std::vector<std::byte> there = path_.contents();
   ASSERT_EQ(there.size(), size_t(3 * kBytes));
   for (size_t i = 0; i < there.size(); ++i) ASSERT_EQ(int(there[i]), 'a' + int(i / kBytes));
+}
+
+// Rank 1's file is held for a while, so that what it staged is late; rank 0, which is not, writes
+// what rank 1 brings to the split write.
+TEST_F(FileStages, ASplitWriteComesBehindWhatItsRankStagedBefore) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    const bool late = comm.rank() == 1;
+    hold_of_rank = late ? &hold_ : nullptr;
+    auto f = open(comm, path_.path());
+    const std::vector<char> before(kBytes, 'a'), after(kBytes, 'b');
+    std::jthread opener;
+    if (late) {
+      EXPECT_EQ(f->stage(write_of(before, kBytes, CallKind::write_at)).bytes, kBytes);
+      opener = std::jthread([this] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        hold_.open();
+      });
+    }
+    f->begin_write_all(write_of(after, comm.rank() * kBytes, CallKind::write_at_all));
+    EXPECT_EQ(f->end_write_all().bytes, kBytes);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+  for (const std::byte there : path_.contents()) ASSERT_EQ(there, std::byte{'b'});
 }
 
 TEST_F(FileStages, AFailedSplitWriteIsToldAtItsEndToAllRanksAndNotAgain) {

@@ -175,9 +175,6 @@ Off Pipeline::pages_end() const {
 void Pipeline::drain_together() {
   state_->trail_ends = true;
   drain_lane();
-  flush_pages_together();
-}
-void Pipeline::flush_pages_together() {
   State& s = *state_;
   if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.observer, s.sync});
 }

@@ -166,8 +166,6 @@ class Pipeline {
   void drain();
   // Collective: what all ranks have.
   void drain_together();
-  // The same of the pages that the node shares alone, and of other nodes' pages. Collective.
-  void flush_pages_together();
   // Local. The same of the pages that the node shares alone, and of all but them.
   void flush_pages();
   void drain_lane();
