@@ -101,6 +101,8 @@ class Outgoing {
     if (call_.pack == Pack::copy) return std::nullopt;
     const layout::Run run = call_.data.run_at(piece.begin, piece.size());
     if (run.bytes() != piece.size()) return std::nullopt;
+    // Open MPI (4.1, 5.0) takes bytes one below the other for bytes one above the other.
+    if (run.stride < 0) return std::nullopt;
     return comm::Strided{call_.data.piece(run, 0).data(), run.block, run.stride, run.count};
   }
 

@@ -65,5 +65,15 @@ TEST(Pack, WhatOneDatatypeCannotSayIsPacked) {
   EXPECT_EQ(sent(two, Pack::datatype).unpacked, 0);
 }
 
+// Bytes one below the other are what Open MPI makes a wrong datatype of.
+TEST(Pack, MemoryThatRunsDownwardsIsPacked) {
+  constexpr int64_t kBytes = kMessages * kMessageBytes;
+  const auto downwards = *layout::LoopTree::strided(kBytes, 1, -1, layout::LoopTree::bytes(1));
+  const layout::LoopTree::Block from_the_end[] = {{kBytes - 1, 1}};
+  const Traffic t = sent(*layout::LoopTree::indexed(from_the_end, downwards), Pack::datatype);
+  EXPECT_EQ(t.messages, kMessages);
+  EXPECT_EQ(t.unpacked, 0);
+}
+
 }  // namespace
 }  // namespace penstock::exec::pack_test
