@@ -32,8 +32,21 @@ void BlockReserve::before_writing(int fd, Extent where) noexcept {
   if (where.size() < kLeast) return;
   if (worth_ == Worth::unknown) look_at(fd);
   if (worth_ != Worth::yes || where.end <= settled_ || where.end > largest_file()) return;
-  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, where.begin, where.size()) != 0 && is_for_good(errno))
+  if (has(where)) return;
+  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, where.begin, where.size()) == 0)
+    remember(where);
+  else if (is_for_good(errno))
     refuse();
+}
+
+bool BlockReserve::has(Extent where) noexcept {
+  const std::lock_guard lock(mutex_);
+  return reserved_.begin <= where.begin && where.end <= reserved_.end;
+}
+
+void BlockReserve::remember(Extent where) noexcept {
+  const std::lock_guard lock(mutex_);
+  reserved_ = where;
 }
 
 void BlockReserve::look_at(int fd) noexcept {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "base/extent.hpp"
 
@@ -23,10 +24,14 @@ class BlockReserve {
  private:
   enum class Worth : uint8_t { unknown, yes, no };
   void look_at(int fd) noexcept;
+  bool has(Extent where) noexcept;
+  void remember(Extent where) noexcept;
 
   std::atomic<Worth> worth_ = Worth::unknown;
   // Before this the file had blocks for all of its bytes when it was looked at.
   std::atomic<Off> settled_ = 0;
+  std::mutex mutex_;
+  Extent reserved_;  // the last call's: the parts of what was reserved together need no call
 };
 
 }  // namespace penstock::io

@@ -63,6 +63,15 @@ TEST_F(BlockReserveTest, AShortWriteIsNotWorthTheCall) {
   EXPECT_EQ(answers.fallocated, 1);
 }
 
+TEST_F(BlockReserveTest, ThePartsOfWhatWasReservedTogetherNeedNoCall) {
+  blocks_.before_writing(fd_, {0, 4 * kMiB});
+  blocks_.before_writing(fd_, {0, 2 * kMiB});
+  blocks_.before_writing(fd_, {2 * kMiB, 4 * kMiB});
+  EXPECT_EQ(answers.fallocated, 1);
+  blocks_.before_writing(fd_, {3 * kMiB, 5 * kMiB});
+  EXPECT_EQ(answers.fallocated, 2);
+}
+
 TEST_F(BlockReserveTest, WhatIsWrittenAgainHasItsBlocks) {
   put(0, 4 * kMiB);
   blocks_.before_writing(fd_, {kMiB, 4 * kMiB});
