@@ -126,13 +126,17 @@ class Counted {
     if (status_ == nullptr) return requested();
     MPI_Count n = 0;
     PMPI_Get_elements_x(status_, MPI_BYTE, &n);
-    return n == MPI_UNDEFINED ? 0 : int64_t(n);
+    if (n == MPI_UNDEFINED) return 0;
+    // MPICH 5 leaves the caller's status as it was where the type has no bytes.
+    return has_count() ? std::min(int64_t(n), requested()) : int64_t(n);
   }
 
  private:
+  bool has_count() const noexcept { return passing_.count != npos; }
+
   int64_t requested() const {
     const size_t n = passing_.count;
-    if (n == npos) return 0;
+    if (!has_count()) return 0;
     const auto count = passing_.large ? int64_t(words_[n]) : int64_t(int(words_[n]));
     MPI_Count size = 0;
     PMPI_Type_size_x(from_word<MPI_Datatype>(words_[n + 1]), &size);
