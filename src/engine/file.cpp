@@ -236,7 +236,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
                   std::to_string(s.notes.verification.mismatched_bytes) + " bytes of " +
                       s.info.path + " differ from what was written");
   }
-  if (s.file && s.file->fd() >= 0) s.notes.unwritten_bytes = io::unwritten_bytes(s.file->fd());
+  s.note_unwritten();
   if (s.file) {
     const double sync_begin_s = now_s();
     Result<void> synced = s.sync->at_close();

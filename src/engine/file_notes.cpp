@@ -89,6 +89,15 @@ void File::State::note_mechanism() {
     notes.degraded[std::string(info.config.method.mechanism->name) + ": " + why] = 1;
 }
 
+// For the actual rate, so on the one rank that reports it, unless that knows of a sync after all
+// that it wrote. REQUIRES mutex, or nobody else in the file.
+void File::State::note_unwritten() {
+  if (!file || file->fd() < 0 || comm->rank() != 0 || comm->nodes() > 1) return;
+  const FileNotes now = notes_now();
+  const bool synced = now.synced_s > 0 && now.synced_s >= now.last_write_s;
+  if (!synced) notes.unwritten = io::about_unwritten(file->fd());
+}
+
 // What the sync policy did beside the writers, and what it could not do.
 void File::State::take_sync_notes(FileNotes& into) const {
   if (!sync) return;

@@ -161,6 +161,7 @@ struct File::State {
   void note_passed_read(std::string_view function);
   void note_error(const Error& error);
   void note_mechanism();
+  void note_unwritten();
   void take_sync_notes(FileNotes& into) const;
   FileNotes notes_now() const;
   void take_spent_alone();

@@ -18,7 +18,7 @@ struct DeviceFacts {
   bool synced = false;         // an fsync succeeded on every rank after the last write
   int64_t until_sync_ns = 0;   // from the first write to the end of that sync, slowest rank
   int64_t until_close_ns = 0;  // to close
-  std::optional<int64_t> unwritten_bytes;
+  std::optional<io::Unwritten> unwritten;
   int nodes = 1;
 };
 
@@ -31,14 +31,14 @@ void set_actual_rate(FileReport& r, const DeviceFacts& d) {
     r.actual_rate_source = "fsync";
   } else if (d.nodes > 1) {
     r.actual_rate_source = "not known: several nodes hold dirty pages, and nobody called sync";
-  } else if (!d.unwritten_bytes) {
+  } else if (!d.unwritten) {
     r.actual_rate_source =
-        "not known: nobody called sync, and the page cache was not asked (cachestat)";
+        "not known: not all was synced, and the page cache was not asked (cachestat)";
   } else {
-    const int64_t there = std::max<int64_t>(0, bytes - *d.unwritten_bytes);
+    const int64_t there = std::max<int64_t>(0, bytes - d.unwritten->bytes);
     r.actual_rate = double(there) / (1e-9 * double(std::max<int64_t>(d.until_close_ns, 1)));
-    r.actual_rate_source =
-        there > 0 ? "cachestat" : "cachestat: at close the device had none of it yet";
+    r.actual_rate_source = d.unwritten->estimated ? "cachestat, by samples" : "cachestat";
+    if (there == 0) r.actual_rate_source += ": at close the device had none of it yet";
   }
 }
 
@@ -185,8 +185,8 @@ FileReport merge(comm::Comm& comm, const FileNotes& notes, FileReport base) {
   base.open_to_close_s = 1e-9 * double(most[0]);
   const int64_t bytes = base.sum.engine_bytes + base.sum.passthrough_bytes;
   if (most[1] > 0) base.application_rate = double(bytes) / (1e-9 * double(most[1]));
-  set_actual_rate(
-      base, {most[2] == 0 && most[3] > 0, most[3], most[4], notes.unwritten_bytes, comm.nodes()});
+  set_actual_rate(base,
+                  {most[2] == 0 && most[3] > 0, most[3], most[4], notes.unwritten, comm.nodes()});
   if (most[5] != 0) gather_texts(comm, texts, base);
   return base;
 }

@@ -26,7 +26,7 @@ struct FileNotes {
   std::string first_error;
   std::string progress;  // of independent writes between nodes
   Verification verification;
-  std::optional<int64_t> unwritten_bytes;  // in the page cache at close
+  std::optional<io::Unwritten> unwritten;  // at close, where it was asked for: on rank 0
   double opened_s = 0, first_write_s = 0, last_write_s = 0, synced_s = 0;
 
   void wrote(double begin_s, double end_s);

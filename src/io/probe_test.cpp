@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "io/temporary_file.hpp"
 
 namespace penstock::io::probe_test {
@@ -12,6 +14,12 @@ class Probe : public ::testing::Test {
  protected:
   void SetUp() override { fd_ = ::open(file_.path().c_str(), O_RDWR | O_CLOEXEC); }
   void TearDown() override { ::close(fd_); }
+
+  void write_at(Off offset, Off bytes) {
+    const std::vector<char> data(size_t(bytes), 'x');
+    ASSERT_EQ(::pwrite(fd_, data.data(), data.size(), offset), bytes);
+  }
+
   TemporaryFile file_;
   int fd_ = -1;
 };
@@ -52,6 +60,7 @@ TEST_F(Probe, ABadDescriptorIsAnError) {
   EXPECT_FALSE(probe(-1));
   EXPECT_FALSE(identify(-1));
   EXPECT_FALSE(unwritten_bytes(-1));
+  EXPECT_FALSE(about_unwritten(-1));
 }
 
 TEST_F(Probe, TwoDescriptorsOfOneFileAreIdentical) {
@@ -67,14 +76,37 @@ TEST_F(Probe, TwoDescriptorsOfOneFileAreIdentical) {
 }
 
 TEST_F(Probe, CountsDirtyPagesUntilTheyAreSynced) {
-  if (!unwritten_bytes(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
+  if (!about_unwritten(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
   if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
-  EXPECT_EQ(unwritten_bytes(fd_), 0);
-  const std::vector<char> data(1 << 16, 'x');
-  ASSERT_EQ(::pwrite(fd_, data.data(), data.size(), 0), ssize_t(data.size()));
-  EXPECT_EQ(unwritten_bytes(fd_), 1 << 16);
+  EXPECT_EQ(about_unwritten(fd_)->bytes, 0);
+  write_at(0, 1 << 16);
+  EXPECT_EQ(about_unwritten(fd_)->bytes, 1 << 16);
+  EXPECT_FALSE(about_unwritten(fd_)->estimated);
   ASSERT_EQ(::fsync(fd_), 0);
-  EXPECT_EQ(unwritten_bytes(fd_), 0);
+  EXPECT_EQ(about_unwritten(fd_)->bytes, 0);
+}
+
+// Rewritten in the middle: of 96 MiB the half is dirty.
+TEST_F(Probe, EstimatesTheDirtyPagesOfALargeFile) {
+  if (!about_unwritten(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
+  if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
+  const Off file_bytes = 96 << 20;
+  write_at(0, file_bytes);
+  ASSERT_EQ(::fsync(fd_), 0);
+  EXPECT_EQ(about_unwritten(fd_)->bytes, 0);
+  write_at(file_bytes / 4, file_bytes / 2);
+  const Unwritten now = about_unwritten(fd_).value();
+  EXPECT_TRUE(now.estimated);
+  EXPECT_EQ(unwritten_bytes(fd_), file_bytes / 2);
+  EXPECT_NEAR(double(now.bytes), double(file_bytes) / 2, double(file_bytes) / 16);
+}
+
+TEST_F(Probe, AsksForEveryPageOfALargeFileWithHoles) {
+  if (!about_unwritten(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
+  if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
+  write_at((Off{1} << 30) + 4096, 1 << 16);
+  EXPECT_EQ(about_unwritten(fd_)->bytes, 1 << 16);
+  EXPECT_FALSE(about_unwritten(fd_)->estimated);
 }
 
 }  // namespace
