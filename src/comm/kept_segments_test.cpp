@@ -53,10 +53,32 @@ TEST(KeptSegments, RestWithinTheBoundOfTheirRanks) {
   kept.rest();
   EXPECT_EQ(kept.find(asks(kMost)), 0);
   EXPECT_EQ(kept.find(asks(kMost + 1)), -1) << "the first leaves no room for it";
-  EXPECT_EQ(kept.find(asks(kMost - 1)), 1);
-  EXPECT_EQ(kept.find(asks(1)), 2) << "one of the two, which fills what is left";
+  EXPECT_EQ(kept.find(asks(kMost - 1)), 2);
+  EXPECT_EQ(kept.find(asks(1)), 3) << "one of the two, which fills what is left";
   kept.rest();
-  EXPECT_EQ(kept.find(asks(1)), 2) << "they stay";
+  EXPECT_EQ(kept.find(asks(1)), 3) << "they stay";
+}
+
+TEST(KeptSegments, RanksThatGaveBackDifferentOnesNameNoTwoAlike) {
+  KeptSegments rank, other;
+  for (KeptSegments* each : {&rank, &other}) {
+    each->add(of(100), 2);
+    each->add(of(100), 2);
+  }
+  auto other_handle = rank.at(0);
+  const SharedSegment* const second = rank.at(1).get();
+  rank.rest();
+  other.rest();
+  EXPECT_EQ(other.find(asks(100)), 0);
+  EXPECT_EQ(rank.find(asks(100)), 1) << "not the first of those that are left";
+  EXPECT_EQ(rank.at(1).get(), second);
+  other_handle = nullptr;
+  EXPECT_EQ(rank.find(asks(100)), 1) << "what was given back is not taken again";
+  for (KeptSegments* each : {&rank, &other}) {
+    each->drop_idle();
+    each->add(of(100), 2);
+    EXPECT_EQ(each->find(asks(100)), 2) << "a number is never another's";
+  }
 }
 
 }  // namespace

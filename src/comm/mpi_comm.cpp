@@ -118,7 +118,7 @@ class MpiComm final : public Comm {
   Result<std::shared_ptr<SharedSegment>> kept_segment(MPI_Comm node, const SegmentShape& shape) {
     KeptSegments& segments = own_->segments();
     if (!segments.has_had_any()) return nullptr;
-    const Result<int> number = agree_on_kept(shape);
+    const Result<int64_t> number = agree_on_kept(shape);
     if (!number) return tl::unexpected(number.error());
     if (*number >= 0 && clear_for_all(node, *segments.at(*number), shape.zeroed_bytes))
       return segments.at(*number);
@@ -126,11 +126,11 @@ class MpiComm final : public Comm {
     return nullptr;
   }
 
-  // Collective. The number of one that would do; -1: some rank has none, or another. Threads may
-  // have left files in an order that differs between ranks, and a node may have given back what
-  // another has kept.
-  Result<int> agree_on_kept(const SegmentShape& shape) {
-    const int mine = own_->segments().find(shape);
+  // Collective. The number of one that would do, which all ranks have and nobody uses; -1: some
+  // rank has none, or another. A rank may have given back what others have kept, and its program
+  // may have another handle on the file, which still uses it.
+  Result<int64_t> agree_on_kept(const SegmentShape& shape) {
+    const int64_t mine = own_->segments().find(shape);
     int64_t most[] = {mine, -mine};
     return all_max(most).map([&] { return most[0] == -most[1] ? mine : -1; });
   }

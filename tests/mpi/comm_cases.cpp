@@ -118,9 +118,10 @@ void check_agreement(Comm& c, Report& report) {
 }
 
 // Memory that a node's workers share, and no other node's.
-void check_segment(Comm& c, Comm& own, int node, Report& report) {
-  auto segment = c.shared_segment({.bytes = 1 << 20, .zeroed_bytes = 1 << 20});
-  if (!report.expect(segment.has_value(), "a segment")) return;
+void check_segment(Comm& c, Comm& own, int node, Report& report,
+                   comm::Room room = comm::Room::now) {
+  auto segment = c.shared_segment({.bytes = 1 << 20, .zeroed_bytes = 1 << 20, .room = room});
+  if (!report.expect(segment && (*segment)->populate(0, 1 << 20), "a segment")) return;
   const std::span<std::byte> memory = (*segment)->memory();
   report.expect(memory.size() >= size_t{1} << 20 && memory[0] == std::byte{0} &&
                     memory[memory.size() - 1] == std::byte{0},
@@ -264,6 +265,21 @@ void check_large_segment(MPI_Comm program, Report& report) {
   report.expect(!is_taken_again(*c, large, report), "what is too large is not kept");
 }
 
+// One rank has another handle on the file, which uses on what the others keep: what is left of two
+// segments is not the same on all ranks, and they take none of them.
+void check_one_rank_keeps_less(MPI_Comm program, Report& report) {
+  std::shared_ptr<comm::SharedSegment> of_the_other_handle;
+  {
+    const auto c = comm::make_mpi_comm(program).value();
+    const auto used = use_segment(*c, kSegment, report);
+    use_segment(*c, kSegment, report);
+    if (c->rank() == 0) of_the_other_handle = used;
+  }
+  const auto c = comm::make_mpi_comm(program).value();
+  const auto own = c->split_by_node().value();
+  for (int i = 0; i < 3; ++i) check_segment(*c, *own, c->own_node(), report, comm::Room::when_used);
+}
+
 // Ranks that close two files in different orders have not left the same duplicate.
 void check_disorder(MPI_Comm program, const Setup& setup, Report& report) {
   auto first = open_on(program, setup, report), second = open_on(program, setup, report);
@@ -347,6 +363,7 @@ void kept(const Setup& setup, Report& report) {
   check_segments(program, report);
   check_node_parts(program, report);
   check_large_segment(program, report);
+  check_one_rank_keeps_less(program, report);
   const auto outlives = open_on(program, setup, report);
   MPI_Comm_free(&program);
   check_messages(*outlives, report);
