@@ -107,7 +107,13 @@ void DirectFile::open_direct() {
 
 void DirectFile::refuse(const std::string& why) {
   unit_bytes_ = 0;
-  degraded_ = "direct: " + why + "; written through the page cache";
+  const std::lock_guard lock(degraded_mutex_);
+  if (degraded_.empty()) degraded_ = "direct: " + why + "; written through the page cache";
+}
+
+std::string DirectFile::degraded() const {
+  const std::lock_guard lock(degraded_mutex_);
+  return degraded_;
 }
 
 size_t DirectFile::memory_shift(Off begin) const noexcept {
@@ -115,15 +121,16 @@ size_t DirectFile::memory_shift(Off begin) const noexcept {
 }
 
 std::optional<Fault> DirectFile::write(std::span<const std::byte> bytes, Off offset, Way way) {
-  // Parts that were cut before a refusal end here as well.
-  if (way == Way::buffered || unit_bytes_ == 0) return write_buffered(bytes, offset);
+  // Parts that were cut before a refusal end here as well. Another thread may be refused meanwhile.
+  const int64_t unit = unit_bytes_;
+  if (way == Way::buffered || unit == 0) return write_buffered(bytes, offset);
   const auto fault = write_fully(direct_fd_, bytes, offset, buffered_.path());
   if (!fault) return fault;
   const int why = fault->error.sys_errno;
   if (why != EINVAL && why != EOPNOTSUPP) return fault;
   // A short write can leave a rest that is not aligned; only otherwise is it a refusal.
   const Off at = fault->first_missing;
-  if (at % unit_bytes_ == 0) refuse("a write of whole units was refused: " + words(why));
+  if (at % unit == 0) refuse("a write of whole units was refused: " + words(why));
   return write_fully(fd(), bytes.subspan(size_t(at - offset)), at, buffered_.path());
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,8 +38,8 @@ struct DirectLimits {
 DirectLimits direct_limits(int fd);
 
 // A file that is written both ways. Without OpenRequest::direct, or where it is refused, all writes
-// are buffered. write() with Way::buffered may be called by several threads, what else it has only
-// by the one that uses the mechanism's file.
+// are buffered. write(), reserve() and degraded() may be called by several threads at once, what
+// else it has only by the one that uses the mechanism's file.
 class DirectFile {
  public:
   static Result<std::unique_ptr<DirectFile>> open(const OpenRequest& request);
@@ -63,7 +64,7 @@ class DirectFile {
 
   Result<void> sync(SyncKind kind) { return buffered_.sync(kind); }
   Result<void> close();  // idempotent
-  std::string degraded() const { return degraded_; }
+  std::string degraded() const;
 
  private:
   explicit DirectFile(Descriptor buffered) : buffered_(std::move(buffered)) {}
@@ -74,9 +75,10 @@ class DirectFile {
   Descriptor buffered_;
   BlockReserve blocks_;
   int direct_fd_ = -1;  // kept open to the end: writes may be under way
-  // 0: buffered. Who leases looks at it while another thread writes; it only ever becomes 0.
+  // 0: buffered. Other threads look at it while one writes; it only ever becomes 0.
   std::atomic<int64_t> unit_bytes_ = 0;
-  std::string degraded_;
+  mutable std::mutex degraded_mutex_;
+  std::string degraded_;  // the first refusal
 };
 
 }  // namespace penstock::io

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "base/file_limit_for_tests.hpp"
 #include "io/descriptor.hpp"
@@ -265,6 +266,27 @@ TEST_F(DirectFaults, AnAlignedWriteThatIsRefusedIsBufferedAndSoAreAllBehindIt) {
   EXPECT_NE(file->degraded().find("a write of whole units was refused"), std::string::npos);
   EXPECT_FALSE(write_page({50'000, 100'000}, data));
   EXPECT_EQ(direct_calls, 1);
+  EXPECT_EQ(file_.contents(), data);
+}
+
+// The rank's own thread writes pages that others filled while the I/O thread writes, and is
+// refused.
+TEST_F(DirectFaults, AWriteThatIsRefusedBesideAnotherThreadsIsBufferedToo) {
+  static MechanismFile* shared;
+  static const Bytes data = counting_bytes(100'000);
+  static constexpr Extent kBeside{50'000, 100'000};
+  shared = file.get();
+  static const auto write_beside = [] {
+    const auto bytes = std::as_bytes(std::span(data)).subspan(size_t(kBeside.begin));
+    EXPECT_FALSE(shared->write_extents({kBeside, bytes}, {&kBeside, 1}));
+  };
+  interposed.pwrite = [](int fd, const void* d, size_t n, off_t at) -> ssize_t {
+    if (!is_direct(fd)) return real_pwrite(fd, d, n, at);
+    if (direct_calls == 1) std::thread(write_beside).join();
+    return fail_with(EINVAL);
+  };
+  EXPECT_FALSE(write_page({0, 50'000}, data));
+  EXPECT_EQ(direct_calls, 2);
   EXPECT_EQ(file_.contents(), data);
 }
 
