@@ -12,14 +12,16 @@ namespace penstock::pmpi {
 namespace {
 
 // Whose error handler returns. Not a copy of the program's, so that no attribute is copied with it.
+// Null while the library has no communicator left.
 MPI_Comm quiet_self() {
-  static const MPI_Comm comm = [] {
-    MPI_Comm made = MPI_COMM_NULL;
-    PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made);
-    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    return made;
-  }();
-  return comm;
+  static std::mutex mutex;
+  static MPI_Comm comm = MPI_COMM_NULL;
+  const std::lock_guard lock(mutex);
+  if (comm != MPI_COMM_NULL) return comm;
+  MPI_Comm made = MPI_COMM_NULL;
+  if (PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return MPI_COMM_NULL;
+  PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+  return comm = made;
 }
 
 MPI_Datatype holder_of(MPI_Datatype type) {
@@ -33,8 +35,10 @@ MPI_Datatype holder_of(MPI_Datatype type) {
 
 bool is_committed(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return false;
+  const MPI_Comm quiet = quiet_self();
+  if (quiet == MPI_COMM_NULL) return true;
   const char untouched = 0;  // of one element: of none MPICH does not look at the type
-  return PMPI_Send(&untouched, 1, type, MPI_PROC_NULL, 0, quiet_self()) == MPI_SUCCESS;
+  return PMPI_Send(&untouched, 1, type, MPI_PROC_NULL, 0, quiet) == MPI_SUCCESS;
 }
 
 HeldType::HeldType(MPI_Datatype type) : type_(type), holder_(holder_of(type)) {}

@@ -50,7 +50,8 @@ class HeldView {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-// Whether the library took `type` for a view: a valid one, and committed. Asks the library.
+// Whether the library took `type` for a view: a valid one, and committed. Asks the library, for
+// which it needs a communicator: where there is none left, programs are taken to be right.
 bool is_committed(MPI_Datatype type);
 
 // Collective: gives the library's file the view that it has not got yet, if there is one, with the

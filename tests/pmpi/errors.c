@@ -1,5 +1,6 @@
 /* Errors as a program meets them: `errors FILE`, any number of ranks. Wrong arguments, a file size
- * limit that only some ranks hit, the program's own error handler, no file at all. */
+ * limit that only some ranks hit, the program's own error handler, no file at all, no communicator.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -21,6 +22,28 @@ static void handler(MPI_File* fh, int* code, ...) {
           MPI_SUCCESS);
     ++written;
   }
+}
+
+/* The program has used up the library's communicators when its first derived type is looked at. */
+static void no_communicator_left(void) {
+  enum { kMost = 4000 };
+  static MPI_Comm all[kMost];
+  const char a[8] = "abcdefg";
+  int n = 0;
+  MPI_Datatype type;
+  MPI_File fh = open_fresh();
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  while (n < kMost && MPI_Comm_dup(MPI_COMM_SELF, &all[n]) == MPI_SUCCESS) ++n;
+  MPI_Type_vector(2, 2, 4, MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  for (int again = 0; again < 2; ++again) {
+    CHECK(MPI_File_write_at(fh, 4 * rank, a, 1, type, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    written += 4;
+    while (n > 0) MPI_Comm_free(&all[--n]);
+  }
+  MPI_Type_free(&type);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
 /* A call with a type that may not be used moves no pointer. */
@@ -158,6 +181,7 @@ static void no_file(void) {
 
 int main(int argc, char** argv) {
   start_job(argc, argv);
+  no_communicator_left();
   wrong_arguments();
   own_handler();
   handler_that_syncs();
