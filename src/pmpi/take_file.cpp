@@ -128,23 +128,42 @@ void pass_unmet(const char* name, int amode) {
     say("penstock: files that are opened in an MPI session go to the MPI library: %s\n", name);
 }
 
-// Collective. The worst of what close did on any rank, as an MPI class.
-int agree_on_close(comm::Comm& comm, int rc) {
-  int64_t worst = int64_t(class_of_mpi(rc));
-  if (!comm.all_max({&worst, 1})) return rc;
-  return rc != MPI_SUCCESS ? rc : mpi_class(ErrorClass(worst));
+// The library's own close failed, on `rank` and perhaps on higher ones, and `calls` of the program
+// say so.
+void note_failed_close(engine::FileReport& report, int rc, int64_t rank, int calls) {
+  report.sum.errors += calls;
+  if (report.first_error.empty())
+    report.first_error =
+        "rank " + std::to_string(rank) + ": " + error_of_mpi("close", rc)->message();
+}
+
+// Collective where the file was written. The worst of what the library's close did on any rank, as
+// an MPI class. Of a file that was only read each rank knows its own.
+int agree_on_close(const OpenFile& file, int rc, engine::FileReport& report) {
+  comm::Comm& comm = file.file->comm();
+  int64_t most[] = {int64_t(class_of_mpi(rc)), rc != MPI_SUCCESS ? comm.size() - comm.rank() : 0};
+  if (file.writable && !comm.all_max(most)) return rc;
+  if (most[0] == 0) return MPI_SUCCESS;
+  const int agreed = rc != MPI_SUCCESS ? rc : mpi_class(ErrorClass(most[0]));
+  note_failed_close(report, agreed, comm.size() - most[1], file.writable ? comm.size() : 1);
+  return agreed;
 }
 
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
+// The job hears of ours before it is raised: the program's handler may end it.
 int close_both(MPI_File* handle, OpenFile& file) {
   engine::FileReport report;
   file.held.reset();
   const ErrorClass ours = file.file->close(report);
-  job().closed(file, std::move(report));
-  if (ours != ErrorClass::none) raise(*handle, mpi_class(ours));
+  if (ours != ErrorClass::none) {
+    job().closed(file, std::move(report));
+    raise(*handle, mpi_class(ours));
+    (void)PENSTOCK_REAL(close)(handle);
+    return mpi_class(ours);
+  }
   const int rc = PENSTOCK_REAL(close)(handle);
-  if (ours != ErrorClass::none) return mpi_class(ours);
-  const int agreed = file.writable ? agree_on_close(file.file->comm(), rc) : rc;
+  const int agreed = agree_on_close(file, rc, report);
+  job().closed(file, std::move(report));
   if (rc == MPI_SUCCESS && agreed != MPI_SUCCESS) raise(MPI_FILE_NULL, agreed);
   return agreed;
 }
