@@ -83,6 +83,7 @@ std::unique_ptr<Bell> Bell::make() {
   }
   struct stat found {};
   if (fd >= 0 && ::fstat(fd, &found) == 0) {
+    address.device = uint64_t(found.st_dev);
     address.inode = uint64_t(found.st_ino);
     address.descriptor = fd;
   }
@@ -117,7 +118,8 @@ std::unique_ptr<FarBell> FarBell::find(const Bell::Address& a) {
   const int fd = ::open(path_of(a).c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return nullptr;
   struct stat found {};
-  const bool same = ::fstat(fd, &found) == 0 && uint64_t(found.st_ino) == a.inode;
+  const bool same = ::fstat(fd, &found) == 0 && uint64_t(found.st_dev) == a.device &&
+                    uint64_t(found.st_ino) == a.inode;
   BellMemory memory = same ? BellMemory::of_descriptor(fd) : BellMemory(nullptr);
   ::close(fd);
   if (memory.get() == nullptr) return nullptr;

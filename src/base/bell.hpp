@@ -36,6 +36,7 @@ class Bell {
   // Where other processes find it.
   struct Address {
     uint64_t pid_namespace = 0;  // that `pid` is a number of
+    uint64_t device = 0;         // of the memory
     uint64_t inode = 0;          // of the memory; 0: no other process can ring
     int32_t pid = 0;
     int32_t descriptor = -1;

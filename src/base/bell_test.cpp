@@ -56,6 +56,9 @@ TEST(Bell, NobodyFindsWhatIsNotThereAnyMore) {
   Bell::Address elsewhere = other->address();
   ++elsewhere.pid_namespace;
   EXPECT_FALSE(FarBell::find(elsewhere));
+  Bell::Address same_inode = other->address();
+  ++same_inode.device;
+  EXPECT_FALSE(FarBell::find(same_inode)) << "a file of another file system";
 }
 
 TEST(Bell, AProcessIsGoneAlsoWhileItsParentHasNotLooked) {
