@@ -25,6 +25,7 @@ PRECISION = 0.05
 OUTLIER_MADS = 14.8  # ten standard deviations of a normal distribution
 LEAST_TO_COMPARE = 5  # with 4 and 4, one straggler decides what Mann-Whitney can say
 LEAST_FOR_INTERVAL = 6  # whose range covers the median with CONFIDENCE
+LEAST_TO_TRIM = 3  # samples, of which one is left at each end
 RESAMPLES = 1000
 _PAIRS_AT_ONCE = 2**17  # 1 MiB: stays in a cache
 
@@ -145,7 +146,10 @@ def median_interval(x: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
 
 
 def trimmed_mean(x: ArrayLike, cut: float = 0.1) -> float:
-    """The mean without the lowest and the highest ``cut`` of the samples (benson-2003)."""
+    """The mean without the lowest and the highest ``cut`` of the samples (benson-2003).
+
+    Of 3 samples and more at least one is left out at each end: a tenth of 6 would be none.
+    """
     if not 0.0 <= cut < 0.5:
         raise ValueError(f"cut must be at least 0 and less than 0.5, got {cut:g}")
     return float(_trimmed_means(_samples(x), cut))
@@ -154,7 +158,8 @@ def trimmed_mean(x: ArrayLike, cut: float = 0.1) -> float:
 def _trimmed_means(rows: Floats, cut: float) -> Floats:
     """Of each row."""
     n = rows.shape[-1]
-    left_out = int(cut * n)
+    least = 1 if cut and n >= LEAST_TO_TRIM else 0
+    left_out = max(least, int(cut * n))
     means: Floats = np.sort(rows, axis=-1)[..., left_out : n - left_out].mean(axis=-1)
     return means
 

@@ -153,8 +153,8 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
     yield from (f"- {plain_text(note)}" for note in said.notes)
     yield from (
         "",
-        "A number of ours is the 10 % trimmed mean; behind it (max - min) / median of its samples "
-        "and how many they are. The conclusions and what decides them were committed before the "
+        "A number of ours is the median; behind it (max - min) / median of its samples and how "
+        "many they are. The conclusions and what decides them were committed before the "
         "first run ([conclusions.toml](conclusions.toml)).",
         "",
         "```sh",

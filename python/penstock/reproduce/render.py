@@ -41,7 +41,7 @@ def print_report(report: Report, out: Console) -> None:
 
 def _print_table(table: Table, out: Console) -> None:
     out.print()
-    said = "trimmed mean, and (max - min) / median of all"
+    said = "median, and (max - min) / median of all"
     unit = f"{table.unit}; here: {said}" if table.measured else table.unit
     say(out, f"{_placed(table.title, table.place)} [{unit}]", style="bold")
     shown = RichTable(box=None, padding=(0, 1, 0, 0), header_style="bold")

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from penstock import _core
 from penstock.bench.sample import Sample
-from penstock.bench.statistics import trimmed_mean
 from penstock.bench.store import Results
 from penstock.reproduce import conclusions, experiment, fits, plan, simulated
 from penstock.reproduce.conclusions import Claim, Conclusion
@@ -69,7 +68,7 @@ class Concluded(_Model):
 
 
 class Entry(_Model):
-    """An entry of a table: the 10 % trimmed mean, (max - min) / median, and of which variant."""
+    """An entry of a table: the median, (max - min) / median, and of which variant."""
 
     value: float
     spread: float
@@ -428,12 +427,13 @@ def _entry(
     if spec.unit == "s" and measure == "application":
         measure = "seconds"  # who has the highest rate has the least time: all write the same
     values = [v / _SCALES[spec.unit] for v in evidence.values(cell, variant, measure).values()]
+    median = middle.median(values)
     own = dict(parameters.get((cell, variant), {}))
     options = own | _options_of(str(own.get("method", "")))
     marks = [_mark(options[name], letter) for name, letter in spec.marks.items() if name in options]
     return Entry(
-        value=trimmed_mean(values),
-        spread=(max(values) - min(values)) / middle.median(values),
+        value=median,
+        spread=(max(values) - min(values)) / median,
         n=len(values),
         variant=variant,
         marks=" ".join(marks),

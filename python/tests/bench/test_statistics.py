@@ -50,6 +50,12 @@ def test_a_trimmed_mean_leaves_a_tenth_out_on_each_side() -> None:
         statistics.trimmed_mean([1.0], cut=0.5)
 
 
+@pytest.mark.parametrize("n", range(3, 10))
+def test_of_few_samples_a_trimmed_mean_leaves_one_out_on_each_side(n: int) -> None:
+    assert statistics.trimmed_mean([-1000.0, *[2.0] * (n - 2), 1000.0]) == 2.0
+    assert statistics.trimmed_mean([1.0, 2.0]) == 1.5
+
+
 def test_outliers_are_flagged_and_kept() -> None:
     s = summarise([10.0, 11.0, 9.0, 10.5, 9.5, 10.2, 9.8, 100.0])
     assert s.outliers == (7,)

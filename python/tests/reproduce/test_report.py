@@ -92,6 +92,15 @@ def test_a_table_has_the_papers_entry_and_our_best_with_its_sync_size() -> None:
     assert table.rows[3].here[0] is None
 
 
+def test_an_entry_is_not_moved_by_a_few_samples_that_memory_took() -> None:
+    """Two of eight were taken by memory: their mean is a rate that the disk never had."""
+    rates = tuple(1e6 * r for r in (10.0, 10.0, 14.8, 16.1, 16.3, 20.1, 731.7, 810.4))
+    runs = results({("1 MiB, 2 writers", "calls"): rates}, "reproduce gotwals1995 full")
+    rows = [row for table in report(runs).tables if table.unit == "MB/s" for row in table.rows]
+    shown = [e.value for row in rows for e in row.here if e is not None and e.n == len(rates)]
+    assert pytest.approx(16.2) in shown
+
+
 def test_a_report_is_printed_whole_and_as_json() -> None:
     said = made()
     out = io.StringIO()
