@@ -23,7 +23,7 @@ from penstock.errors import ArgumentError
 from penstock.model.samples import Minima, Sample, minima
 
 Floats = NDArray[np.float64]
-Verdict = Literal["k/p", "k/log2 p", "undecided", "neither", "does not scale"]
+Verdict = Literal["k/p", "k/log2 p", "undecided", "neither", "does not scale", "not crossed"]
 
 FORMS: dict[Literal["k/p", "k/log2 p"], Callable[[Floats], Floats]] = {
     "k/p": lambda p: 1 / p,
@@ -59,7 +59,8 @@ class ScalingFit:
     verdict: Verdict
     fits: tuple[FormFit, ...]
     gain: float
-    """Times as fast with the most processes as with the fewest: geometric mean over sizes."""
+    """Times as fast with the most processes as with the fewest: by the line through the logarithms
+    of all numbers of processes of a size, geometric mean over sizes."""
     data: Minima
 
     @property
@@ -67,6 +68,8 @@ class ScalingFit:
         """The verdict in words, with the numbers that it rests on."""
         residuals = " and ".join(f"{f.form} is off by {f.residual:.0%}" for f in self.fits)
         texts: dict[str, str] = {
+            "not crossed": "sizes and numbers of processes go together: measure each size with "
+            "each number of processes",
             "does not scale": f"with the most processes {self.gain:.2f} times as fast as with the "
             f"fewest, which is less than {LEAST_GAIN:g}",
             "neither": f"it scales ({self.gain:.1f} times), but {residuals}, and more than "
@@ -100,10 +103,12 @@ def fit_scaling(samples: Iterable[Sample]) -> ScalingFit:
     -------
     ScalingFit
         ``k_s_per_byte`` is the least-squares solution of T = k n g(p) over all cells, unweighted
-        as in the paper, so that large files count most. The verdict is ``"does not scale"`` when
-        the time does not fall by a tenth from the fewest processes to the most; ``"neither"`` when
-        both forms are off by more than a quarter; ``"undecided"`` when they are off by about as
-        much as each other, as with 2 and 4 processes alone, where both say the same.
+        as in the paper, so that large files count most. The verdict is ``"not crossed"`` where not
+        each size was measured with each number of processes: what processes do cannot be told from
+        what the size does. It is ``"does not scale"`` when the time does not fall by a tenth from
+        the fewest processes to the most; ``"neither"`` when both forms are off by more than a
+        quarter; ``"undecided"`` when they are off by about as much as each other, as with 2 and 4
+        processes alone, where both say the same.
 
     Raises
     ------
@@ -116,7 +121,8 @@ def fit_scaling(samples: Iterable[Sample]) -> ScalingFit:
         raise ArgumentError(f"the law is for 2 processes and more, got {alone[0]}")
     gain = _gain(data.cells)
     fits = tuple(sorted((_fit(form, data.cells) for form in FORMS), key=lambda f: f.residual))
-    return ScalingFit(_verdict(gain, *fits), fits, gain, data)
+    verdict = _verdict(gain, *fits) if _crossed(data.cells) else "not crossed"
+    return ScalingFit(verdict, fits, gain, data)
 
 
 def _fit(form: Literal["k/p", "k/log2 p"], cells: Sequence[Sample]) -> FormFit:
@@ -127,17 +133,29 @@ def _fit(form: Literal["k/p", "k/log2 p"], cells: Sequence[Sample]) -> FormFit:
     return FormFit(form, k, float(np.sqrt(np.mean(off**2))), float(np.max(np.abs(off))))
 
 
+def _crossed(cells: Sequence[Sample]) -> bool:
+    sizes, processes = {c.n_bytes for c in cells}, {c.processes for c in cells}
+    return len(cells) == len(sizes) * len(processes)
+
+
 def _gain(cells: Sequence[Sample]) -> float:
     by_size: dict[float, list[Sample]] = defaultdict(list)
     for cell in cells:
         by_size[cell.n_bytes].append(cell)
-    logs = [math.log(c[0].seconds / c[-1].seconds) for c in by_size.values() if len(c) > 1]
+    logs = [_log_gain(c) for c in by_size.values() if len(c) > 1]
     if not logs:
         raise ArgumentError(
             "whether an operation scales needs two numbers of processes for the same n_bytes, got "
             f"{len(cells)} cells of {len(by_size)} sizes with one each"
         )
     return math.exp(sum(logs) / len(logs))
+
+
+def _log_gain(cells: Sequence[Sample]) -> float:
+    """Of one size, by ascending processes."""
+    p, seconds = np.log([(c.processes, c.seconds) for c in cells]).T
+    slope = np.polyfit(p, seconds, 1)[0]
+    return float(-slope * (p[-1] - p[0]))
 
 
 def _verdict(gain: float, best: FormFit, other: FormFit) -> Verdict:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import Results
@@ -28,12 +28,15 @@ class Evidence:
         Where they were taken.
     budget_s : float or None
         What was planned was chosen to fit it.
+    invalid : mapping of (cell, variant) to str
+        Those whose samples are not about what a conclusion is about, and why.
     """
 
     planned: tuple[tuple[str, str], ...]
     samples: tuple[Sample, ...]
     provenances: tuple[Provenance, ...] = ()
     budget_s: float | None = None
+    invalid: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Results) -> Evidence:
@@ -59,6 +62,11 @@ class Evidence:
     def of_variant(self, cell: str, variant: str) -> list[Sample]:
         """The samples of one."""
         return [s for s in self.samples if (s.cell, s.variant) == (cell, variant)]
+
+    def why_invalid(self, cell: str, patterns: Iterable[str]) -> str:
+        """Of the first of these variants whose samples do not count; empty if all do."""
+        names = (v for v in self.variants(cell, patterns) if (cell, v) in self.invalid)
+        return next((f"{name}: {self.invalid[cell, name]}" for name in names), "")
 
     def values(self, cell: str, variant: str, measure: str) -> Values:
         """What a measure says of each sample, by block."""

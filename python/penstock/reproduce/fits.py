@@ -5,15 +5,19 @@ T(n, p) = K(p) n; K in seconds per MB of 2^20 bytes, as the paper prints it.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from penstock.errors import ArgumentError
 from penstock.model.published import MB
 from penstock.model.samples import Sample
-from penstock.model.scaling import FormFit, ScalingFit, fit_scaling
+from penstock.model.scaling import FormFit, ScalingFit, Verdict, fit_scaling
 from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import FitSpec
 from penstock.reproduce.measures import seconds
+from penstock.reproduce.needs import invalid
 
 LEAST_PROCESSES = 2  # of whom the law speaks
+NEEDS = ("idle_cpus",)  # a law of processes is none of the scheduler
 
 
 def fit(evidence: Evidence, spec: FitSpec) -> ScalingFit | None:
@@ -22,6 +26,27 @@ def fit(evidence: Evidence, spec: FitSpec) -> ScalingFit | None:
         return fit_scaling(_samples(evidence, spec))
     except ArgumentError:
         return None
+
+
+def judged(
+    evidence: Evidence, spec: FitSpec
+) -> tuple[tuple[FormFit, ...], Verdict | Literal["not judged"] | None, str]:
+    """The forms, the best first, the verdict and why; no verdict where samples are too few."""
+    found = fit(evidence, spec)
+    if found is None:
+        return (), None, "too few samples: sizes or numbers of processes"
+    busy = _why_invalid(evidence, spec)
+    if found.verdict == "not crossed":
+        return found.fits, found.verdict, f"{found.reason}; {busy}" if busy else found.reason
+    return found.fits, "not judged" if busy else found.verdict, busy or found.reason
+
+
+def _why_invalid(evidence: Evidence, spec: FitSpec) -> str:
+    """Why these samples say nothing of a law of processes; empty if they do."""
+    cells = [c for c in evidence.cells([spec.cells]) if evidence.of_variant(c, spec.variant)]
+    bad = invalid(evidence, NEEDS)
+    told = [why for cell in cells if (why := bad.get((cell, spec.variant), ""))]
+    return f"in {len(told)} of {len(cells)} cells {told[0]}" if told else ""
 
 
 def text(form: FormFit) -> str:

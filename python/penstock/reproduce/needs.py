@@ -7,6 +7,7 @@ start one, give a directory in it with --dir, and what it was needed for is judg
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from penstock.bench.noise import MachineReading
@@ -119,6 +120,7 @@ def several_nodes(_: Evidence, samples: Sequence[Sample]) -> str:
 
 
 OF_FILE_SYSTEM = ("nfs", "parallel")  # known before any sample
+OF_EACH = ("idle_cpus",)  # of each variant of each cell: a long one would hide what a short one is
 NEEDS: dict[str, Need] = {
     "slow_device": slow_device,
     "idle_cpus": idle_cpus,
@@ -126,6 +128,19 @@ NEEDS: dict[str, Need] = {
     "parallel": parallel,
     "several_nodes": several_nodes,
 }
+
+
+def invalid(evidence: Evidence, names: Sequence[str]) -> dict[tuple[str, str], str]:
+    """The variants of cells that do not have what is needed of each, and why."""
+    by_pair: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for sample in evidence.samples:
+        by_pair[sample.cell, sample.variant].append(sample)
+    asked = [NEEDS[name] for name in names if name in OF_EACH]
+    told = {
+        pair: "; ".join(why for need in asked if (why := need(evidence, samples)))
+        for pair, samples in by_pair.items()
+    }
+    return {pair: why for pair, why in told.items() if why}
 
 
 def file_systems(evidence: Evidence) -> list[str]:

@@ -248,7 +248,9 @@ def _laws(laws: Sequence[LawReport]) -> Iterator[str]:
     yield from ("## Laws T = K(p) n: seconds, n in MB of 2^20 bytes", "")
     yield (
         "Ours: the better form, how far off it is (root mean square of the relative error), and "
-        "what the fit says."
+        "what the fit says. *Not crossed*: not each size was measured with each number of "
+        "processes, so what processes do cannot be told from what the size does. *Not judged*: the "
+        "CPUs were more than 80 % busy in some cells."
     )
     yield ""
     yield from _rows(["call", *heads], rows)
@@ -257,7 +259,13 @@ def _laws(laws: Sequence[LawReport]) -> Iterator[str]:
 def _law(law: LawReport) -> str:
     if not law.here:
         return "-"
-    return f"{law.here[0]} ({law.residuals[0]:.0%}): {law.verdict or '-'}"
+    return f"{law.here[0]} ({law.residuals[0]:.0%}): {law.verdict or '-'}{_cells_of(law)}"
+
+
+def _cells_of(law: LawReport) -> str:
+    """In how many cells of a law the CPUs were too busy."""
+    found = re.search(r"in (\d+ of \d+) cells INVALID", law.why)
+    return f" (CPUs busy in {found[1]})" if found else ""
 
 
 def _series(series: Stretches) -> Iterator[str]:

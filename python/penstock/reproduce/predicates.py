@@ -19,6 +19,7 @@ from penstock.reproduce import simulated
 from penstock.reproduce.evidence import NOT_MEASURED, Evidence, Values
 
 Verdict = Literal["holds", "does not hold", "undecided", "cannot be tested here"]
+Points = Sequence[tuple[str, Sequence[str]]]  # cells, with patterns of variants
 _TOO_FEW_POINTS = "fewer than two of the points were measured together"
 
 
@@ -173,6 +174,8 @@ def _missing(
     for cell, patterns, values in (of, over):
         if not evidence.variants(cell, patterns):
             return f"{', '.join(patterns)}: {NOT_MEASURED}"
+        if why := evidence.why_invalid(cell, patterns):
+            return why
         if not values:
             return f"{', '.join(patterns)}: no sample has it"
     return "" if of[2].keys() & over[2].keys() else "no block has both"
@@ -194,11 +197,13 @@ def _trend(claim: c.Trend, rule: Rule, evidence: Evidence) -> list[Finding]:
 
 def _along(
     where: str,
-    points: Sequence[tuple[str, Sequence[str]]],
+    points: Points,
     claim: c.Trend,
     rule: Rule,
     evidence: Evidence,
 ) -> Finding:
+    if why := _invalid(evidence, points):
+        return Finding(where, "cannot be tested here", why)
     rows = _points(evidence, points, claim.measure)
     factors = factors_of(rows)
     if not factors:
@@ -208,9 +213,13 @@ def _along(
     return _finding(f"{where}, {len(rows)} points", ratio, len(factors), judged)
 
 
-def _points(
-    evidence: Evidence, points: Sequence[tuple[str, Sequence[str]]], measure: str
-) -> list[Values]:
+def _invalid(evidence: Evidence, points: Points) -> str:
+    """Why a trend cannot be judged: one of its points is not about what it is about."""
+    told = ((cell, evidence.why_invalid(cell, patterns)) for cell, patterns in points)
+    return next((f"{cell}, {why}" for cell, why in told if why), "")
+
+
+def _points(evidence: Evidence, points: Points, measure: str) -> list[Values]:
     """The points that this size has."""
     rows = [evidence.best(cell, patterns, measure) for cell, patterns in points]
     return [row for row in rows if row]
@@ -236,8 +245,12 @@ def _median(values: Sequence[float]) -> Ratio:
 
 def _scales(claim: c.ScalesBetter, rule: Rule, evidence: Evidence) -> list[Finding]:
     over_cells = claim.over_cells or claim.along_cells
-    of = _points(evidence, [(cell, claim.of) for cell in claim.along_cells], claim.measure)
-    over = _points(evidence, [(cell, claim.over) for cell in over_cells], claim.measure)
+    of_points = [(cell, claim.of) for cell in claim.along_cells]
+    over_points = [(cell, claim.over) for cell in over_cells]
+    if why := _invalid(evidence, [*of_points, *over_points]):
+        return [Finding("along the cells", "cannot be tested here", why)]
+    of = _points(evidence, of_points, claim.measure)
+    over = _points(evidence, over_points, claim.measure)
     of_factors, over_factors = factors_of(of), factors_of(over)
     if len(of) != len(over) or not of_factors.keys() & over_factors.keys():
         return [Finding("along the cells", "cannot be tested here", _TOO_FEW_POINTS)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import statistics as middle
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,7 +22,7 @@ from penstock.reproduce.conclusions import Claim, Conclusion
 from penstock.reproduce.evidence import NOT_MEASURED, Evidence
 from penstock.reproduce.experiment import SeriesSpec, TableSpec
 from penstock.reproduce.measures import stretches
-from penstock.reproduce.needs import NEEDS, OF_FILE_SYSTEM, file_systems
+from penstock.reproduce.needs import NEEDS, OF_EACH, OF_FILE_SYSTEM, file_systems, invalid
 from penstock.reproduce.places import Place, Places, across, split
 from penstock.reproduce.places import of as of_places
 from penstock.reproduce.predicates import Rule, Verdict, every, judge
@@ -103,7 +104,7 @@ class LawReport(_Model):
     """A law: the paper's by file system, and the forms fitted here, the best first.
 
     ``residuals`` are root mean squares of (T - fitted T) / T; ``verdict`` is that of
-    `penstock.model.scaling`, None where samples are too few.
+    `penstock.model.scaling`, or "not judged" where samples are of busy CPUs, None where too few.
     """
 
     place: str = ""
@@ -267,6 +268,7 @@ def _across(one: Conclusion, places: Places) -> Concluded:
 
 def _judged(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> Concluded:
     rule = Rule(one.effect, one.samples)
+    evidence = replace(evidence, invalid=invalid(evidence, one.needs))
     judged = [judge(claim, rule, evidence) for claim in claims]
     verdict = every([j.verdict for j in judged])
     findings = [Found(**vars(finding)) for j in judged for finding in j.findings]
@@ -327,17 +329,22 @@ def _needed(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> str
     cells = set(evidence.cells(names))
     samples = [s for s in evidence.samples if s.cell in cells]
     # what the file system is does not hang on these samples
-    known = [name for name in one.needs if samples or name in OF_FILE_SYSTEM]
+    of_all = [name for name in one.needs if name not in OF_EACH]
+    known = [name for name in of_all if samples or name in OF_FILE_SYSTEM]
     reasons = (NEEDS[name](evidence, samples) for name in known)
     unmet = "; ".join(reason for reason in reasons if reason)
     return unmet or ("" if samples else NOT_MEASURED)
 
 
 def _why(verdict: Verdict, findings: Sequence[Found]) -> str:
-    """The first finding of the verdict's kind, and how many there are of each."""
+    """The first finding of the verdict's kind, and how many there are of each.
+
+    What is undecided because something could not be tested says what.
+    """
     kinds = list(dict.fromkeys(f.verdict for f in findings))
     counted = ", ".join(f"{k} in {sum(f.verdict == k for f in findings)}" for k in kinds)
-    told = next((f for f in findings if f.verdict == verdict), findings[0])
+    wanted = [verdict, "cannot be tested here"] if verdict == "undecided" else [verdict]
+    told = next((f for kind in wanted for f in findings if f.verdict == kind), findings[0])
     first = f"{told.where}: {told.why}"
     return first if len(findings) == 1 else f"{first} ({counted})"
 
@@ -457,16 +464,15 @@ def _mark(value: Any, letter: str) -> str:
 
 
 def _law(spec: experiment.FitSpec, place: Place) -> LawReport:
-    found = fits.fit(place.evidence, spec)
-    forms = found.fits if found is not None else ()
+    forms, verdict, why = fits.judged(place.evidence, spec)
     return LawReport(
         place=place.name,
         law=spec.law,
         paper=dict(spec.paper),
         here=[fits.text(form) for form in forms],
         residuals=[form.residual for form in forms],
-        verdict=found.verdict if found is not None else None,
-        why=found.reason if found is not None else "too few samples: sizes or numbers of processes",
+        verdict=verdict,
+        why=why,
     )
 
 

@@ -40,6 +40,20 @@ def test_what_does_not_get_faster_does_not_scale() -> None:
     assert "less than 1.1" in fit_scaling(flat).reason
 
 
+def test_where_sizes_and_processes_go_together_nothing_is_said_of_processes() -> None:
+    """With so many bytes from each process, the size says all: here time depends on it alone."""
+    together = [Sample(p * each, p, 1e-7 * p * each) for each in (32, 256) for p in PROCESSES]
+    assert fit_scaling(together).verdict == "not crossed"
+    assert "go together" in fit_scaling(together).reason
+
+
+def test_all_numbers_of_processes_say_what_is_gained() -> None:
+    """The least and the most alone would say 2."""
+    dip = {2: 2.0, 4: 8.0, 8: 8.0, 16: 1.0}
+    fitted = fit_scaling([Sample(n, p, n * s) for n in SIZES for p, s in dip.items()])
+    assert fitted.gain == pytest.approx(2.0**0.9)
+
+
 def test_a_gain_that_neither_form_describes_is_said() -> None:
     steep = [Sample(n, p, 1e-7 * n / p**4) for n in SIZES for p in PROCESSES]
     assert fit_scaling(steep).verdict == "neither"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from made_samples import MIB, result, sample
-from penstock.bench.sample import Sample
+from penstock.bench.sample import CpuTimes, Result, Sample
 from penstock.reproduce import fits
 from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import FitSpec
@@ -18,6 +19,11 @@ FORMS: dict[str, Callable[[int], float]] = {
     "k/p": lambda p: 1 / p,
     "k/log2 p": lambda p: 1 / math.log2(p),
 }
+
+
+def with_cpus(one: Sample, busy: float) -> Result:
+    assert one.result is not None
+    return one.result.model_copy(update={"cpus": CpuTimes(busy_s=busy, total_s=1.0)})
 
 
 def evidence(seconds_per_mb: Callable[[int], float], processes: tuple[int, ...]) -> Evidence:
@@ -44,6 +50,21 @@ def test_what_does_not_get_faster_does_not_scale() -> None:
     found = fits.fit(evidence(lambda _: 0.157, (2, 4, 8)), SPEC)
     assert found is not None
     assert found.verdict == "does not scale"
+
+
+def test_of_busy_cpus_no_law_is_judged() -> None:
+    """One cell of eight is enough: its coefficient stands, its verdict does not."""
+    told = evidence(lambda p: 0.157 / p, (2, 4, 8, 16))
+    first, rest = told.samples[0], told.samples[1:]
+    assert first.result is not None
+    calm = [s.model_copy(update={"result": with_cpus(s, 0.1)}) for s in rest]
+    hot = first.model_copy(update={"result": with_cpus(first, 0.9)})
+    forms, verdict, why = fits.judged(replace(told, samples=(hot, *calm)), SPEC)
+    assert fits.text(forms[0]) == "0.157/p"
+    assert verdict == "not judged"
+    assert why.startswith("in 1 of 8 cells INVALID: the CPUs were 90 % busy")
+    calm.append(first.model_copy(update={"result": with_cpus(first, 0.1)}))
+    assert fits.judged(replace(told, samples=tuple(calm)), SPEC)[1] == "k/p"
 
 
 @pytest.mark.parametrize("processes", [(1, 2), (1,), ()])

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from made_samples import header, result, sample
-from penstock.bench.sample import Provenance
+from penstock.bench.sample import CpuTimes, Provenance
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError
 from penstock.reproduce import conclusions, places, render
@@ -79,6 +79,58 @@ def test_two_file_systems_are_compared_in_the_same_blocks(
     read: float, write: float, expected: str
 ) -> None:
     assert verdict(barro(read, write), "barro2002-parallel-beats-nfs") == expected
+
+
+def busy(results: Results, cell: str, variant: str, fraction: float, total_s: float) -> None:
+    """So busy were the CPUs in a variant of a cell of each place, and so long it took."""
+    for i, one in enumerate(results.samples):
+        if one.cell.endswith(f": {cell}") and one.variant == variant and one.result:
+            cpus = CpuTimes(busy_s=fraction * total_s, total_s=total_s)
+            told = one.result.model_copy(update={"cpus": cpus})
+            results.samples[i] = one.model_copy(update={"result": told})
+
+
+def test_a_long_cell_does_not_hide_that_the_cpus_were_busy_in_a_short_one() -> None:
+    """Only what they were busy in is invalid: with the rest it is undecided, not decided."""
+    rates = {("nfs", cell, "collective"): 2e7 for cell in (*READS, *WRITES)}
+    rates |= {("parallel", cell, "collective"): 3e7 for cell in READS}
+    rates |= {("parallel", cell, "collective"): 6e7 for cell in WRITES}
+    results = made("barro2002", rates)
+    busy(results, READS[0], "collective", 0.95, 0.01)
+    one = next(c for c in report(results).conclusions if c.id == "barro2002-parallel-beats-nfs")
+    assert one.verdict == "undecided"
+    assert "INVALID: the CPUs were 95 % busy" in one.why
+    verdicts = [found.verdict for found in one.findings]
+    assert verdicts.count("cannot be tested here") == 1
+    assert verdicts.count("holds") == 4
+
+
+def test_who_is_not_asked_about_does_not_count_as_idle() -> None:
+    """POSIX waits for the device in a claim about MPI calls alone."""
+    variants = ("collective", "independent", "POSIX")
+    rates = {("ext4", cell, v): 2e7 for cell in (*READS, *WRITES) for v in variants}
+    results = made("barro2002", rates, ["ext4"])
+    for cell in (*READS, *WRITES):
+        busy(results, cell, "collective", 0.9, 1.0)
+        busy(results, cell, "POSIX", 0.0, 100.0)
+    said = report(results)
+    one = next(c for c in said.conclusions if c.id == "barro2002-interleaved-few-processes")
+    assert one.verdict == "cannot be tested here"
+    assert "collective: INVALID: the CPUs were 90 % busy" in one.why
+
+
+@pytest.mark.parametrize("where", [0, 2])
+def test_a_trend_with_a_point_of_busy_cpus_is_not_judged(where: int) -> None:
+    cells = [cell.replace("interleaved", "contiguous") for cell in (*READS, *WRITES)]
+    rates = {
+        ("parallel", cell, v): 2e7 * (1 + i % 3)
+        for v in ("collective", "independent")
+        for i, cell in enumerate(cells)
+    }
+    results = made("barro2002", rates, ["parallel"])
+    assert verdict(report(results), "barro2002-pvfs-scales") == "holds"
+    busy(results, cells[where], "independent", 0.9, 1.0)
+    assert verdict(report(results), "barro2002-pvfs-scales") == "undecided"
 
 
 def test_a_file_system_that_is_missing_is_named() -> None:
