@@ -255,7 +255,35 @@ def _case(cell: str, variant: str, parameters: Parameters, where: str) -> Case:
         )
     options = _words(rest.pop("launcher_options", []), label)
     env = _environment(rest.pop("env", {}), label)
+    if "total" in rest:
+        rest["bufsize"] = _share(rest, ranks, mpi, label)
     return Case(cell, variant, mpi, ranks, preload, options, env, rest)
+
+
+def _share(rest: Parameters, ranks: int, mpi: str, label: str) -> int:
+    """Of the bytes of all workers those of one; takes ``total`` away."""
+    total = rest.pop("total")
+    if "bufsize" in rest:
+        raise ArgumentError(
+            f"{label}: give total (bytes of all workers, {total!r}) or bufsize (of one, "
+            f"{rest['bufsize']!r}), not both"
+        )
+    threads = rest.get("threads", 2 if mpi == "none" else 1)
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise ArgumentError(f"{label}: threads must be at least 1 beside total, got {threads!r}")
+    try:
+        all_bytes = _core.parse_size(total) if isinstance(total, str) else int(total)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{label}: total must be a size such as '16MiB', got {total!r}"
+        ) from error
+    workers = ranks * threads
+    if all_bytes < workers or all_bytes % workers:
+        raise ArgumentError(
+            f"{label}: total must be a multiple of the {workers} workers (ranks x threads) that "
+            f"share it, got {total!r}: {all_bytes - all_bytes % workers or workers} bytes would do"
+        )
+    return all_bytes // workers
 
 
 def _words(value: Any, label: str) -> tuple[str, ...]:

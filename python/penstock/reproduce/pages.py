@@ -43,11 +43,16 @@ def write(results: Results, directory: Path) -> list[Path]:
     Raises
     ------
     ArgumentError
-        If the results are of something else than a paper.
+        If the results are of something else than a paper, or of an earlier design of it.
     WriteError
         If a page cannot be written.
     """
     said = report(results)
+    if said.earlier_design:
+        raise ArgumentError(
+            f"--pages: {', '.join(map(str, results.paths))} are of {said.scale}: the version that "
+            "measured them makes their pages; leave --pages out to see what is left"
+        )
     name = _name(said)
     page, picture = directory / f"{name}.md", directory / f"{name}-report.html"
     raw = directory / "raw" / f"{name}.jsonl.xz"

@@ -221,6 +221,19 @@ def of_results(results: Results) -> tuple[str, str]:
     return words[1], words[2]
 
 
+def earlier_design(paper: str, places: Places) -> str:
+    """What samples are of that today's experiment does not have; empty where it has all of it."""
+    known = {cell for cell, _ in experiment.pairs(paper)}
+    planned = list(dict.fromkeys(c for p in places.each for c in p.evidence.cells(["*"])))
+    gone = [cell for cell in planned if cell not in known]
+    if not gone:
+        return ""
+    return (
+        f"an earlier design: {len(gone)} of {len(planned)} cells, such as {gone[0]}, are not in "
+        f"today's experiment, whose tables and conclusions have only the others"
+    )
+
+
 def places_of(results: Results) -> list[str]:
     """The names of the file systems that a session measured; none where it had one directory."""
     name = results.headers[0].name if results.headers else ""

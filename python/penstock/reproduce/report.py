@@ -134,6 +134,8 @@ class Report(_Model):
     setting: str
     size: str
     scale: str
+    earlier_design: bool = False
+    """Samples of cells that the experiment no longer has."""
     notes: list[str]
     chosen: str = ""
     budget_s: float | None = None
@@ -168,13 +170,15 @@ def report(results: Results) -> Report:
     planned = of_places(evidence, plan.places_of(results))
     places = planned.measured()
     options = _parameters(results)
+    earlier = plan.earlier_design(paper, planned)
     return Report(
         paper=paper,
         title=found.title,
         setting=found.setting,
         size=size,
-        scale=found.in_size(size).scale,
-        notes=[*found.notes, *_not_measured(planned, places)],
+        scale=earlier or found.in_size(size).scale,
+        earlier_design=bool(earlier),
+        notes=[*([] if earlier else found.notes), *_not_measured(planned, places)],
         budget_s=evidence.budget_s,
         chosen=_chosen(paper, size, planned),
         file_systems=file_systems(evidence),

@@ -69,6 +69,17 @@ def test_cells_are_entries_times_the_sweep() -> None:
     }
 
 
+def test_a_total_is_shared_by_the_workers() -> None:
+    found = cases("[defaults]\nmpi='mpich'\n[sweep]\nranks=[2, 8]\ntotal=['64KiB', 1048576]\n")
+    assert {c.cell: c.parameters["bufsize"] for c in found} == {
+        "ranks=2,total=64KiB": 32768,
+        "ranks=2,total=1048576": 524288,
+        "ranks=8,total=64KiB": 8192,
+        "ranks=8,total=1048576": 131072,
+    }
+    assert cases("[defaults]\ntotal='1MiB'\nthreads=4")[0].parameters["bufsize"] == 262144
+
+
 def test_settings_are_read() -> None:
     made = matrix(WHOLE)
     assert (made.seed, made.budget, made.stopping) == (3, 600.0, fixed_rounds(6))
@@ -150,6 +161,12 @@ def test_times_have_units(value: object, expected: float) -> None:
         ("[defaults]\nranks=0", "ranks must be a whole number, at least 1, got 0"),
         ("[defaults]\nranks=2", "ranks must be 1 without MPI, got 2"),
         ("[defaults]\nmpi=5", "mpi must be text"),
+        ("total='1MiB'\n", "there is no key total"),
+        ("[defaults]\ntotal='1MiB'\nbufsize=4", "give total .* or bufsize .*, not both"),
+        ("[defaults]\ntotal='64KiB'\nmpi='mpich'\nranks=3", "multiple of the 3 workers"),
+        ("[defaults]\ntotal=1", "multiple of the 2 workers .* got 1: 2 bytes would do"),
+        ("[defaults]\ntotal='big'", "total must be a size such as '16MiB', got 'big'"),
+        ("[defaults]\ntotal=4\nthreads='x'", "threads must be at least 1 beside total"),
         ("[defaults]\npreload=true", "preload needs MPI"),
         ("[defaults]\npreload=true\nmpi='mpich'", "route must be 'mpi', got 'engine'"),
         ("[defaults]\nlauncher_options='--x'", "launcher_options must be a list of words"),

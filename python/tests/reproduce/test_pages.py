@@ -95,6 +95,16 @@ def test_raw_samples_name_no_path_and_make_the_same_page_again(tmp_path: Path) -
     assert len(pages.write(again, tmp_path / "one")) == 2  # the raw samples are what was read
 
 
+def test_samples_of_an_earlier_design_make_no_page(tmp_path: Path) -> None:
+    """Today's tables would be empty of them, and stand where a measured page is."""
+    told = run()
+    for one in told.headers[0].plan["measurements"]:
+        one["cell"] = f"{one['cell']}, as it was"
+    with pytest.raises(ArgumentError, match=r"are of an earlier design: .* as it was, are not in"):
+        pages.write(told, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_raw_samples_are_of_one_session() -> None:
     two = run()
     two.headers.append(two.headers[0])

@@ -20,7 +20,7 @@ from penstock.reproduce.report import Report, conclude, report
 
 NOISE = (1.0, 1.02, 0.98, 1.01, 0.99, 1.03)
 TYPES = {"ext4": "ext4", "nfs": "fuse.nfsfuse", "parallel": "fuse.glusterfs", "raw": "ext4"}
-WRITES = [f"interleaved write,ranks={p},bufsize=2MiB" for p in (2, 4, 8)]
+WRITES = [f"interleaved write,ranks={p},total=16MiB" for p in (2, 4, 8)]
 READS = [cell.replace("write", "read") for cell in WRITES]
 
 
