@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shlex
 import statistics
@@ -61,8 +62,9 @@ cells of `bench/peers/cells.toml`. This page was made by
 `.venv/bin/python bench/limit/what_limits.py {words}`.
 
 - *ms*: from before the open to after the close. *opening*: of the slowest rank, the view included.
-- *disk*: from the first write that was in flight to the last; *disk busy*: the part of *ms* in
-  which some was.
+- *disk*: of the burst with the most bytes, from the first write in flight to the last; it may begin
+  before the open and end after the close. *disk busy*: the part of this burst in which some was in
+  flight, times its length over *ms*, at most 1: a burst longer than *ms* counts as long as that.
 - *processors busy*: of all cores, by whomever, until the device had every byte; programs that do
   not say it have none.
 - *limited by*: what took {most} of the time or more, or opening with {opening}; *waiting*: none of
@@ -78,7 +80,7 @@ class Seen:
 
     total_s: float
     open_s: float
-    disk_s: float  # from the first write to the last
+    disk_s: float  # from the first write of the burst to the last, by another clock
     disk_busy: float  # the part of disk_s with a write in flight
     cpus_busy: float | None  # the part of all processors' time; None: the program does not say
 
@@ -97,7 +99,7 @@ class Row:
 
     @property
     def disk_share(self) -> float:
-        """The part of Penstock's time in which the disk wrote."""
+        """The part of Penstock's time in which the disk wrote, as far as its burst tells."""
         return statistics.median(
             min(s.disk_s, s.total_s) * s.disk_busy / s.total_s for s in self.samples["penstock"]
         )
@@ -131,7 +133,8 @@ def _ms(seconds: float | None) -> str:
 
 
 def _part(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"
+    """Rounded down, so that what is below a limit does not look as if it reached it."""
+    return "-" if share is None else f"{math.floor(100 * share + 1e-9)}%"
 
 
 def sample(disk: Path, one: Measurement) -> Seen:

@@ -55,6 +55,13 @@ def test_what_takes_most_of_the_time_limits(sample: Seen, limits: str) -> None:
     assert row(sample).limits == limits
 
 
+def test_what_is_shown_as_reaching_the_limit_reaches_it() -> None:
+    below = row(Seen(0.1, 0.001, 0.0749, 1.0, 0.5))
+    assert (below.limits, below.words()[4]) == ("waiting", "74%")
+    reached = row(Seen(0.5, 0.001, 0.375, 1.0, 0.5))
+    assert (reached.limits, reached.words()[4]) == ("the disk", "75%")
+
+
 def test_a_row_has_a_word_for_each_head() -> None:
     words = row(Seen(0.1, 0.001, 0.09, 1.0, None)).words()
     assert len(words) == len(what_limits.HEAD)
