@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "bench" / "peers"), str(ROOT / "python")]
 
-from beside import command  # noqa: E402
+from beside import command, measured  # noqa: E402
 from beside.command import DONE, STOPPED  # noqa: E402
 from beside.place import Site  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -104,6 +104,7 @@ def measure(args: argparse.Namespace, study: Study) -> int:
             site.scratch,
             observer=show,
             name="btio (to try it: nothing to conclude)" if args.trial else "btio",
+            keeps=measured.keeps(study.conclusion),
         )
         ending = session.run()
         command.tell_missing(store, line.reasons)

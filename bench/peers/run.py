@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
 
-from beside import command, full, page, search, spec, variants  # noqa: E402
+from beside import command, full, measured, page, search, spec, variants  # noqa: E402
 from beside.command import DONE, STOPPED  # noqa: E402
 from beside.report import Report, report  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -113,6 +113,7 @@ def measure(args: argparse.Namespace, specification: spec.Specification) -> int:
             observer=show,
             name="peers" if args.size == "gate" else f"peers ({args.size}: nothing to conclude)",
             collect=partial(provenance.collect, mpi=_libraries(specification)),
+            keeps=measured.keeps(specification.cells.conclusion),
         )
         console.print(f"{_size(line, rounds)}, seed {seed}; results in {args.out}", markup=False)
         ending = session.run()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beside.conclusions import decide, together
-from beside.measured import MeasuredReport, about, cells_of
+from beside.measured import NOT_KEPT, MeasuredReport, about, asked, cells_of
 from beside.samples import by_block, is_wrong, paired, spread
 from beside.spec import Access, Setting, Verdict
 from beside.values import CellVerdict, ConclusionReport, Spread, Value
@@ -76,8 +76,9 @@ def report(results: Results, conclusions: Sequence[Conclusion]) -> Report:
     conclusions : sequence of Conclusion
         What is to be decided.
     """
-    cells = [_cell(name, *of_cell, conclusions) for name, of_cell in cells_of(results).items()]
-    return Report(cells=cells, **about(results, [_conclusion(c, cells) for c in conclusions]))
+    wanted = asked(results, conclusions)
+    cells = [_cell(name, *of_cell, wanted) for name, of_cell in cells_of(results).items()]
+    return Report(cells=cells, **about(results, [_conclusion(c, cells) for c in wanted]))
 
 
 def _cell(
@@ -213,7 +214,8 @@ def markdown(said: Report, raw: str, command: str) -> str:
         raw=raw,
         command=command,
     )
-    return "\n\n".join([opening, *tables(said)]) + "\n"
+    told = [] if said.conclusions_kept else [NOT_KEPT]
+    return "\n\n".join([opening, *told, *tables(said)]) + "\n"
 
 
 def tables(said: Report) -> list[str]:
@@ -274,10 +276,10 @@ def _size_of(cell: CellReport) -> str:
 
 
 def _ratio_table(said: Report, cells: Sequence[CellReport]) -> str:
-    asked = [c for c in said.conclusions if any(c.name in cell.ratios for cell in cells)]
-    head = ["cell", *(f"{c.name} ({c.verdict})" for c in asked)]
+    shown = [c for c in said.conclusions if any(c.name in cell.ratios for cell in cells)]
+    head = ["cell", *(f"{c.name} ({c.verdict})" for c in shown)]
     rows = [
-        [_size_of(cell), *(_ratio_text(cell.ratios.get(c.name)) for c in asked)] for cell in cells
+        [_size_of(cell), *(_ratio_text(cell.ratios.get(c.name)) for c in shown)] for cell in cells
     ]
     return _table(head, rows)
 

@@ -67,7 +67,8 @@ def _compared(conclusion: Conclusion, cell: CellReport) -> tuple[Spread | None, 
 def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellVerdict]:
     """One verdict, of the geometric mean of the families' medians, and what each brought to it.
 
-    Beside it what the page ring has of the same cells: more is hardly to be had on this machine.
+    Beside it what the page ring has of the cells that it can write, more than which is hardly to be
+    had on this machine, and what Penstock has of these.
     """
     known = _by_family((cell.family, _compared(conclusion, cell)[0]) for cell in cells)
     if not known:
@@ -78,7 +79,9 @@ def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellV
     ring = _by_family((cell.family, cell.ring) for cell in cells)
     if ring and conclusion.against == "best peer":
         of_ring = _shown(_mean(list(ring.values())))
-        why += f"; the page ring itself has {of_ring} of {len(ring)} families"
+        same = _by_family((c.family, c.ratio) for c in cells if c.ring is not None)
+        ours = f", of which Penstock has {_shown(_mean(list(same.values())))}" if same else ""
+        why += f"; the page ring itself has {of_ring} of {len(ring)} families{ours}"
     return [CellVerdict(cell="families", verdict=decide(mean, conclusion.at_least), why=why)]
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from beside.values import ConclusionReport, Value
 from penstock.bench import noise
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import Results
+
+_KEPT = "conclusions"  # in the plan of results
+_UNKNOWN = {"predicted": "not kept with these samples"}
+NOT_KEPT = """\
+These samples do not hold the conclusions that were asked when they were taken. The ones below are
+today's: they and their predictions need not have been there before the first sample."""
+Asked = TypeVar("Asked", bound=BaseModel)
 
 
 class MeasuredReport(Value):
@@ -24,6 +31,8 @@ class MeasuredReport(Value):
     seed: int
     samples: int
     conclusions: list[ConclusionReport]
+    conclusions_kept: bool = True
+    """As they were asked before the first sample; else they are today's."""
     findings: list[Finding]
     provenances: list[Provenance]
     notices: list[str]
@@ -32,6 +41,19 @@ class MeasuredReport(Value):
     def gate_failed(self) -> list[str]:
         """The gating conclusions that failed."""
         return [c.name for c in self.conclusions if c.gate and c.verdict == "fails"]
+
+
+def keeps(conclusions: Sequence[BaseModel]) -> dict[str, Any]:
+    """What results keep of the conclusions: they and the predictions as of the first sample."""
+    return {_KEPT: [one.model_dump(mode="json") for one in conclusions]}
+
+
+def asked(results: Results, today: Sequence[Asked]) -> Sequence[Asked]:
+    """The conclusions that results keep; today's where they keep none, as older ones."""
+    kept = results.headers[0].plan.get(_KEPT)
+    if kept is None or not today:
+        return today
+    return [type(today[0]).model_validate(one) for one in kept]
 
 
 def cells_of(results: Results) -> dict[str, tuple[list[dict[str, Any]], list[Sample]]]:
@@ -55,13 +77,15 @@ def about(
 ) -> dict[str, Any]:
     """The fields of MeasuredReport but for its schema; ``notices`` come last."""
     header = results.headers[0]
+    kept = _KEPT in header.plan
     return {
         "name": header.name,
         "created": header.created,
         "penstock": header.penstock,
         "seed": header.seed,
         "samples": len(counted(results)),
-        "conclusions": list(conclusions),
+        "conclusions": [c if kept else c.model_copy(update=_UNKNOWN) for c in conclusions],
+        "conclusions_kept": kept,
         "findings": noise.find(results.samples, "application"),
         "provenances": list(results.provenances.values()),
         "notices": [*results.notices, *_told(results), *notices],

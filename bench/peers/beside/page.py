@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from beside.measured import NOT_KEPT
 from beside.report import Report
 from beside.values import CellReport, ConclusionReport, Spread, Variant
 from penstock.bench.noise import Finding
@@ -33,7 +34,7 @@ that knows the file's layout beforehand.
 
 {table}
 
-`make bench-peers` measures it on your machine. Conclusions written down before: {verdicts}.
+`make bench-peers` measures it on your machine. {written}: {verdicts}.
 Which these are, independent, unsynced and cold writes, every peer at every setting, and the raw
 samples: [{page}]({page}).
 """
@@ -73,7 +74,9 @@ def markdown(report: Report, opening: str, raw: str, command: str) -> str:
     command : str
         What made the page from them.
     """
-    parts = [_opening(report, opening, raw, command), "## Conclusions", _conclusion_page(report)]
+    parts = [_opening(report, opening, raw, command)]
+    parts += [] if report.conclusions_kept else [NOT_KEPT]
+    parts += ["## Conclusions", _conclusion_page(report)]
     for family in report.families:
         cells = [c for c in report.cells if c.family == family]
         parts += [f"## {family}", as_markdown(_HEAD, [_row(c) for c in cells])]
@@ -102,7 +105,10 @@ def readme(report: Report, page: str) -> str:
     head = ("cell-ranks", "best peer", "its MB/s", "Penstock, MB/s", "ratio", "of the ceiling")
     table = as_markdown(head, rows)
     verdicts = ", ".join(f"*{c.name}* {c.verdict}" for c in report.conclusions)
-    return _README.format(place=_place(report), table=table, verdicts=verdicts, page=page)
+    written = "Conclusions written down before" if report.conclusions_kept else "Conclusions"
+    return _README.format(
+        place=_place(report), table=table, written=written, verdicts=verdicts, page=page
+    )
 
 
 # ---- pieces -----------------------------------------------------------------------------------

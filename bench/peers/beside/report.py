@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from beside import conclusions as decided
-from beside.measured import MeasuredReport, about, cells_of
+from beside.measured import MeasuredReport, about, asked, cells_of
 from beside.samples import by_block, is_wrong, paired, phases, spread
 from beside.spec import Cell, Conclusion
 from beside.values import CellReport, Spread, Variant
@@ -45,12 +45,12 @@ def report(
     results : Results
         As penstock.bench.store loads them; the plan in their header tells what the variants are.
     conclusions : sequence of Conclusion
-        What is to be decided.
+        What is to be decided where the results do not keep what was asked.
     notices : sequence of str
         What a reader should know besides, such as who could not be measured.
     """
     cells = [_cell(name, *of_cell) for name, of_cell in cells_of(results).items()]
-    drawn = [decided.conclude(c, cells) for c in conclusions]
+    drawn = [decided.conclude(c, cells) for c in asked(results, conclusions)]
     return Report(cells=cells, **about(results, drawn, notices))
 
 

@@ -5,6 +5,8 @@ Rates in bytes per second, of the application's clock unless ``actual`` is said.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 from beside.spec import Cell, Setting, Verdict
@@ -75,12 +77,15 @@ class CellVerdict(Value):
     why: str
 
 
+Predicted = Verdict | Literal["not kept with these samples"]
+
+
 class ConclusionReport(Value):
     """What became of a conclusion."""
 
     name: str
     says: str
-    predicted: Verdict
+    predicted: Predicted
     verdict: Verdict
     gate: bool
     cells: list[CellVerdict]

@@ -129,6 +129,8 @@ class Session:
         Begin no block that would probably end after the budget, instead of no sample.
     part : (int, int), optional
         Which part of a sweep this is, and of how many.
+    keeps : mapping, optional
+        What else results keep in their plan as it was when the first sample was taken.
 
     Raises
     ------
@@ -154,7 +156,9 @@ class Session:
         keep_pairs: Keep | None = None,
         whole_blocks: bool = False,
         part: tuple[int, int] | None = None,
+        keeps: Mapping[str, Any] | None = None,
     ) -> None:
+        self._keeps = dict(keeps or {})
         self.measurements = {(m.cell, m.variant): m for m in measurements}
         if len(self.measurements) != len(measurements):
             raise ArgumentError("two measurements have the same cell and variant: rename one")
@@ -285,6 +289,7 @@ class Session:
             "rate": self.plan.rate,
             "stopping": vars(self.plan.stopping),
             "budget_s": self.budget_s,
+            **self._keeps,
         }
         if self._part is not None:
             plan["part"] = list(self._part)

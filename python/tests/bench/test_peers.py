@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -261,6 +262,25 @@ def test_page_is_made_again_from_the_raw_samples_alone(bench: Bench) -> None:
     assert "| even-2 | a | 100 [100-100] | 100 [100-100] | 1.00 [1.00-1.00] n=6 |" in first
     assert "| even-2 | 2, 10, 0, 1 | 2, 10, 0, 1 | 2, 5, 0, 1 |" in first
     assert "raw in raw/x.jsonl: .venv/bin/python bench/peers/run.py" in first
+
+
+def test_a_page_tells_what_was_asked_before_the_first_sample(bench: Bench) -> None:
+    """And says so where samples do not hold it: what is asked today was not asked then."""
+    bench.run()
+    cells = bench.folder / "cells.toml"
+    asked_later = cells.read_text().replace('predicted = "holds"', 'predicted = "fails"')
+    cells.write_text(asked_later.replace("at_least = 0.9\n", "at_least = 5.0\n"))
+    page = bench.folder / "page.md"
+    assert bench.run("--table", str(bench.out), "--page", str(page)) == 0
+    assert "| keeps up | at least 0.9 | **holds** | holds |" in page.read_text()
+    samples = bench.out / "samples.jsonl"
+    first, *rest = samples.read_text().splitlines()
+    header = json.loads(first)
+    del header["plan"]["conclusions"]
+    samples.write_text("\n".join([json.dumps(header), *rest]) + "\n")
+    assert bench.run("--table", str(bench.out), "--page", str(page)) == 1
+    assert "do not hold the conclusions that were asked" in page.read_text()
+    assert "**fails** | not kept with these samples |" in page.read_text()
 
 
 def test_a_page_of_some_cells_has_a_title_of_its_own(bench: Bench) -> None:

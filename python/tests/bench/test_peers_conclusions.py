@@ -96,7 +96,34 @@ def test_families_have_one_vote_each(bench: Bench) -> None:
     assert asked["verdict"] == "holds"
     why = asked["cells"][0]["why"]
     assert why.startswith("2.10 [2.10-2.10] of 2 families: even 2.10, other")
-    assert why.endswith("; the page ring itself has 9.00 [9.00-9.00] of 2 families")
+    assert why.endswith(
+        "; the page ring itself has 9.00 [9.00-9.00] of 2 families, of which Penstock has "
+        "2.10 [2.10-2.10]"
+    )
+
+
+def test_beside_the_ring_stands_penstock_in_the_cells_of_the_ring() -> None:
+    """What the ring cannot write is in the mean of all, and in neither of the two beside it."""
+    values, spec = module("values"), module("spec")
+
+    def cell(family: str, ratio: float, ring: float | None) -> Any:
+        ours, rings = (
+            None if r is None else values.Spread(median=r, low=r, high=r, confidence=0.97, n=6)
+            for r in (ratio, ring)
+        )
+        return values.CellReport(
+            name=family, cell=spec.Cell(work="w", ranks=2), family=family, variants=[],
+            best_peer="p", ratio=ours, of_ceiling=None, ring=rings, instead={}, as_expected=None,
+        )  # fmt: skip
+
+    asked = spec.Conclusion(
+        name="x", says="x", predicted="holds", gate=False, families=True, at_least=2.0
+    )
+    cells = [cell("one", 2.0, 3.0), cell("one", 9.0, None), cell("HDF5", 9.0, None)]
+    assert module("conclusions").conclude(asked, cells).cells[0].why == (
+        "7.04 [7.04-7.04] of 2 families: one 5.50, HDF5 9.00; the page ring itself has "
+        "3.00 [3.00-3.00] of 1 families, of which Penstock has 2.00 [2.00-2.00]"
+    )
 
 
 def test_the_mean_of_families_is_geometric_of_their_medians() -> None:
