@@ -127,8 +127,17 @@ class JobLog(_Model):
     ranks: Count
     start_unix_s: Seconds
     written_unix_s: Seconds
+    elapsed_s: Seconds | None = None  # logs of earlier versions have none
     totals: Totals
     files: list[File]
+
+    @property
+    def known_elapsed_s(self) -> float | None:
+        """Until the log was written; None where the wall clock alone tells it, and was set back."""
+        if self.elapsed_s is not None:
+            return self.elapsed_s
+        by_wall_s = self.written_unix_s - self.start_unix_s
+        return by_wall_s if by_wall_s >= 0.0 else None
 
 
 def load(path: Path) -> JobLog:

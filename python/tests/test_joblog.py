@@ -13,6 +13,7 @@ import pytest
 import made_reports
 from penstock import joblog
 from penstock.errors import ArgumentError
+from penstock.report import job as job_report
 from support import Cli
 
 LOG: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "job-log.json").read_text())
@@ -33,7 +34,33 @@ def test_the_sample_is_what_the_published_schema_describes() -> None:
 
 def test_every_key_that_the_reader_needs_is_required_by_the_schema() -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    assert set(joblog.JobLog.model_fields) <= set(schema["required"])
+    needed = {name for name, field in joblog.JobLog.model_fields.items() if field.is_required()}
+    assert needed <= set(schema["required"])
+    assert set(joblog.JobLog.model_fields) <= set(schema["properties"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "elapsed_s"),
+    [
+        ({}, 12.5),  # of an earlier version, by the wall clock
+        ({"written_unix_s": 1_600_000_000.0}, None),  # which was set back
+        ({"written_unix_s": 1_600_000_000.0, "elapsed_s": 7.25}, 7.25),
+    ],
+)
+def test_a_wall_clock_that_was_set_back_gives_no_time(
+    tmp_path: Path, cli: Cli, changes: dict[str, float], elapsed_s: float | None
+) -> None:
+    path = write(tmp_path, **changes)
+    job = joblog.load(path)
+    assert job.known_elapsed_s == elapsed_s
+    said = cli("log", str(path)).stdout
+    subtitle = job_report.report("log.json", job).subtitle
+    if elapsed_s is None:
+        assert ", for a time not known, " in said
+        assert "how long is not known until the log was written" in subtitle
+    else:
+        assert f", {elapsed_s:.1f} s, " in said
+        assert f"{elapsed_s:.1f} s until the log was written" in subtitle
 
 
 def test_bytes_by_engine_and_passed_through_are_read(tmp_path: Path) -> None:

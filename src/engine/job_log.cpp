@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iterator>
 
+#include "base/clock.hpp"
 #include "base/units.hpp"
 #include "engine/absolute_path.hpp"
 #include "engine/replace_file.hpp"
@@ -87,7 +88,8 @@ json head(const JobFacts& f, bool finished) {
           {"ranks", f.ranks},
           {"written_by_rank", f.rank},
           {"start_unix_s", f.start_unix_s},
-          {"written_unix_s", unix_now_s()}};
+          {"written_unix_s", unix_now_s()},
+          {"elapsed_s", now_s() - f.start_s}};
 }
 
 // Paths are bytes, JSON is UTF-8: what is not becomes U+FFFD instead of an exception.

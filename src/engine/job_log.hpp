@@ -18,6 +18,7 @@ struct JobFacts {
   std::string build;  // the flavour of this engine: mpich, openmpi, abi
   int ranks = 0, rank = 0;
   double start_unix_s = 0;
+  double start_s = 0;  // the same moment by now_s(), which nobody sets
 };
 
 class JobLog {

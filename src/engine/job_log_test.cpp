@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "engine/replace_file.hpp"
 #include "engine/report_json.hpp"
 
@@ -148,7 +149,8 @@ class Log : public ::testing::Test {
     f.job_id = job;
     f.program = program;
     f.ranks = 4;
-    f.start_unix_s = 1e9;
+    f.start_unix_s = 4e9;  // a wall clock that was set back since
+    f.start_s = now_s() - 7;
     return f;
   }
   JobLog make(const std::string& program = "app", const std::string& job = "17") {
@@ -163,6 +165,15 @@ class Log : public ::testing::Test {
 };
 
 // ---- the file
+
+TEST_F(Log, TellsHowLongItWasWhoeverSetsTheWallClock) {
+  JobLog log = make();
+  ASSERT_TRUE(log.write(true, {}));
+  const json j = written(log);
+  EXPECT_LT(j.at("written_unix_s"), j.at("start_unix_s"));
+  EXPECT_GE(j.at("elapsed_s").get<double>(), 7);
+  EXPECT_LT(j.at("elapsed_s").get<double>(), 700);
+}
 
 TEST_F(Log, IsAsThePublishedSchemaSays) {
   JobLog log = make();

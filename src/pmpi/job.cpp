@@ -84,6 +84,7 @@ bool went_wrong(const engine::FileReport& r) { return r.sum.errors > 0 || r.mism
 
 void Job::configure() {
   start_unix_s_ = unix_s();
+  start_s_ = now_s();
   start_directory_ = working_directory();
   auto config = engine::load_config(engine::this_process());
   const bool speaks = shim->speaks != 0;
@@ -118,6 +119,7 @@ void Job::ensure_log() {
   facts.ranks = world_size_;
   facts.rank = world_rank_;
   facts.start_unix_s = start_unix_s_;
+  facts.start_s = start_s_;
   log_.emplace(absolute(config_.log_dir, start_directory_), std::move(facts));
 }
 

@@ -50,7 +50,7 @@ class Job {
   engine::Config config_;
   std::string config_error_;
   std::string start_directory_;
-  double start_unix_s_ = 0;
+  double start_unix_s_ = 0, start_s_ = 0;  // by the wall, and by the monotonic clock
   int world_rank_ = 0, world_size_ = 1;
   std::optional<engine::JobLog> log_;
   std::atomic<bool> finished_ =

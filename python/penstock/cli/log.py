@@ -56,10 +56,11 @@ def log(
 def _print_job(out: Console, job: joblog.JobLog) -> None:
     state = "" if job.state == "finished" else " [yellow](running, or killed before its end)[/]"
     start = datetime.fromtimestamp(job.start_unix_s).astimezone()
-    seconds = job.written_unix_s - job.start_unix_s
+    seconds = job.known_elapsed_s
+    took = "for a time not known" if seconds is None else f"{seconds:.1f} s"
     out.print(f"[bold]{shown(job.program)}[/] on {job.ranks} ranks, job {shown(job.job_id)}{state}")
     out.print(
-        f"  {start:%Y-%m-%d %H:%M:%S}, {seconds:.1f} s, {shown(job.mpi_library)}{_build(job)}, "
+        f"  {start:%Y-%m-%d %H:%M:%S}, {took}, {shown(job.mpi_library)}{_build(job)}, "
         f"{shown(job.host)}",
         highlight=False,
     )

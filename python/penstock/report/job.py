@@ -22,10 +22,11 @@ _MOST_FILES = 40  # drawn; the table has all
 def report(name: str, job: joblog.JobLog) -> Report:
     """The whole report; ``name`` is what the command line called the log."""
     begun = moment(job.start_unix_s)
-    seconds = job.written_unix_s - job.start_unix_s
+    seconds = job.known_elapsed_s
+    took = "how long is not known" if seconds is None else f"{seconds:.1f} s"
     return Report(
         title=f"Penstock report: {job.program}, job {job.job_id}",
-        subtitle=f"{job.ranks} ranks, begun {begun}, {seconds:.1f} s until the log was written, "
+        subtitle=f"{job.ranks} ranks, begun {begun}, {took} until the log was written, "
         f"penstock {job.penstock_version}",
         verdict=_verdict(job),
         sections=(
