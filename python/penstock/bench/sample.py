@@ -37,8 +37,8 @@ class _Model(BaseModel):
 class Rate(_Model):
     """One of the two clocks: until the program went on, or until the device had every byte."""
 
-    seconds: float
-    bytes_per_s: float
+    seconds: float = Field(ge=0)
+    bytes_per_s: float = Field(ge=0)
     source: str | None = None
     why: str | None = None
 

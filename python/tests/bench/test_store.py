@@ -154,6 +154,17 @@ def test_what_a_provenance_says_of_memory_are_numbers(
         load(results)
 
 
+@pytest.mark.parametrize("name", ["seconds", "bytes_per_s"])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_a_rate_and_its_time_are_not_negative(results: Path, name: str, value: float) -> None:
+    values = json.loads(as_line(sample()))
+    values["result"]["application"][name] = value
+    with (results / "samples.jsonl").open("a") as file:
+        file.write(json.dumps(values) + "\n")
+    with pytest.raises(ArgumentError, match=rf"line 4 is not a record .*application.*{name}"):
+        load(results)
+
+
 def test_a_spoilt_line_within_is_named(results: Path) -> None:
     path = results / "samples.jsonl"
     lines = path.read_text().splitlines()
