@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ OUTLIER_MADS = 14.8  # ten standard deviations of a normal distribution
 LEAST_TO_COMPARE = 5  # with 4 and 4, one straggler decides what Mann-Whitney can say
 LEAST_FOR_INTERVAL = 6  # whose range covers the median with CONFIDENCE
 LEAST_TO_TRIM = 3  # samples, of which one is left at each end
+LEAST_TO_RESAMPLE = 10  # below it a percentile bootstrap of 95 % covers 90 to 93 %
 RESAMPLES = 1000
 _PAIRS_AT_ONCE = 2**17  # 1 MiB: stays in a cache
 
@@ -248,7 +250,10 @@ def ratio_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Ratio:
-    """How many times A's rate B's is, with its bootstrap interval.
+    """How many times A's rate B's is, with its interval.
+
+    The interval is a bootstrap's; where a side has fewer than 10 samples, of which that covers too
+    little, the one that Mann-Whitney's test leaves (`shift_interval`).
 
     The ratio is the median over all pairs of one sample of A and one of B (Hodges and Lehmann's
     estimate, on logarithms): half of the time B does at least so much better. It is what
@@ -265,11 +270,47 @@ def ratio_interval(
     """
     logs_a, logs_b = np.log(_rates(a, "a", of)), np.log(_rates(b, "b", of))
     shift = _shifts(logs_a[np.newaxis], logs_b[np.newaxis])[0]
+    if min(logs_a.size, logs_b.size) < LEAST_TO_RESAMPLE:
+        exact = shift_interval(logs_a, logs_b, confidence)
+        ratio, low, high = (math.exp(x) for x in (shift, exact.low, exact.high))
+        return Ratio(ratio, low, high, exact.confidence)
     draws = np.random.default_rng(seed)
     tail = (1.0 - confidence) / 2.0
     drawn = _resampled_shifts(logs_a, logs_b, resamples, draws)
     low, high = np.exp(np.quantile(drawn, [tail, 1.0 - tail]))
     return Ratio(float(np.exp(shift)), float(low), float(high), confidence)
+
+
+def shift_interval(a: ArrayLike, b: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """By how much B's samples are above A's, from the order of all differences: exact.
+
+    Those shifts that Mann-Whitney's test does not exclude (Hodges and Lehmann). Few samples cannot
+    reach ``confidence``: then it is the range of the differences, and says what it covers.
+    """
+    values_a, values_b = _samples(a, "a"), _samples(b, "b")
+    differences = np.sort(np.subtract.outer(values_b, values_a), axis=None)
+    ways = _ways(min(values_a.size, values_b.size), max(values_a.size, values_b.size))
+    all_ways = sum(ways)
+    left_out, tail = 0, 0  # differences at each end, and orders in which more would be
+    while tail + ways[left_out] <= (1.0 - confidence) / 2.0 * all_ways:
+        tail += ways[left_out]
+        left_out += 1
+    if left_out == 0:
+        return Interval(float(differences[0]), float(differences[-1]), 1.0 - 2.0 / all_ways)
+    low, high = differences[left_out - 1], differences[-left_out]
+    return Interval(float(low), float(high), 1.0 - 2.0 * tail / all_ways)
+
+
+@cache
+def _ways(m: int, n: int) -> list[int]:
+    """In how many orders of m and n samples Mann-Whitney's U is 0, 1, .. m n (a q-binomial)."""
+    ways = [1] + [0] * (m * n)
+    for i in range(1, m + 1):
+        for u in range(m * n, n + i - 1, -1):
+            ways[u] -= ways[u - n - i]
+        for u in range(i, m * n + 1):
+            ways[u] += ways[u - i]
+    return ways
 
 
 def _shifts(rows_a: Floats, rows_b: Floats) -> Floats:

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from penstock.bench import statistics
-from penstock.bench.statistics import Stopping, compare, compare_many, median_interval, summarise
+from penstock.bench.statistics import (
+    Stopping,
+    compare,
+    compare_many,
+    median_interval,
+    ratio_interval,
+    summarise,
+)
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(6, 1, 6), (10, 2, 9), (15, 4, 12), (20, 6, 15)])
@@ -54,6 +61,33 @@ def test_a_trimmed_mean_leaves_a_tenth_out_on_each_side() -> None:
 def test_of_few_samples_a_trimmed_mean_leaves_one_out_on_each_side(n: int) -> None:
     assert statistics.trimmed_mean([-1000.0, *[2.0] * (n - 2), 1000.0]) == 2.0
     assert statistics.trimmed_mean([1.0, 2.0]) == 1.5
+
+
+@pytest.mark.parametrize("n", [5, 6, 9])
+def test_the_interval_of_few_pairs_of_samples_covers_what_it_says(n: int) -> None:
+    """A percentile bootstrap covers 90 to 93 % here."""
+    draws = np.random.default_rng(n)
+    told = [ratio_interval(*np.exp(draws.normal(0.0, 0.1, (2, n)))) for _ in range(3000)]
+    assert all(r.confidence == told[0].confidence >= 0.95 for r in told)
+    assert np.mean([r.low <= 1.0 <= r.high for r in told]) >= told[0].confidence - 0.01
+
+
+def test_four_samples_leave_nothing_out_and_three_say_what_they_cover() -> None:
+    four = statistics.shift_interval([1.0, 2.0, 3.0, 4.0], [11.0, 12.0, 13.0, 14.0])
+    assert (four.low, four.high) == (7.0, 13.0)
+    assert four.confidence == pytest.approx(1 - 2 / math.comb(8, 4))
+    assert statistics.shift_interval([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).confidence == 0.9
+
+
+@pytest.mark.parametrize("n", [5, 6, 10])
+def test_ways_that_differ_by_the_margin_are_seldom_called_the_same(n: int) -> None:
+    draws = np.random.default_rng(7)
+    trials = 800
+    same = sum(
+        compare(draws.normal(100.0, 1.0, n), 1.03 * draws.normal(100.0, 1.0, n)).verdict == "same"
+        for _ in range(trials)
+    )
+    assert same / trials <= 0.035 if n < 10 else same / trials <= 0.045
 
 
 def test_outliers_are_flagged_and_kept() -> None:
