@@ -46,6 +46,14 @@ std::vector<OpenFilePtr> open_already(const std::string& path) {
   return handles;
 }
 
+// Before the library looks for the end of the file. What is lost, the other's sync and close tell.
+void flush_beside(const std::string& path) {
+  for (const OpenFilePtr& other : open_already(path)) {
+    const std::lock_guard lock(other->alone);
+    (void)other->file->flush(engine::Drain::mine);
+  }
+}
+
 // Everything about this open that does not depend on other ranks.
 engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   engine::OpenInfo open;
@@ -178,6 +186,7 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
       return rc;
     }
     engine::OpenInfo ours = open_info(name, amode, info);
+    if ((amode & MPI_MODE_APPEND) != 0) flush_beside(ours.path);
     const bool at_open = kOpenAloneTakesHints && may_be_served(ours);
     const WithoutSieving hints(info, at_open ? Sieving::always_off : Sieving::as_given);
     const int rc = PENSTOCK_REAL(open)(comm, name, amode, hints.info(), handle);

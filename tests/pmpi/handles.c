@@ -48,6 +48,28 @@ static void stays(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A handle that appends begins behind what the first one has in its page. */
+static void appends(void) {
+  MPI_File fh, more;
+  MPI_Info info;
+  MPI_Offset end = 0;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "penstock_write_behind_seconds", "600");
+  if (rank == 0) {
+    CHECK(MPI_File_delete(path, MPI_INFO_NULL) == MPI_SUCCESS);
+    CHECK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &fh) ==
+          MPI_SUCCESS);
+    put(fh, 0, '?');
+    CHECK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_WRONLY | MPI_MODE_APPEND, info, &more) ==
+          MPI_SUCCESS);
+    CHECK(MPI_File_get_position(more, &end) == MPI_SUCCESS && end == n);
+    CHECK(MPI_File_close(&more) == MPI_SUCCESS);
+    CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  }
+  MPI_Info_free(&info);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void put_round(MPI_File fh, int round) {
   for (int turn = 0; turn < turns; ++turn) put(fh, place(round, turn, rank), 'a' + rank);
 }
@@ -176,6 +198,7 @@ static void lost(void) {
 int main(int argc, char** argv) {
   start_job(argc, argv);
   stays();
+  appends();
   open_both();
   reads();
   sizes();
