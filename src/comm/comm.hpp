@@ -80,8 +80,8 @@ class Comm {
   // Collective; the same on all ranks of a node. Memory that the ranks of this rank's node share,
   // or the same class of error on all.
   virtual Result<std::shared_ptr<SharedSegment>> shared_segment(const SegmentShape& shape) = 0;
-  // Collective. The ranks of this rank's node, in their order here. The new communicator may
-  // outlive this one.
+  // Collective. The ranks of this rank's node, in their order here, or the same class of error on
+  // all. The new communicator may outlive this one.
   virtual Result<std::unique_ptr<Comm>> split_by_node() = 0;
 
   // Collective (comm/parcels.hpp); the same class of error on all.

@@ -217,12 +217,12 @@ Result<NodeFacts> find_nodes(MPI_Comm parent, NodeRanks& node) {
   return facts_of(all, mine.first);
 }
 
-// Collective over `parent`: all ranks have one, or none goes on. One that only some have is left:
-// to free it takes all.
-Result<MPI_Comm> duplicate_for_all(MPI_Comm parent) {
-  Result<MPI_Comm> mine = duplicate(parent);
+// Collective over `all`, of whose ranks those of `part` have one duplicate: all ranks have theirs,
+// or none goes on. One that only some have is left: to free it takes all.
+Result<MPI_Comm> duplicate_for_all(MPI_Comm part, MPI_Comm all) {
+  Result<MPI_Comm> mine = duplicate(part);
   int64_t failed[] = {mine ? 0 : 1};
-  if (auto r = reduce(parent, failed, MPI_MAX); !r) return tl::unexpected(r.error());
+  if (auto r = reduce(all, failed, MPI_MAX); !r) return tl::unexpected(r.error());
   if (mine && failed[0] != 0) return failed_elsewhere("MPI_Comm_dup");
   return mine;
 }
@@ -237,7 +237,7 @@ Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
   if (facts->nodes == 1) {
     start.own = std::make_unique<Duplicate>(node.release(), number);
   } else {
-    const Result<MPI_Comm> dup = duplicate_for_all(parent);
+    const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
     if (!dup) return tl::unexpected(dup.error());
     start.own = std::make_unique<Duplicate>(*dup, number, std::move(node));
   }
@@ -255,7 +255,7 @@ namespace {
 // Collective over `parent`: a new one, where nothing that was left can be used.
 Result<Start> start_anew(MPI_Comm parent, const KeptPtr& kept, int64_t number) {
   if (kept == nullptr) return start_keeping(parent, number);
-  const Result<MPI_Comm> dup = duplicate_for_all(parent);
+  const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
   if (!dup) return tl::unexpected(dup.error());
   return Start{std::make_unique<Duplicate>(*dup, number), kept->facts(), kept};
 }
@@ -304,9 +304,9 @@ Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node) {
     if (*left != nullptr) return Start{*std::move(left), facts, parts.kept};
   }
   if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts);
-  auto made = Duplicate::make(node, parts.made++);
-  if (!made) return tl::unexpected(std::move(made).error());
-  return Start{*std::move(made), facts, parts.kept};
+  const Result<MPI_Comm> dup = duplicate_for_all(node, all.comm());
+  if (!dup) return tl::unexpected(dup.error());
+  return Start{std::make_unique<Duplicate>(*dup, parts.made++), facts, parts.kept};
 }
 
 }  // namespace penstock::comm

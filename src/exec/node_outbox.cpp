@@ -30,12 +30,11 @@ struct alignas(kLine) NodeOutbox::Board {
 
 // --- Making it ---
 
-Result<std::unique_ptr<NodeOutbox>> NodeOutbox::make(comm::Comm& comm) {
-  Result<std::unique_ptr<comm::Comm>> own = comm.split_by_node();
-  if (!own) return tl::unexpected(std::move(own).error());
+Result<std::unique_ptr<NodeOutbox>> NodeOutbox::make(comm::Comm& comm,
+                                                     std::unique_ptr<comm::Comm> node) {
   auto map = map_nodes(comm);
   if (!map) return tl::unexpected(std::move(map).error());
-  return std::unique_ptr<NodeOutbox>(new NodeOutbox(comm, *std::move(own), *std::move(map)));
+  return std::unique_ptr<NodeOutbox>(new NodeOutbox(comm, std::move(node), *std::move(map)));
 }
 
 NodeOutbox::NodeOutbox(comm::Comm& comm, std::unique_ptr<comm::Comm> own, NodeMap map)

@@ -32,8 +32,9 @@ class NodeOutbox {
   // Two are received at a time, where single messages were.
   static constexpr int64_t kMostLoadBytes = kChunks * kMessageBytes / 2;
 
-  // Collective.
-  static Result<std::unique_ptr<NodeOutbox>> make(comm::Comm& comm);
+  // Collective; `node`: those of `comm` that are on this rank's.
+  static Result<std::unique_ptr<NodeOutbox>> make(comm::Comm& comm,
+                                                  std::unique_ptr<comm::Comm> node);
   NodeOutbox(const NodeOutbox&) = delete;
 
   // Collective. Whether nodes send together in this call, the same on all ranks; when not,

@@ -38,13 +38,13 @@ struct alignas(64) NodePages::Board {
 
 // --- Making it ---
 
-Result<std::unique_ptr<NodePages>> NodePages::make(comm::Comm& comm, io::MechanismFile& file) {
-  Result<std::unique_ptr<comm::Comm>> part = comm::of_this_node(comm);
-  if (!part) return tl::unexpected(std::move(part).error());
-  auto ranks = numbers_of(**part, comm);
+Result<std::unique_ptr<NodePages>> NodePages::make(comm::Comm& comm,
+                                                   std::unique_ptr<comm::Comm> node,
+                                                   io::MechanismFile& file) {
+  auto ranks = numbers_of(*node, comm);
   if (!ranks) return tl::unexpected(std::move(ranks).error());
   auto pages = std::unique_ptr<NodePages>(
-      new NodePages(*std::move(part), *std::move(ranks), file, comm.cores_per_node()));
+      new NodePages(std::move(node), *std::move(ranks), file, comm.cores_per_node()));
   (void)pages->all_can();
   return pages;
 }

@@ -23,8 +23,9 @@ namespace penstock::exec {
 
 class NodePages {
  public:
-  // Collective; `file` must outlive it.
-  static Result<std::unique_ptr<NodePages>> make(comm::Comm& comm, io::MechanismFile& file);
+  // Collective; `node`: those of `comm` that are on this rank's. `file` must outlive it.
+  static Result<std::unique_ptr<NodePages>> make(comm::Comm& comm, std::unique_ptr<comm::Comm> node,
+                                                 io::MechanismFile& file);
   ~NodePages();
   NodePages(const NodePages&) = delete;
 

@@ -85,6 +85,7 @@ struct Pipeline::State {
                                           const plan::Crowd& crowd);
   WriteOutcome write_own(const WriteRequest& request, const plan::Parameters& parameters);
   std::optional<Turns> take_turns(const WriteRequest& request, const plan::Parameters& parameters);
+  std::unique_ptr<comm::Comm> part_of_node();
   NodePages* share_pages(const plan::Plan& plan, const Exchange* exchange);
   NodeLeaders* choose_leaders(const plan::Plan& plan, const plan::Crowd& crowd,
                               const Exchange* exchange);
@@ -109,6 +110,7 @@ struct Pipeline::State {
   std::unique_ptr<comm::Transfers> transfers;
   ExchangePools pools;
   Peers peers;
+  std::string why_no_node;  // the same on all ranks, but for the words
   std::unique_ptr<NodePages> node_pages;
   std::unique_ptr<NodeOutbox> outbox;
   std::optional<NodeLeaders> leaders;

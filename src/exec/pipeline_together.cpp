@@ -209,6 +209,18 @@ std::unique_ptr<const plan::Plan> Pipeline::State::place(const plan::Algorithm& 
   return *std::move(plan);
 }
 
+// The ranks of this node; nullptr on all ranks of the file: there is no communicator for them.
+std::unique_ptr<comm::Comm> Pipeline::State::part_of_node() {
+  if (why_no_node.empty()) {
+    auto part = comm::of_this_node(comm);
+    if (part) return *std::move(part);
+    why_no_node =
+        "ranks of a node share no memory, so messages are used: " + part.error().message();
+  }
+  note_degraded(why_no_node);
+  return nullptr;
+}
+
 // Where the pages of this node's writers are filled by all of its ranks; nullptr: by messages.
 NodePages* Pipeline::State::share_pages(const plan::Plan& plan, const Exchange* exchange) {
   const bool asked = exchange != nullptr && exchange->shares_pages && comm.size() > 1;
@@ -220,7 +232,9 @@ NodePages* Pipeline::State::share_pages(const plan::Plan& plan, const Exchange* 
   }
   const Stopwatch watch(times.plan_s);
   if (node_pages == nullptr) {
-    auto made = NodePages::make(comm, file);
+    auto part = part_of_node();
+    if (part == nullptr) return nullptr;
+    auto made = NodePages::make(comm, std::move(part), file);
     if (!made) abandon(made.error());
     node_pages = *std::move(made);
   }
@@ -237,7 +251,9 @@ NodeLeaders* Pipeline::State::choose_leaders(const plan::Plan& plan, const plan:
   if (!asked || begun.algorithm->scatters || is_sparse(plan, crowd)) return nullptr;
   const Stopwatch watch(times.plan_s);
   if (outbox == nullptr) {
-    auto made = NodeOutbox::make(comm);
+    auto part = part_of_node();
+    if (part == nullptr) return nullptr;
+    auto made = NodeOutbox::make(comm, std::move(part));
     if (!made) abandon(made.error());
     outbox = *std::move(made);
     leaders.emplace(*outbox);

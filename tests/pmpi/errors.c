@@ -24,24 +24,34 @@ static void handler(MPI_File* fh, int* code, ...) {
   }
 }
 
-/* The program has used up the library's communicators when its first derived type is looked at. */
+/* The program has used up the library's communicators when its first derived type is looked at, and
+ * when the ranks of a node are to have one of their own. */
 static void no_communicator_left(void) {
   enum { kMost = 4000 };
   static MPI_Comm all[kMost];
+  static char data[1 << 16];
   const char a[8] = "abcdefg";
   int n = 0;
-  MPI_Datatype type;
+  MPI_Datatype type, four, tile;
   MPI_File fh = open_fresh();
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   while (n < kMost && MPI_Comm_dup(MPI_COMM_SELF, &all[n]) == MPI_SUCCESS) ++n;
   MPI_Type_vector(2, 2, 4, MPI_BYTE, &type);
   MPI_Type_commit(&type);
+  MPI_Type_vector(1, 4, 4, MPI_BYTE, &four);
+  MPI_Type_create_resized(four, 0, 4 * ranks, &tile);
+  MPI_Type_free(&four);
+  MPI_Type_commit(&tile);
   for (int again = 0; again < 2; ++again) {
     CHECK(MPI_File_write_at(fh, 4 * rank, a, 1, type, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-    written += 4;
+    CHECK(MPI_File_set_view(fh, 4 * rank, MPI_BYTE, tile, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+    CHECK(MPI_File_write_at_all(fh, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE) ==
+          MPI_SUCCESS);
+    written += 4 + sizeof data;
     while (n > 0) MPI_Comm_free(&all[--n]);
   }
   MPI_Type_free(&type);
+  MPI_Type_free(&tile);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
