@@ -37,7 +37,8 @@ class Pieces {
   explicit Pieces(StreamRange range) : rest_(range) {}
   bool empty() const noexcept { return rest_.empty(); }
   StreamRange pop() noexcept {
-    const StreamRange piece{rest_.begin, std::min(rest_.end, rest_.begin + kMessageBytes)};
+    const StreamRange piece{rest_.begin,
+                            std::min(rest_.end, capped_sum(rest_.begin, kMessageBytes))};
     rest_.begin = piece.end;
     return piece;
   }

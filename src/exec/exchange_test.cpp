@@ -2,11 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include "exec/cycle.hpp"
+
 namespace penstock::exec::exchange_test {
 namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 const plan::Team kOneNode{4, 1, 2}, kTwoNodes{4, 2, 2}, kOneRank{1, 1, 2};
+
+TEST(Pieces, EndWhereOffsetsEnd) {
+  constexpr StreamRange kRange{kLastOff - kMessageBytes - 10, kLastOff};
+  Pieces pieces(kRange);
+  EXPECT_EQ(pieces.pop().end, kRange.begin + kMessageBytes);
+  EXPECT_EQ(pieces.pop().end, kLastOff);
+  EXPECT_TRUE(pieces.empty());
+}
 
 // Small pages suit where all ranks of the job fill them in place, and nowhere else.
 TEST(CycleFor, IsSmallWhereOneNodeSharesThePages) {

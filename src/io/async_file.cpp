@@ -166,9 +166,9 @@ void AsyncFile::cut(const Lease& lease, std::span<const Extent> dirty,
     const std::span<const std::byte> bytes = memory.of(run);
     file_->reserve(run);
     for (const Part& part : cut_for_direct(run, file_->unit_bytes()))
-      for (Off at = part.where.begin; at < part.where.end; at += most) {
-        const Extent e{at, std::min(at + most, part.where.end)};
-        pieces.push_back({part_of(bytes, run, e), at, part.way});
+      for (Extent e{}, rest = part.where; !rest.empty(); rest.begin = e.end) {
+        e = {rest.begin, std::min(capped_sum(rest.begin, most), rest.end)};
+        pieces.push_back({part_of(bytes, run, e), e.begin, part.way});
       }
   });
 }

@@ -159,6 +159,15 @@ TEST_F(AsyncFiles, SubmitStartsAllOfAPageWithoutHoles) {
   expect_in_file({{0, (10 << 20) + 17}});
 }
 
+TEST_F(AsyncFiles, PiecesEndWhereOffsetsEnd) {
+  script.outcome = [](const WriteRequest& r) { return int64_t(r.bytes.size()); };
+  auto file = open(4);
+  const Extent last{kLastOff - 65536, kLastOff};
+  file->submit(file->lease(last).value(), {&last, 1});
+  EXPECT_FALSE(file->reap());
+  EXPECT_EQ(script.started, (std::vector<Off>{last.begin}));
+}
+
 TEST_F(AsyncFiles, ExtentsThatTouchAreOnePiece) {
   auto file = open(4);
   const Extent dirty[] = {{0, 100}, {100, 5000}, {5001, 6000}};

@@ -110,7 +110,8 @@ void StreamSync::stop() {
 Extent StreamSync::take_piece() {
   const std::lock_guard lock(mutex_);
   if (!refused_.empty()) return {};
-  const Extent piece{pending_.begin, std::min(pending_.end, pending_.begin + kStreamedBytes)};
+  const Extent piece{pending_.begin,
+                     std::min(pending_.end, capped_sum(pending_.begin, kStreamedBytes))};
   pending_.begin = piece.end;
   return piece;
 }

@@ -57,7 +57,7 @@ class Below {
 Off last_holding(const Below& below, int64_t bytes, Off from, Off end, int64_t step) {
   Off low = from, high = end;
   // Invariant: at most `bytes` lie below `low`, and more below `high`.
-  for (; step < high - low; step *= 2) {
+  for (; step < high - low; step = capped_sum(step, step)) {
     const Off probe = low + step;
     if (below.count(probe) > bytes) {
       high = probe;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import coverage_when_stopped as stopped
 import pytest
+
+import coverage_when_stopped as stopped
 
 
 @pytest.mark.parametrize("noise", ["normal, 3 %", "normal, 10 %", "two modes, 55/45"])
