@@ -138,8 +138,11 @@ class Counted {
     const size_t n = passing_.count;
     if (!has_count()) return 0;
     const auto count = passing_.large ? int64_t(words_[n]) : int64_t(int(words_[n]));
+    const auto type = from_word<MPI_Datatype>(words_[n + 1]);
+    if (type == MPI_DATATYPE_NULL)
+      return 0;  // of a call whose error the program's handler took: MPICH 5 returns success
     MPI_Count size = 0;
-    PMPI_Type_size_x(from_word<MPI_Datatype>(words_[n + 1]), &size);
+    PMPI_Type_size_x(type, &size);
     return count * int64_t(size);
   }
 

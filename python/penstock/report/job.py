@@ -23,7 +23,7 @@ def report(name: str, job: joblog.JobLog) -> Report:
     """The whole report; ``name`` is what the command line called the log."""
     begun = moment(job.start_unix_s)
     seconds = job.known_elapsed_s
-    took = "how long is not known" if seconds is None else f"{seconds:.1f} s"
+    took = "a time not known" if seconds is None else f"{seconds:.1f} s"
     return Report(
         title=f"Penstock report: {job.program}, job {job.job_id}",
         subtitle=f"{job.ranks} ranks, begun {begun}, {took} until the log was written, "
