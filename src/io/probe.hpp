@@ -27,8 +27,7 @@ struct FileSystem {
 Result<FileSystem> probe(int fd);
 
 // Bytes of the file in the page cache that are dirty or under write-back, by cachestat(2)
-// (Linux >= 6.5); nullopt where the kernel lacks it. It looks at every page that is cached, up to
-// 0.2 us each.
+// (Linux >= 6.5); nullopt where the kernel lacks it. It looks at every page that is cached.
 std::optional<int64_t> unwritten_bytes(int fd);
 
 struct Unwritten {

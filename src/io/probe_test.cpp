@@ -75,9 +75,16 @@ TEST_F(Probe, TwoDescriptorsOfOneFileAreIdentical) {
   ::close(another);
 }
 
-TEST_F(Probe, CountsDirtyPagesUntilTheyAreSynced) {
-  if (!about_unwritten(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
-  if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
+class DirtyPages : public Probe {
+ protected:
+  void SetUp() override {
+    Probe::SetUp();
+    if (!unwritten_bytes(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
+    if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
+  }
+};
+
+TEST_F(DirtyPages, AreCountedUntilTheyAreSynced) {
   EXPECT_EQ(about_unwritten(fd_)->bytes, 0);
   write_at(0, 1 << 16);
   EXPECT_EQ(about_unwritten(fd_)->bytes, 1 << 16);
@@ -87,9 +94,7 @@ TEST_F(Probe, CountsDirtyPagesUntilTheyAreSynced) {
 }
 
 // Rewritten in the middle: of 96 MiB the half is dirty.
-TEST_F(Probe, EstimatesTheDirtyPagesOfALargeFile) {
-  if (!about_unwritten(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
-  if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
+TEST_F(DirtyPages, OfALargeFileAreEstimated) {
   const Off file_bytes = 96 << 20;
   write_at(0, file_bytes);
   ASSERT_EQ(::fsync(fd_), 0);
@@ -101,9 +106,7 @@ TEST_F(Probe, EstimatesTheDirtyPagesOfALargeFile) {
   EXPECT_NEAR(double(now.bytes), double(file_bytes) / 2, double(file_bytes) / 16);
 }
 
-TEST_F(Probe, AsksForEveryPageOfALargeFileWithHoles) {
-  if (!about_unwritten(fd_)) GTEST_SKIP() << "this kernel has no cachestat";
-  if (probe(fd_)->type == "tmpfs") GTEST_SKIP() << "pages of tmpfs are always dirty";
+TEST_F(DirtyPages, OfALargeFileWithHolesAreAllCounted) {
   write_at((Off{1} << 30) + 4096, 1 << 16);
   EXPECT_EQ(about_unwritten(fd_)->bytes, 1 << 16);
   EXPECT_FALSE(about_unwritten(fd_)->estimated);
