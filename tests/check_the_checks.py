@@ -3,6 +3,8 @@
 
 Needs a build with PENSTOCK_SEEDED_FAULTS (preset `faulty`), whose engine obeys the variable
 PENSTOCK_SEEDED_FAULT. With no fault every suite has to be green; with each fault one must not be.
+What --verify promises to users it is asked by itself: faults between a program's memory and the
+file it has to see alone.
 """
 
 from __future__ import annotations
@@ -86,6 +88,10 @@ REQUIRED = {
 }
 
 
+VERIFY = Promise("engine_tests", "Verify.ReadsBack*")
+SEEN_BY_VERIFY = {"byte_flipped", "cycle_skipped", "extent_shifted", "page_forgotten"}
+
+
 def run(look: Look | Promise, build: Path, fault: str) -> bool:
     """Whether the suite is green."""
     environment = {k: v for k, v in os.environ.items() if k != "PENSTOCK_SEEDED_FAULT"}
@@ -103,6 +109,12 @@ def run(look: Look | Promise, build: Path, fault: str) -> bool:
 
 def first_red(build: Path, fault: str) -> Look | Promise | None:
     return next((look for look in LOOKS if not run(look, build, fault)), None)
+
+
+def verify_is_wrong(build: Path, fault: str) -> bool:
+    """Whether --verify is silent about a fault that it has to see, or loud about none."""
+    asked = not fault or fault in SEEN_BY_VERIFY
+    return asked and run(VERIFY, build, fault) == bool(fault)
 
 
 def main() -> int:
@@ -126,6 +138,9 @@ def main() -> int:
         sys.stdout.flush()
         if not good:
             bad.append(fault or "(no fault)")
+        if verify_is_wrong(build, fault):
+            print(f"{fault or '(no fault)':<24} WRONG     {VERIFY.suite} {VERIFY.only}")
+            bad.append(f"{fault or '(no fault)'} by --verify")
     print(f"check-the-checks: {len(bad)} wrong" if bad else "check-the-checks: every fault is seen")
     return 1 if bad else 0
 

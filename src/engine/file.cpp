@@ -133,7 +133,9 @@ WriteResult File::write_all(const Write& write) {
   s.drain_together();
   exec::WriteRequest r = s.request(write);
   r.earlier = s.untold();
+  const Verifier::Call call(s.verifier.get());
   const exec::WriteOutcome outcome = s.pipeline->write_all(r, s.policy());
+  call.ended(r, outcome.agreed == ErrorClass::none);
   s.staged_by_all = false;  // all ranks have drained, and met
   const std::lock_guard lock(s.mutex);
   s.spent_together = s.pipeline->spent_together();
@@ -150,7 +152,9 @@ WriteResult File::write(const Write& write) {
   const std::lock_guard one_at_a_time(s.by_itself);
   s.drain();
   const exec::WriteRequest r = s.request(write);
+  const Verifier::Call call(s.verifier.get());
   exec::WriteOutcome outcome = s.pipeline->write_alone(r);
+  call.ended(r, outcome.agreed == ErrorClass::none);
   outcome.algorithm = plan::find_algorithm("individual");
   const std::optional<Error> earlier = s.untold();
   const std::lock_guard lock(s.mutex);
@@ -234,7 +238,7 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
     if (mine && s.notes.verification.mismatched_bytes > 0)
       mine = fail(ErrorClass::io, "verify",
                   std::to_string(s.notes.verification.mismatched_bytes) + " bytes of " +
-                      s.info.path + " differ from what was written");
+                      s.info.path + " differ from what was handed over");
   }
   s.note_unwritten();
   if (s.file) {

@@ -127,7 +127,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   // Files and hints may differ between ranks, and verification is collective: one asks, all verify.
   info.config.verify = facts[9] != 0;
   may_defer = facts[12] == 0;
-  lends_on_all = facts[18] == 0 && comm->nodes() == 1 && !info.config.verify;
+  lends_on_all = facts[18] == 0 && comm->nodes() == 1;
   info.config.write_behind_page_bytes = facts[13];
   info.config.write_behind_limit_bytes = facts[14];
   info.config.write_behind_load_bytes = facts[15];
@@ -193,12 +193,10 @@ void File::State::start_pipeline() {
 }
 
 void File::State::start_verifier() {
-  if (info.config.method.mechanism->writes_file) {
+  if (info.config.method.mechanism->writes_file)
     verifier = std::make_shared<Verifier>();
-    pipeline->set_observer(verifier.get());
-  } else {
+  else
     notes.degraded["verify: this mechanism writes nothing that could be read back"] = 1;
-  }
 }
 
 // MPI lets a write be seen late where nobody can read it before a sync or a close.

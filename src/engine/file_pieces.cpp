@@ -17,8 +17,18 @@ std::optional<WriteResult> File::write_piece(const Piece& piece) {
   const Ticks begin = ticks();
   const layout::Run run = s.run_at(piece.position_bytes, int64_t(piece.bytes.size()));
   if (run.bytes() != int64_t(piece.bytes.size())) return {};
-  if (s.defers) return s.accept_piece(piece, run, begin);
-  return piece.staged ? std::nullopt : s.put_piece(piece, run, begin);
+  if (!s.defers && piece.staged) return {};
+  const Verifier::Call call(s.verifier.get());
+  auto result = s.defers ? s.accept_piece(piece, run, begin) : s.put_piece(piece, run, begin);
+  if (s.verifier && result) call.ended(s.request(piece), result->agreed == ErrorClass::none);
+  return result;
+}
+
+exec::WriteRequest File::State::request(const Piece& piece) const {
+  const auto n = int64_t(piece.bytes.size());
+  exec::WriteRequest r{&view, StreamRange::of(piece.position_bytes, n), piece.bytes.data()};
+  r.memory_count = n;
+  return r;
 }
 
 std::optional<WriteResult> File::State::accept_piece(const Piece& piece, const layout::Run& run,

@@ -10,23 +10,32 @@
 namespace penstock::engine {
 
 // The same file that is written, if it is, whatever has its name by now.
-Result<void> File::State::open_readable() {
+Result<std::unique_ptr<io::ReadableFile>> File::State::open_to_read() const {
   const bool is_written = file && file->fd() >= 0;
-  auto opened = is_written ? io::open_again_for_reading(file->fd(), info.path)
-                           : io::open_for_reading(info.path);
+  return is_written ? io::open_again_for_reading(file->fd(), info.path)
+                    : io::open_for_reading(info.path);
+}
+
+Result<void> File::State::open_readable() {
+  auto opened = open_to_read();
   if (!opened) return tl::unexpected(opened.error());
   readable = *std::move(opened);
   return {};
 }
 
-// Collective. What a rank cannot read it cannot verify, which is no error of what it wrote.
+// Collective. What a rank cannot read it cannot verify, which is no error of what it wrote. A node
+// sees what others wrote to a network file system when they have synced it and it opens the file
+// anew.
 Verification File::State::verify() {
-  const Result<void> mine = readable ? Result<void>() : open_readable();
+  if (comm->nodes() > 1 && sync) (void)sync->sync(io::SyncKind::full);
+  (void)comm->barrier();  // everybody's bytes are in the file before anybody looks
+  const auto mine = open_to_read();
   if (!mine)
     notes.degraded["verify: this rank's bytes are unverified: " + mine.error().message()] = 1;
   const bool library_wrote = verified_together->times_written_past() > written_past_before;
-  const Verification v =
-      verifier->check(*comm, mine ? readable.get() : nullptr, *verified_together, library_wrote);
+  const bool lost = !all_that_was_accepted();
+  const Verification v = verifier->check(*comm, mine ? mine->get() : nullptr, *verified_together,
+                                         library_wrote || lost);
   if (v.unasked_bytes > 0)
     notes.degraded
         ["verify: bytes differ that ranks outside this handle's communicator may have written"] = 1;

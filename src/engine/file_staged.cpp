@@ -52,7 +52,9 @@ WriteResult File::State::accept(const Write& write, exec::Returns returns) {
   r.returns = returns;
   // Before its own bytes are on their way, so that what it tells does not depend on the thread.
   const std::optional<Error> earlier = untold();
+  const Verifier::Call call(verifier.get());
   const exec::WriteOutcome outcome = pipeline->stage_alone(r);
+  call.ended(r, outcome.agreed == ErrorClass::none);
   const std::lock_guard lock(mutex);
   spent_alone = pipeline->spent_alone();
   const double end_s = now_s();
@@ -95,6 +97,7 @@ void File::begin_write_all(const Write& write) {
   s.drain_together();  // another rank's lane may write this rank's bytes, or no lane at all
   exec::WriteRequest r = s.request(write);
   r.earlier = s.untold();
+  if (s.verifier) split.verified = s.verifier->begun(r);
   s.pipeline->begin_all(r, s.policy());
   split.seconds = now_s() - begin_s;
   s.split = std::move(split);
@@ -109,6 +112,7 @@ void File::State::settle_split() {
   if (!split || split->result) return;
   const double begin_s = now_s();
   const exec::WriteOutcome outcome = pipeline->end_all();
+  if (verifier) verifier->ended(split->verified, outcome.agreed == ErrorClass::none);
   const std::lock_guard lock(mutex);
   spent_together = pipeline->spent_together();
   const int64_t bytes = split->write.memory_count * split->write.memory_type.size();

@@ -70,7 +70,8 @@ struct File::State {
   // to. Belongs to who is in a collective call.
   struct Split {
     Write write;
-    double seconds;  // inside begin
+    double seconds;       // inside begin
+    size_t verified = 0;  // what the verifier ends it by
     std::optional<WriteResult> result = std::nullopt;
   };
   std::optional<Split> split;
@@ -139,6 +140,7 @@ struct File::State {
   void take_staged_notes(FileNotes& into) const;
 
   // file_pieces.cpp
+  exec::WriteRequest request(const Piece& piece) const;
   void keep_walk(const Write& write);
   layout::Run run_at(int64_t position_bytes, int64_t most_bytes);
   std::optional<WriteResult> accept_piece(const Piece& piece, const layout::Run& run, Ticks begin);
@@ -147,6 +149,7 @@ struct File::State {
   PieceCalls::Pattern pattern_of(const layout::Run& run) const noexcept;
 
   // file_reads.cpp
+  Result<std::unique_ptr<io::ReadableFile>> open_to_read() const;
   Result<void> open_readable();
   Verification verify();
   void tell_of_large_pages(const exec::WriteBehind& behind);

@@ -1,17 +1,21 @@
-// --verify: remembers checksums of every extent that this rank wrote, and reads the file back at
-// close. An extent that is written again replaces what it covers; the rest stays remembered, in
-// whole blocks.
+// --verify: remembers checksums of what this rank's program hands over, call by call, as it lies in
+// the program's memory, and reads the same bytes back from the file at close: whatever became of
+// them in between, on whichever rank, is seen.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/hash.hpp"
 #include "comm/comm.hpp"
+#include "engine/interval_index.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/user_data.hpp"
 #include "io/reader.hpp"
+#include "layout/file_view.hpp"
 
 namespace penstock::engine {
 
@@ -21,48 +25,85 @@ struct Verification {
       0;  // written again in part, by another rank or the MPI library later, or not readable
   // Of the unverified: they differ, and who may have written them has no part in the handle.
   int64_t unasked_bytes = 0;
-  int64_t mismatched_bytes = 0;  // differ from what was written: the file is wrong
+  int64_t mismatched_bytes = 0;  // differ from what was handed over: the file is wrong
 };
 
 class VerifiedTogether;
 
-class Verifier final : public exec::WriteObserver {
+class Verifier {
  public:
-  void writing(Off offset, std::span<const std::byte> bytes) override;
-  void missed(Extent e) override;
+  // A call that writes, from where it begins. Of no use where nothing is verified: nullptr.
+  class Call {
+   public:
+    explicit Call(Verifier* verifier)
+        : verifier_(verifier), began_(verifier == nullptr ? 0 : verifier->next_moment()) {}
+    // The call is over; its memory is as it was. `in_file`: its bytes are there, or accepted.
+    void ended(const exec::WriteRequest& request, bool in_file) const {
+      if (verifier_ != nullptr) verifier_->remember(request, began_, in_file);
+    }
+
+   private:
+    Verifier* verifier_;
+    int64_t began_;
+  };
+
+  // A call whose end comes later, when its memory is the program's again: what to end it by.
+  size_t begun(const exec::WriteRequest& request);
+  void ended(size_t first, bool in_file);
 
   // Collective. `file`: null where this rank cannot read it back, whose bytes then stay unverified.
-  // `library_wrote`: bytes may have been changed past the engine (a pass-through write, set_size),
-  // so that a difference proves nothing. `beside`: holds this one.
+  // `excused`: bytes may have been lost and told, or changed past the engine (a pass-through write,
+  // set_size), so that a difference proves nothing. `beside`: holds this one.
   Verification check(comm::Comm& comm, io::ReadableFile* file, const VerifiedTogether& beside,
-                     bool library_wrote);
+                     bool excused);
   // What a file that is never closed leaves.
   int64_t not_yet_verified_bytes() const;
   // Has this rank written some of it, ever?
   bool wrote(Extent e) const;
 
  private:
-  struct Piece {
-    int64_t bytes;
-    int64_t block_bytes;  // the last may be shorter
-    std::vector<Hash> blocks;
+  // Of one call, or of a part of it that has blocks of one size: `range` in blocks from its begin
+  // on, the last may be shorter.
+  struct Part {
+    size_t view;  // of views_
+    StreamRange range;
+    Extent where;  // the smallest that holds it
+    int64_t block_bytes;
+    size_t first_block;    // of blocks_
+    int64_t began, ended;  // moments: which calls were over before others began
+    bool in_file;
   };
-  int64_t next_block_bytes() const noexcept;
-  void remember(Off offset, std::span<const std::byte> bytes, int64_t block_bytes);
-  void insert(Off offset, Piece piece);
-  void forget(Extent e);  // a block that is covered in part becomes unverified
-  int64_t keep(Off begin, const Piece& old, int64_t first, int64_t last);
-  void note_written(Extent e);
-  std::vector<Extent> read_back(io::ReadableFile& file, Verification& v) const;
-  int64_t remembered_bytes() const;
-  std::vector<int64_t> explained(comm::Comm& comm, std::span<const Extent> differing, size_t most,
-                                 const VerifiedTogether& beside) const;
+  struct Block {
+    size_t part;
+    StreamRange range;
+  };
+  class Pieces;
 
-  mutable std::mutex mutex_;  // writing and missed come from two threads
-  std::map<Off, Piece> pieces_;
-  size_t blocks_ = 0;            // of all pieces
-  std::map<Off, Off> written_;   // begin and end of what lies apart; only grows
-  bool wrote_anywhere_ = false;  // more than is remembered
+  int64_t next_moment();
+  void remember(const exec::WriteRequest& request, int64_t began, bool in_file);
+  size_t add(const exec::WriteRequest& request, int64_t began, bool in_file);
+  std::optional<size_t> keep(const layout::FileView& view);
+  void add_blocks(exec::UserData& data, StreamRange range, int64_t block_bytes);
+  void add_part(size_t view, StreamRange range, int64_t began, bool in_file);
+  bool is_full() const noexcept;
+  void forget(int64_t bytes);
+  bool touches(const Part& part, Extent e) const;
+  const IntervalIndex& index() const;
+  int64_t written_again(const Block& block) const;
+  std::vector<Block> read_back(io::ReadableFile& file, Verification& v) const;
+  int64_t remembered_bytes() const;
+  std::vector<bool> explained(comm::Comm& comm, const std::vector<Block>& differing,
+                              const VerifiedTogether& beside) const;
+
+  mutable std::mutex mutex_;
+  int64_t moment_ = 0;
+  std::vector<layout::FileView> views_;
+  std::multimap<Hash, size_t> view_of_hash_;
+  size_t views_memory_bytes_ = 0;
+  std::vector<Part> parts_;
+  std::vector<Hash> blocks_;                    // of all parts
+  mutable std::optional<IntervalIndex> index_;  // over parts_; made when it is asked for
+  bool wrote_anywhere_ = false;                 // more than is remembered
   int64_t unverified_bytes_ = 0;
 };
 

@@ -15,6 +15,12 @@
 namespace penstock::engine::verify_test {
 namespace {
 
+void damage(const std::string& path, int at) {
+  const int fd = ::open(path.c_str(), O_WRONLY);
+  EXPECT_EQ(::pwrite(fd, "!", 1, at), 1);
+  ::close(fd);
+}
+
 // Writes, lets somebody damage the file, and closes; gives what rank 0's report says.
 FileReport verified(int damage_at, bool rewrite) {
   const io::TemporaryFile file;
@@ -27,11 +33,7 @@ FileReport verified(int damage_at, bool rewrite) {
     (void)f->write_all(write_of(data, comm.rank() * 10000));
     if (rewrite && comm.rank() == 1) (void)f->write(write_of(data, 5000, CallKind::write_at));
     (void)comm.barrier();
-    if (damage_at >= 0 && comm.rank() == 0) {
-      const int fd = ::open(file.path().c_str(), O_WRONLY);
-      EXPECT_EQ(::pwrite(fd, "!", 1, damage_at), 1);
-      ::close(fd);
-    }
+    if (damage_at >= 0 && comm.rank() == 0) damage(file.path(), damage_at);
     FileReport report;
     const ErrorClass told = f->close(report);
     EXPECT_EQ(told, damage_at >= 0 ? ErrorClass::io : ErrorClass::none);
@@ -118,11 +120,7 @@ void rewrite_by_another_handle(bool damaged) {
     (void)all.write_all(write_of(data, comm.rank() * 1000));
     if (comm.rank() == 1) (void)one.write(write_of(other, 500, CallKind::write_at));
     (void)comm.barrier();
-    if (damaged && comm.rank() == 0) {
-      const int fd = ::open(path.c_str(), O_WRONLY);
-      EXPECT_EQ(::pwrite(fd, "!", 1, 1500), 1);
-      ::close(fd);
-    }
+    if (damaged && comm.rank() == 0) damage(path, 1500);
     (void)comm.barrier();
     FileReport report;
     EXPECT_EQ(one.close(report), ErrorClass::none);
@@ -185,11 +183,7 @@ FileReport rewritten_in_part(int damage_at) {
   const std::vector<char> data(200000, 'a'), part(1000, 'b');
   (void)f->write(write_of(data, 0, CallKind::write_at));
   (void)f->write(write_of(part, 100000, CallKind::write_at));
-  if (damage_at >= 0) {
-    const int fd = ::open(file.path().c_str(), O_WRONLY);
-    EXPECT_EQ(::pwrite(fd, "!", 1, damage_at), 1);
-    ::close(fd);
-  }
+  if (damage_at >= 0) damage(file.path(), damage_at);
   FileReport report;
   (void)f->close(report);
   return report;
@@ -227,6 +221,162 @@ TEST(Verify, AsksAboutEveryDifference) {
     EXPECT_EQ(report.mismatched_bytes, 0);
     EXPECT_EQ(report.unverified_bytes, 20000);
   });
+}
+
+// Blocks of `block` bytes, each rank's between those of the others.
+layout::FileView interleaved(const comm::Comm& comm, int64_t block) {
+  const layout::LoopTree one = layout::LoopTree::bytes(block);
+  return layout::FileView::make(comm.rank() * block, 1,
+                                *layout::LoopTree::resized(one, 0, comm.size() * block))
+      .value();
+}
+
+// Every other byte of it.
+Write with_holes_in_memory(const std::vector<char>& data) {
+  Write w = write_of(data, 0);
+  w.memory_type = *layout::LoopTree::resized(layout::LoopTree::bytes(1), 0, 2);
+  w.memory_count /= 2;
+  return w;
+}
+
+// What four ranks hand over in pieces, of memory and of the file. `damage_at`: of the file.
+FileReport in_pieces(int64_t block, int damage_at, const char* method) {
+  const io::TemporaryFile file;
+  FileReport of_rank_0;
+  comm::run_thread_team(4, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    info.config.method = parse_method(method).value();
+    auto f = File::open(comm::borrow(comm), info);
+    f->set_view(interleaved(comm, block), "");
+    std::vector<char> data(20000);
+    for (size_t i = 0; i < data.size(); ++i) data[i] = char(i * 7 + size_t(comm.rank()));
+    EXPECT_EQ(f->write_all(with_holes_in_memory(data)).agreed, ErrorClass::none);
+    (void)comm.barrier();
+    if (damage_at >= 0 && comm.rank() == 0) damage(file.path(), damage_at);
+    FileReport report;
+    EXPECT_EQ(f->close(report), damage_at >= 0 ? ErrorClass::io : ErrorClass::none);
+    if (comm.rank() == 0) of_rank_0 = report;
+  });
+  return of_rank_0;
+}
+
+TEST(Verify, ReadsBackWhatEachRankHandedOverInPieces) {
+  for (const char* method : {"two_phase", "two_phase+messages", "individual"})
+    for (const int64_t block : {1, 8, 1000}) {
+      const FileReport r = in_pieces(block, -1, method);
+      EXPECT_EQ(r.verified_bytes, 40000) << method << ' ' << block;
+      EXPECT_EQ(r.unverified_bytes, 0) << method << ' ' << block;
+    }
+}
+
+// Whose bytes lie in pages that others write, when they return.
+TEST(Verify, ReadsBackWhatWentBehind) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(4, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.may_defer = true;
+    info.config.verify = true;
+    auto f = File::open(comm::borrow(comm), info);
+    f->set_view(interleaved(comm, 1000), "");
+    const std::vector<char> first(3000, 'a'), later(5000, 'b');
+    EXPECT_EQ(f->write(write_of(first, 0, CallKind::write_at)).agreed, ErrorClass::none);
+    for (int64_t at = 3000; at < 8000; at += 500)
+      EXPECT_TRUE(
+          f->write_piece({CallKind::write_at, at,
+                          std::as_bytes(std::span(later)).subspan(size_t(at - 3000), 500)}));
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.sum.staged_bytes, 32000);
+    EXPECT_EQ(report.verified_bytes, 32000);
+    EXPECT_EQ(report.unverified_bytes, 0);
+  });
+}
+
+TEST(Verify, FindsTheBlockOfWhoseByteWasDamaged) {
+  for (const int64_t block : {1, 8, 1000})
+    EXPECT_EQ(in_pieces(block, 12345, "two_phase").mismatched_bytes, 64) << block;
+}
+
+// A rank's later call through another view; the blocks that it has no byte of stay verified.
+TEST(Verify, DoesNotTakeForDamageWhatARankWritesAgainThroughAnotherView) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> first(64000, 'a'), later(10, 'b');
+    f->set_view(interleaved(comm, 8), "");
+    (void)f->write_all(write_of(first, 0));
+    f->set_view({}, "");
+    if (comm.rank() == 1) (void)f->write(write_of(later, 1000, CallKind::write_at));
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.mismatched_bytes, 0);
+    EXPECT_EQ(report.unverified_bytes, 2 * 64 - 8);  // a block of each rank's, 8 bytes for good
+    EXPECT_EQ(report.verified_bytes, 128000 + 10 - 2 * 64);
+  });
+}
+
+// Its bytes are compared with what the program's memory held when it began.
+TEST(Verify, ReadsBackWhatWasHandedOverInHalves) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    auto f = File::open(comm::borrow(comm), info);
+    std::vector<char> data(5000, 'a');
+    f->begin_write_all(write_of(data, comm.rank() * 5000));
+    (void)f->end_write_all();
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.verified_bytes, 10000);
+    EXPECT_EQ(report.unverified_bytes, 0);
+  });
+}
+
+OpenedFile full_at_5000(OpenedFile inner) {
+  return std::make_unique<io::FaultyFile>(std::move(inner),
+                                          io::FaultPlan{.at_offset = 5000, .write_errno = ENOSPC});
+}
+
+// Every rank was told; nobody is told of damage on top of it.
+TEST(Verify, LeavesUnverifiedWhatACallThatFailedBrought) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    info.config.method.mechanism = &wrapped_pwrite<full_at_5000>();
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> data(5000, 'a');
+    EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 1000)).agreed, ErrorClass::no_space);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.verified_bytes, 0);
+    EXPECT_EQ(report.unverified_bytes, 10000);
+    EXPECT_EQ(report.mismatched_bytes, 0);
+  });
+}
+
+// Far apart, and further than one reads at once.
+TEST(Verify, ReadsBackPiecesThatLieFarApart) {
+  const io::TemporaryFile file;
+  auto alone = comm::make_thread_team(1);
+  OpenInfo info = info_for(file.path());
+  info.config.verify = true;
+  auto f = File::open(std::move(alone.front()), info);
+  const layout::LoopTree piece = layout::LoopTree::bytes(8);
+  f->set_view(layout::FileView::make(0, 1, *layout::LoopTree::resized(piece, 0, 3'000'000)).value(),
+              "");
+  const std::vector<char> data(808, 'a');
+  (void)f->write(write_of(data, 0, CallKind::write_at));
+  FileReport report;
+  EXPECT_EQ(f->close(report), ErrorClass::none);
+  EXPECT_EQ(report.verified_bytes, 808);
 }
 
 // Two handles of both ranks; `change` alters the file in a way that only `beside` knows of.

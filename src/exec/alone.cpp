@@ -34,9 +34,7 @@ class Written {
     context_.traffic.writes += int64_t(extents.size()) - 1;
     const std::optional<io::Fault> fault = timed(std::forward<Write>(write));
     for (const Extent e : extents) {
-      if (failed())
-        miss(e);
-      else
+      if (!failed())
         settle(fault && fault->first_missing < e.end ? fault : std::nullopt, e.size(), e.begin);
     }
   }
@@ -68,19 +66,16 @@ class Written {
   void settle(std::optional<io::Fault> fault, int64_t bytes, Off offset) {
     if (!fault) return follow(bytes, offset);
     done_ += std::clamp<int64_t>(fault->first_missing - offset, 0, bytes);
-    miss({fault->first_missing, offset + bytes});
     failed_ = std::move(fault->error);
   }
 
   // These bytes are in the file, and the sync policy is told. When the sync fails that it asks for,
   // nothing of this range since the last one is certain to be in the file.
   void follow(int64_t bytes, Off offset) {
-    if (synced_ == done_) unsynced_begin_ = offset;
     done_ += bytes;
     if (context_.sync == nullptr) return;
     const TickWatch watch(context_.times.sync_s);
-    const Extent where{offset, offset + bytes};
-    Result<bool> pushed = context_.sync->wrote(where, bytes);
+    Result<bool> pushed = context_.sync->wrote({offset, offset + bytes}, bytes);
     if (pushed) {
       if (!*pushed) return;
       ++context_.traffic.syncs;
@@ -88,24 +83,17 @@ class Written {
       return;
     }
     done_ = synced_;
-    miss({unsynced_begin_, where.end});
     failed_ = std::move(pushed).error();
-  }
-
-  void miss(Extent e) {
-    if (context_.observer != nullptr) context_.observer->missed(e);
   }
 
   const AloneContext& context_;
   int64_t done_ = 0;
-  int64_t synced_ = 0;      // the part of done_ before the last sync of the policy
-  Off unsynced_begin_ = 0;  // where the rest of done_ begins in the file
+  int64_t synced_ = 0;  // the part of done_ before the last sync of the policy
   std::optional<Error> failed_;
 };
 
 void write_extent(const AloneContext& context, Written& written, std::span<const std::byte> bytes,
                   Off offset) {
-  if (context.observer != nullptr) context.observer->writing(offset, bytes);
   const auto write = [&]() -> std::optional<io::Fault> {
     if (context.trail != nullptr && context.file.store_next(*context.trail, bytes, offset))
       return std::nullopt;
@@ -259,10 +247,6 @@ class Alone {
   }
 
   void write_together(const io::FileBytes& bytes, std::span<const Extent> extents) {
-    if (context_.observer != nullptr) {
-      io::DirtyBytes parts(bytes);
-      for (const Extent e : extents) context_.observer->writing(e.begin, parts.of(e));
-    }
     written_.write_together([&] { return context_.file.write_extents(bytes, extents); }, extents);
   }
 
@@ -327,15 +311,7 @@ class Alone {
   }
 
   void write_pieces(int64_t bytes, Off offset) {
-    if (context_.observer != nullptr) observe_pieces(offset);
     written_.write([&] { return context_.file.write_pieces(pieces_, offset); }, bytes, offset);
-  }
-
-  void observe_pieces(Off offset) {
-    for (const std::span<const std::byte> piece : pieces_) {
-      context_.observer->writing(offset, piece);
-      offset += Off(piece.size());
-    }
   }
 
   const AloneContext& context_;

@@ -12,9 +12,8 @@ namespace penstock::exec {
 
 struct AloneContext {
   io::MechanismFile& file;
-  AlignedBuffer& staging;   // for memory that is not contiguous
-  WriteObserver* observer;  // or nullptr
-  io::FileSync* sync;       // or nullptr
+  AlignedBuffer& staging;  // for memory that is not contiguous
+  io::FileSync* sync;      // or nullptr
   PhaseTimes& times;
   Traffic& traffic;
   int64_t cycle_bytes = 0;          // of the stream, written at a time; 0: all of it

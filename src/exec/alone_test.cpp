@@ -48,12 +48,10 @@ struct Wrote {
   int64_t writes = 0;
 };
 
-Wrote write(io::MechanismFile& file, const layout::FileView& view, const Pieces& pieces,
-            WriteObserver* observer = nullptr) {
+Wrote write(io::MechanismFile& file, const layout::FileView& view, const Pieces& pieces) {
   Wrote wrote;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     Pipeline pipeline(comm, file, {});
-    pipeline.set_observer(observer);
     wrote.outcome = pipeline.write_alone({&view,
                                           {0, pieces.size},
                                           pieces.memory.data(),
@@ -143,29 +141,15 @@ class GatheringFile final : public io::MechanismFile {
   io::FaultyFile inner_;
 };
 
-struct Watching final : WriteObserver {
-  void writing(Off offset, std::span<const std::byte> bytes) override {
-    EXPECT_EQ(offset, announced);
-    announced = offset + Off(bytes.size());
-  }
-  void missed(Extent e) override { missing = e; }
-
-  Off announced = 0;
-  Extent missing;
-};
-
 TEST(Alone, AFaultAmongGatheredPiecesNamesItsExactPrefix) {
   const io::TemporaryFile path;
   GatheringFile file(path.path(), {.at_offset = 70'001, .write_errno = ENOSPC});
   const Pieces pieces(2048, 3000, 100);
-  Watching watching;
-  const Wrote wrote = write(file, {}, pieces, &watching);
+  const Wrote wrote = write(file, {}, pieces);
   EXPECT_EQ(wrote.outcome.agreed, ErrorClass::no_space);
   ASSERT_TRUE(wrote.outcome.mine);
   EXPECT_EQ(wrote.outcome.prefix_bytes, 70'001);
   EXPECT_EQ(wrote.outcome.written_bytes, 70'001);
-  EXPECT_EQ(watching.announced, pieces.size);
-  EXPECT_EQ(watching.missing, (Extent{70'001, pieces.size}));
   std::vector<std::byte> prefix = expected({}, pieces);
   prefix.resize(70'001);
   EXPECT_EQ(path.contents(), prefix);

@@ -20,9 +20,8 @@ enum class Thread : uint8_t { runs, none };
 class BehindRank : public Chore {
  public:
   BehindRank(comm::Comm& comm, std::unique_ptr<io::MechanismFile> file, WriteBehindShape shape,
-             Thread thread, WriteObserver* observer = nullptr)
+             Thread thread)
       : file_(std::move(file)),
-        observer_(observer),
         behind_(WriteBehind::make(
                     comm, shape, {},
                     thread == Thread::runs ? stager_.bell() : std::optional<Bell::Address>())
@@ -68,10 +67,9 @@ class BehindRank : public Chore {
   int pages_in_memory() const { return behind_->pages_in_memory(); }
 
  private:
-  WriteBehind::Target target() { return {*file_, observer_, nullptr}; }
+  WriteBehind::Target target() { return {*file_, nullptr}; }
 
   const std::unique_ptr<io::MechanismFile> file_;
-  WriteObserver* const observer_;
   Stager stager_;
   const std::unique_ptr<WriteBehind> behind_;
 };

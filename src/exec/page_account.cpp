@@ -21,7 +21,6 @@ void PageAccount::settle(int cycle, Extent where, std::span<const Extent> dirty,
                          const std::optional<io::Fault>& fault,
                          const std::optional<Result<bool>>& synced) {
   if (fault) note_fault(cycle, where, *fault);
-  if (fault && observer_ != nullptr) observer_->missed({fault->first_missing, where.end});
   const int64_t bytes = in_file(where, dirty, fault);
   written_ += bytes;
   told_ = cycle;
@@ -43,7 +42,6 @@ void PageAccount::follow(int cycle, std::span<const Extent> dirty, int64_t bytes
     fail_with(pushed.error());
     faults_.push_back({unsynced_->cycle, cycle + 1, unsynced_->begin});
     written_ -= unsynced_->bytes;
-    if (observer_ != nullptr) observer_->missed({unsynced_->begin, dirty.back().end});
   }
   unsynced_.reset();
 }

@@ -18,8 +18,7 @@ namespace penstock::exec {
 class PageAccount {
  public:
   // Both may be nullptr.
-  PageAccount(Spent& spent, WriteObserver* observer, io::FileSync* sync)
-      : spent_(spent), observer_(observer), sync_(sync) {}
+  PageAccount(Spent& spent, io::FileSync* sync) : spent_(spent), sync_(sync) {}
 
   // The page of a cycle has been written, but for the fault. In the order of the cycles. `synced`:
   // what the sync policy said to it, where it has been told already.
@@ -40,7 +39,6 @@ class PageAccount {
   void fail_with(const Error& error);
 
   Spent& spent_;
-  WriteObserver* observer_;
   io::FileSync* sync_;
   std::optional<Error> failure_;
   std::vector<WriterFault> faults_;

@@ -17,6 +17,7 @@
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
 #include "io/eventually.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
@@ -52,13 +53,14 @@ class PageWriters {
   std::map<int64_t, std::set<int>> writers_;
 };
 
-class Witness final : public WriteObserver {
+class WitnessedFile final : public io::ForwardingFile {
  public:
-  Witness(int rank, PageWriters& writers) : rank_(rank), writers_(writers) {}
-  void writing(Off offset, std::span<const std::byte> bytes) override {
+  WitnessedFile(std::unique_ptr<io::MechanismFile> inner, int rank, PageWriters& writers)
+      : ForwardingFile(std::move(inner)), rank_(rank), writers_(writers) {}
+  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
     writers_.wrote(rank_, {offset, offset + Off(bytes.size())});
+    return inner().write(bytes, offset);
   }
-  void missed(Extent) override {}
 
  private:
   const int rank_;
@@ -70,11 +72,11 @@ class Rank {
  public:
   Rank(comm::Comm& comm, std::unique_ptr<io::MechanismFile> file, WriteBehindShape shape,
        PageWriters& writers, Thread thread = Thread::runs)
-      : witness_(comm.rank(), writers), rank_(comm, std::move(file), shape, thread, &witness_) {}
+      : rank_(comm, std::make_unique<WitnessedFile>(std::move(file), comm.rank(), writers), shape,
+              thread) {}
   BehindRank* operator->() { return &rank_; }
 
  private:
-  Witness witness_;
   BehindRank rank_;
 };
 

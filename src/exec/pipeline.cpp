@@ -49,8 +49,8 @@ WriteOutcome Pipeline::State::stage(const WriteRequest& request,
     outcome.mine = Error{request.argument_error, 0, "write", "the arguments are not valid"};
   } else {
     UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
-    StagedStream staged = stage_stream(staging_area(), {file, observer, sync}, account,
-                                       *request.view, request.range, data, spent);
+    StagedStream staged = stage_stream(staging_area(), {file, sync}, account, *request.view,
+                                       request.range, data, spent);
     outcome.prefix_bytes = staged.bytes;
     outcome.mine = std::move(staged.mine);
     last = staged.last;
@@ -63,7 +63,7 @@ WriteOutcome Pipeline::State::stage(const WriteRequest& request,
 // bounds their stay, into the file.
 WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   WriteOutcome outcome;
-  if (serves) outcome = write_behind->write({file, observer, sync}, request);
+  if (serves) outcome = write_behind->write({file, sync}, request);
   StreamRange rest = request.range;
   rest.begin += outcome.prefix_bytes;
   if (rest.empty() || outcome.mine) return outcome;
@@ -75,9 +75,8 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   }
   flush_pages();
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
-  WriteOutcome last =
-      exec::write_alone({file, staging_alone, observer, sync, by_itself.times, by_itself.traffic},
-                        *request.view, rest, data);
+  WriteOutcome last = exec::write_alone(
+      {file, staging_alone, sync, by_itself.times, by_itself.traffic}, *request.view, rest, data);
   write_behind->note_written(last.written_bytes);
   last.prefix_bytes += outcome.prefix_bytes;
   return last;
@@ -99,7 +98,7 @@ WriteOutcome Pipeline::State::stage_alone(const WriteRequest& request) {
 }
 
 void Pipeline::State::flush_pages() {
-  if (write_behind != nullptr) write_behind->flush({file, observer, sync});
+  if (write_behind != nullptr) write_behind->flush({file, sync});
 }
 
 void Pipeline::State::stop_receiving() {
@@ -109,7 +108,7 @@ void Pipeline::State::stop_receiving() {
 
 void Pipeline::State::end_shipping() {
   stop_receiving();
-  if (write_behind != nullptr) write_behind->end_alone({file, observer, sync});
+  if (write_behind != nullptr) write_behind->end_alone({file, sync});
 }
 
 // --- The public face ---
@@ -160,7 +159,7 @@ std::optional<Ticks> Pipeline::stage_run(const layout::Run& run, const std::byte
                                          Ticks begin, Returns returns) {
   State& s = *state_;
   if (s.write_behind == nullptr || !s.serves) return {};
-  return s.write_behind->add({s.file, s.observer, s.sync}, run, bytes, begin, returns);
+  return s.write_behind->add({s.file, s.sync}, run, bytes, begin, returns);
 }
 void Pipeline::drain() {
   drain_lane();
@@ -176,12 +175,12 @@ void Pipeline::drain_together() {
   state_->trail_ends = true;
   drain_lane();
   State& s = *state_;
-  if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.observer, s.sync});
+  if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.sync});
 }
 void Pipeline::flush_pages() { state_->flush_pages(); }
 void Pipeline::let_others_complete_pages() {
   State& s = *state_;
-  if (s.write_behind != nullptr) s.write_behind->let_others_complete({s.file, s.observer, s.sync});
+  if (s.write_behind != nullptr) s.write_behind->let_others_complete({s.file, s.sync});
 }
 bool Pipeline::start_shipping() {
   State& s = *state_;
@@ -234,10 +233,6 @@ void Pipeline::let_pages_go() {
 void Pipeline::set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes) {
   state_->stager = std::move(stager);
   state_->staged_limit_bytes = limit_bytes;
-}
-void Pipeline::set_observer(WriteObserver* observer) noexcept {
-  state_->observer = observer;
-  state_->pages.set_observer(observer);
 }
 void Pipeline::set_sync(io::FileSync* sync) noexcept {
   state_->sync = sync;

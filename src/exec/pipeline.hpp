@@ -108,14 +108,6 @@ struct StagedNotes {
   std::string why_not_shipped;     // though it was to be, when nodes first met; empty: it was
 };
 
-// Told of all bytes that this rank writes, by two threads at once perhaps: for --verify.
-class WriteObserver {
- public:
-  virtual ~WriteObserver() = default;
-  virtual void writing(Off offset, std::span<const std::byte> bytes) = 0;  // about to be written
-  virtual void missed(Extent e) = 0;  // may not have entered the file after all
-};
-
 // Whose independent writes go behind.
 enum class PagesFor : uint8_t {
   own_writes,     // this pipeline's, and of those that share its pages
@@ -178,7 +170,6 @@ class Pipeline {
   int64_t staged_failures() const;  // of the notes, without making them
 
   // Both, where not nullptr, must outlive the pipeline's writes.
-  void set_observer(WriteObserver* observer) noexcept;
   void set_sync(io::FileSync* sync) noexcept;
   void set_stager(std::shared_ptr<Stager> stager, int64_t limit_bytes);
   // `seconds`: how long what is accepted may stay out of the file. From now on the stager's thread

@@ -61,7 +61,7 @@ struct Pipeline::State {
   // Of independent writes that are in the file when they return.
   AloneContext by_this_rank() {
     if (trail_ends && trail_ends.exchange(false)) trail.let_go();
-    AloneContext c{file, staging_alone, observer, sync, by_itself.times, by_itself.traffic};
+    AloneContext c{file, staging_alone, sync, by_itself.times, by_itself.traffic};
     c.trail = &trail;
     return c;
   }
@@ -114,7 +114,6 @@ struct Pipeline::State {
   std::unique_ptr<NodePages> node_pages;
   std::unique_ptr<NodeOutbox> outbox;
   std::optional<NodeLeaders> leaders;
-  WriteObserver* observer = nullptr;
   io::FileSync* sync = nullptr;
   AlignedBuffer staging, staging_alone;
   // Of who is in write_alone.
@@ -144,7 +143,7 @@ struct Pipeline::State {
   struct Service final : Chore {
     explicit Service(State& s) : state(s) {}
     void run(Why why) noexcept override {
-      const WriteBehind::Target target{state.file, state.observer, state.sync};
+      const WriteBehind::Target target{state.file, state.sync};
       state.write_behind->serve_asked(target);
       if (why == Why::due) state.write_behind->serve_older(target, seconds);
     }
@@ -157,8 +156,7 @@ struct Pipeline::State {
   struct Receiving final : Chore {
     explicit Receiving(State& s) : state(s) {}
     void run(Why why) noexcept override {
-      if (why == Why::due)
-        busy = state.write_behind->step({state.file, state.observer, state.sync});
+      if (why == Why::due) busy = state.write_behind->step({state.file, state.sync});
     }
     std::chrono::microseconds pause() const noexcept override {
       return std::chrono::microseconds{busy ? 100 : 2000};

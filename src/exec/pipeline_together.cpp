@@ -139,8 +139,8 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
   std::optional<StagedPages> staged;
   if (how == How::staged && !begun.algorithm->scatters) {  // else it is written when this returns
     begun.spent = std::make_unique<Spent>();
-    begun.pages = std::make_unique<PageAccount>(*begun.spent, observer, sync);
-    staged.emplace(staging_area(), file, *begun.pages, *begun.spent, observer);
+    begun.pages = std::make_unique<PageAccount>(*begun.spent, sync);
+    staged.emplace(staging_area(), file, *begun.pages, *begun.spent);
   }
   using Memory = WriterPages::Memory;
   // Pages that the node fills lie in the segment that it shares, where there is no room to stage.
@@ -158,7 +158,7 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
 // Every rank its own bytes; end_alone() agrees on how it went.
 WriteOutcome Pipeline::State::write_own(const WriteRequest& request,
                                         const plan::Parameters& parameters) {
-  AloneContext context{file, staging, observer, sync, times, traffic, parameters.cycle_bytes};
+  AloneContext context{file, staging, sync, times, traffic, parameters.cycle_bytes};
   std::optional<Turns> turns = take_turns(request, parameters);
   if (turns) {
     context.turns = &*turns;

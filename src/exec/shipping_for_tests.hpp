@@ -27,7 +27,7 @@ struct Rank {
       : file(std::make_unique<io::FaultyFile>(
             io::find_mechanism("pwrite")->open({.path = path}).value(), faults)),
         behind(WriteBehind::make(comm, shape, geometry, std::nullopt).value()),
-        target{*file, nullptr, nullptr} {
+        target{*file, nullptr} {
     if (shape.progress == Progress::calls) return;
     receiving = std::jthread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {

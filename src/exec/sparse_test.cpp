@@ -166,7 +166,7 @@ TEST(CommonGranule, OfOneExtentFollowsItsEndsAlone) {
 // A full disk fails all that follows; ranks tell each other every fault.
 TEST(PageAccount, JoinsFaultsOverCyclesThatHaveNoBytes) {
   Spent spent;
-  PageAccount account(spent, nullptr, nullptr);
+  PageAccount account(spent, nullptr);
   const Error full{ErrorClass::no_space, 28, "pwrite", "full"};
   account.note_fault(3, {0, 10}, {full, 5});
   account.note_fault(900, {kFar, kFar + 10}, {full, kFar});

@@ -33,10 +33,6 @@ void StagedPage::write() noexcept {
 
 std::optional<io::Fault> StagedPage::write_extents() {
   const io::FileBytes bytes{where_, memory.first(size_t(where_.size()))};
-  if (target_.observer != nullptr) {
-    io::DirtyBytes parts(bytes);
-    for (const Extent e : dirty_) target_.observer->writing(e.begin, parts.of(e));
-  }
   target_.spent->traffic.writes += int64_t(dirty_.size());
   const Stopwatch watch(target_.spent->times.write_s);
   return target_.file->write_extents(bytes, dirty_);

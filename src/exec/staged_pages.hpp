@@ -22,7 +22,6 @@ class StagedPage final : public Staged {
     io::MechanismFile* file;
     PageAccount* account;
     Spent* spent;
-    WriteObserver* observer;  // or nullptr
   };
 
   explicit StagedPage(Retired<StagedPage>& pool) : pool_(pool) {}
@@ -56,9 +55,8 @@ struct StagingArea {
 class StagedPages {
  public:
   // All must outlive what is staged; until all is written the account is the I/O thread's.
-  StagedPages(const StagingArea& area, io::MechanismFile& file, PageAccount& account, Spent& spent,
-              WriteObserver* observer)
-      : area_(area), target_{&file, &account, &spent, observer} {}
+  StagedPages(const StagingArea& area, io::MechanismFile& file, PageAccount& account, Spent& spent)
+      : area_(area), target_{&file, &account, &spent} {}
 
   Result<AlignedBuffer> memory(Extent where);  // waits while the bound is reached
   void give_back(AlignedBuffer memory) { area_.stager.give_back(std::move(memory)); }

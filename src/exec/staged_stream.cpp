@@ -66,9 +66,9 @@ void StagedPiece::write() noexcept {
     AlignedBuffer nothing_to_pack;
     static const layout::LoopTree bytes = layout::LoopTree::bytes(1);
     UserData data(memory.data(), bytes, range_.size(), range_.begin);
-    const WriteOutcome outcome = write_alone({target_->file, nothing_to_pack, target_->observer,
-                                              target_->sync, spent.times, spent.traffic},
-                                             view_, range_, data);
+    const WriteOutcome outcome =
+        write_alone({target_->file, nothing_to_pack, target_->sync, spent.times, spent.traffic},
+                    view_, range_, data);
     account_->wrote(view_, range_, outcome, spent);
   } catch (const std::exception& e) {
     account_->lost(view_, range_, Error{ErrorClass::no_memory, 0, "staged write", e.what()});

@@ -40,8 +40,7 @@ class StreamAccount {
 
 struct StreamTarget {
   io::MechanismFile& file;
-  WriteObserver* observer;  // or nullptr
-  io::FileSync* sync;       // or nullptr
+  io::FileSync* sync;  // or nullptr
 };
 
 // A piece of a stream on its way.

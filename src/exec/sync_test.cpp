@@ -196,30 +196,6 @@ TEST(Sync, AWritersFailureTakesOtherRanksBytesOutOfTheirCounts) {
   });
 }
 
-class Tally : public WriteObserver {
- public:
-  void writing(Off, std::span<const std::byte>) override {}
-  void missed(Extent e) override { extents.push_back(e); }
-  std::vector<Extent> extents;
-};
-
-TEST(Sync, TheObserverHearsWhatAFailureMayHaveLost) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(1, [&](comm::Comm& comm) {
-    const Blocks blocks(100, 1024, 2048, 10);
-    for (const char* name : {"individual", "two_phase"}) {
-      Synced s(comm, path.path(), 4096, {.sync_errno = EIO, .nth_sync = 2});
-      Tally tally;
-      s.pipeline.set_observer(&tally);
-      const Pipeline::Policy policy{plan::find_algorithm(name), {0, 4096}, nullptr};
-      EXPECT_EQ(s.pipeline.write_all(blocks.request(), policy).agreed, ErrorClass::io) << name;
-      ASSERT_EQ(tally.extents.size(), 1u) << name;
-      EXPECT_EQ(tally.extents[0].begin, 100 + 4 * 2048) << name;
-      EXPECT_GE(tally.extents[0].end, 100 + 7 * 2048 + 1024) << name;
-    }
-  });
-}
-
 // A policy that syncs between writes, each in its turn.
 std::string_view policy_of(uint64_t seed) {
   std::vector<std::string_view> names;

@@ -65,8 +65,7 @@ class WriteBehind {
  public:
   struct Target {
     io::MechanismFile& file;
-    WriteObserver* observer;  // or nullptr
-    io::FileSync* sync;       // or nullptr
+    io::FileSync* sync;  // or nullptr
   };
 
   // Collective. Takes memory only as pages are filled. `bell`: of a thread that will call serve()

@@ -236,10 +236,6 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
 // After a fault those behind it are tried as well.
 void WriteBehind::write_dirty(const Target& target, Leaving& page,
                               std::span<const Extent> extents) {
-  if (target.observer != nullptr) {
-    io::DirtyBytes parts(page.bytes);
-    for (const Extent e : extents) target.observer->writing(e.begin, parts.of(e));
-  }
   page.spent.traffic.writes += int64_t(extents.size());
   const Stopwatch watch(page.spent.times.write_s);
   while (!extents.empty()) {
@@ -256,20 +252,15 @@ void WriteBehind::write_dirty(const Target& target, Leaving& page,
     page.add({broken.begin, end});
     page.lost += missing.size();
     pool_->lost(missing, fault->error);
-    if (target.observer != nullptr) target.observer->missed(missing);
     extents = extents.subspan(whole + 1);
   }
 }
 
 std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent where,
                                                    std::span<const std::byte> bytes, Spent& spent) {
-  if (target.observer != nullptr) target.observer->writing(where.begin, bytes);
   const Stopwatch watch(spent.times.write_s);
   ++spent.traffic.writes;
-  auto fault = target.file.write(bytes, where.begin);
-  if (fault && target.observer != nullptr)
-    target.observer->missed({std::clamp(fault->first_missing, where.begin, where.end), where.end});
-  return fault;
+  return target.file.write(bytes, where.begin);
 }
 
 // The sync policy is told. When the sync fails that it asks for, these bytes are not certain to be
@@ -278,12 +269,9 @@ Result<void> WriteBehind::follow(const Target& target, Extent where, int64_t byt
   if (target.sync == nullptr || bytes == 0) return {};
   const Stopwatch watch(spent.times.sync_s);
   const Result<bool> pushed = target.sync->wrote(where, bytes);
-  if (pushed) {
-    if (*pushed) ++spent.traffic.syncs;
-    return {};
-  }
-  if (target.observer != nullptr) target.observer->missed(where);
-  return tl::unexpected(pushed.error());
+  if (!pushed) return tl::unexpected(pushed.error());
+  if (*pushed) ++spent.traffic.syncs;
+  return {};
 }
 
 }  // namespace penstock::exec

@@ -21,7 +21,7 @@ void WriterPages::begin(const plan::Plan& plan, std::optional<int> writer, int64
   collected_ = collected;
   if (slots_.empty()) slots_.resize(size_t(file_.slots()));
   next_ = 0;
-  account_.emplace(spent_, observer_, sync_);
+  account_.emplace(spent_, sync_);
   staged_ = staged;
   memory_ = memory;
 }
@@ -115,9 +115,6 @@ void WriterPages::submit(int cycle) {
   const bool packed = s.page.list != nullptr;
   s.dirty =
       sow_faults(s.lease, cycle, packed ? s.list.extents() : s.page.coverage.extents(), s.sown);
-  io::DirtyBytes memory(bytes_of(s.lease));
-  if (observer_ != nullptr)
-    for (const Extent e : s.dirty) observer_->writing(e.begin, memory.of(e));
   spent_.traffic.writes += int64_t(s.dirty.size());
   const Stopwatch watch(spent_.times.write_s);
   file().submit(s.lease, s.dirty);

@@ -25,7 +25,6 @@ namespace penstock::exec {
 class WriterPages {
  public:
   WriterPages(io::MechanismFile& file, Spent& spent) : file_(file), spent_(spent) {}
-  void set_observer(WriteObserver* observer) noexcept { observer_ = observer; }
   void set_sync(io::FileSync* sync) noexcept { sync_ = sync; }
 
   // A new call. `writer`: this rank's, if it is one. `granule` divides every place where a page or
@@ -86,7 +85,6 @@ class WriterPages {
 
   io::MechanismFile& file_;
   Spent& spent_;
-  WriteObserver* observer_ = nullptr;
   io::FileSync* sync_ = nullptr;
   std::vector<Slot> slots_;
 

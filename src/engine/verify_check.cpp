@@ -1,0 +1,228 @@
+// How --verify reads back what it remembers, and asks who else wrote what differs.
+#include <algorithm>
+#include <utility>
+
+#include "engine/verify.hpp"
+#include "engine/verify_blocks.hpp"
+#include "layout/copy.hpp"
+
+namespace penstock::engine {
+namespace {
+
+constexpr int64_t kWindowBytes = int64_t{1} << 20;
+// Of what is read together, one byte in so many is wanted; else piece by piece is faster.
+constexpr int64_t kMostSparse = 64;
+constexpr size_t kMostAsked = size_t{1} << 12;  // pieces that a rank asks about at once
+
+// Bytes of a view's stream, from the file.
+class StreamReader {
+ public:
+  StreamReader(io::ReadableFile& file, const layout::FileView& view, StreamRange range)
+      : file_(file), view_(view), range_(range), cursor_(view.cursor()) {}
+
+  // Whether the file has all of them. REQUIRES `wanted` within the range.
+  bool read(std::span<std::byte> into, StreamRange wanted) {
+    int64_t at = wanted.begin;
+    while (at < wanted.end) {
+      if (!window_.contains(view_.offset_of(at)) && !load(at)) return false;
+      const StreamRange here = view_.clip({at, wanted.end}, window_);
+      if (cursor_.position() != at) cursor_.seek(at);
+      layout::gather(into.data() + (at - wanted.begin), buffer_.data(), window_.begin, cursor_,
+                     here.size());
+      at = here.end;
+    }
+    return true;
+  }
+
+ private:
+  // The file from where stream byte `at` lies. Whether it has that byte.
+  bool load(int64_t at) {
+    const Off begin = view_.offset_of(at);
+    const StreamRange ahead = view_.clip({at, range_.end}, Extent::of(begin, kWindowBytes));
+    Extent wanted = view_.extent_of(ahead);
+    if (wanted.size() / kMostSparse > ahead.size()) wanted.end = begin + piece_at(at);
+    buffer_.resize(size_t(wanted.size()));
+    window_ = {begin, begin + file_.read(buffer_, begin).bytes};
+    return !window_.empty();
+  }
+
+  int64_t piece_at(int64_t at) {
+    cursor_.seek(at);
+    return cursor_.next(std::min(range_.end - at, kWindowBytes)).block;
+  }
+
+  io::ReadableFile& file_;
+  const layout::FileView& view_;
+  const StreamRange range_;
+  layout::Cursor cursor_;
+  Extent window_;
+  std::vector<std::byte> buffer_;
+};
+
+// Calls use(piece) for the adjacent bytes of a stream range until one gives true; whether one did.
+template <class Use>
+bool any_piece_of(const layout::FileView& view, StreamRange range, Use&& use) {
+  layout::Cursor cursor = view.cursor();
+  cursor.seek(range.begin);
+  for (int64_t left = range.size(); left > 0;) {
+    const layout::Run run = cursor.next(left);
+    for (int64_t i = 0; i < run.count; ++i)
+      if (use(Extent::of(run.offset + i * run.stride, run.block))) return true;
+    left -= run.bytes();
+  }
+  return false;
+}
+
+int64_t size_of_union(std::vector<Extent> extents) {
+  std::ranges::sort(extents, {}, &Extent::begin);
+  int64_t bytes = 0;
+  Off end = 0;
+  for (const Extent e : extents) {
+    bytes += std::max<int64_t>(0, e.end - std::max(end, e.begin));
+    end = std::max(end, e.end);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// The blocks that differ; what is equal is counted.
+std::vector<Verifier::Block> Verifier::read_back(io::ReadableFile& file, Verification& v) const {
+  std::vector<Block> differing;
+  std::vector<std::byte> buffer;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (!part.in_file) {
+      v.unverified_bytes += part.range.size();
+      continue;
+    }
+    StreamReader reader(file, views_[part.view], part.range);
+    buffer.resize(size_t(part.block_bytes));
+    const Hash* expected = &blocks_[part.first_block];
+    for (int64_t at = part.range.begin; at < part.range.end; at += part.block_bytes, ++expected) {
+      const StreamRange range{at, std::min(at + part.block_bytes, part.range.end)};
+      const auto bytes = std::span(buffer).first(size_t(range.size()));
+      if (reader.read(bytes, range) && checksum(bytes) == *expected)
+        v.verified_bytes += range.size();
+      else
+        differing.push_back({i, range});
+    }
+  }
+  return differing;
+}
+
+// Of a block's bytes, those of later calls of this rank, which these answer for: of calls that were
+// not over when the block's began.
+int64_t Verifier::written_again(const Block& block) const {
+  const Part& own = parts_[block.part];
+  int64_t bytes = 0;
+  (void)any_piece_of(views_[own.view], block.range, [&](Extent piece) {
+    std::vector<Extent> again;
+    const bool all = index().any(piece, [&](size_t i) {
+      const Part& part = parts_[i];
+      if (part.began == own.began || part.ended < own.began) return false;
+      const layout::FileView& view = views_[part.view];
+      const StreamRange range = view.clip(part.range, piece);
+      (void)any_piece_of(view, range, [&](Extent e) {
+        again.push_back(e);
+        return false;
+      });
+      return range.size() == piece.size();
+    });
+    bytes += all ? piece.size() : size_of_union(std::move(again));
+    return false;
+  });
+  return bytes;
+}
+
+// The pieces of many blocks, some at a time.
+class Verifier::Pieces {
+ public:
+  Pieces(const Verifier& of, const std::vector<Block>& blocks) : of_(of), blocks_(blocks) {}
+
+  struct Piece {
+    Extent where;
+    size_t block;
+  };
+  std::vector<Piece> next(size_t most) {
+    std::vector<Piece> some;
+    while (block_ < blocks_.size() && some.size() < most) {
+      const auto& [part, range] = blocks_[block_];
+      if (done_ == range.size()) {
+        ++block_;
+        done_ = 0;
+        continue;
+      }
+      const StreamRange left{range.begin + done_, range.end};
+      (void)any_piece_of(of_.views_[of_.parts_[part].view], left, [&](Extent e) {
+        some.push_back({e, block_});
+        done_ += e.size();
+        return some.size() == most;
+      });
+    }
+    return some;
+  }
+
+ private:
+  const Verifier& of_;
+  const std::vector<Block>& blocks_;
+  size_t block_ = 0;
+  int64_t done_ = 0;  // bytes of it
+};
+
+// Collective: which blocks somebody else wrote to, earlier or later.
+std::vector<bool> Verifier::explained(comm::Comm& comm, const std::vector<Block>& differing,
+                                      const VerifiedTogether& beside) const {
+  std::vector<bool> blocks(differing.size());
+  Pieces pieces(*this, differing);
+  std::vector<Extent> mine(kMostAsked), all(kMostAsked * size_t(comm.size()));
+  std::vector<int64_t> answers(all.size() + 1);
+  const size_t begin = kMostAsked * size_t(comm.rank());
+  for (bool more = true; more;) {
+    const std::vector<Pieces::Piece> asked = pieces.next(kMostAsked);
+    std::ranges::fill(mine, Extent());
+    std::ranges::transform(asked, mine.begin(), &Pieces::Piece::where);
+    (void)comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool is_own = i >= begin && i < begin + kMostAsked;
+      answers[i] = !all[i].empty() && beside.wrote(all[i], is_own ? this : nullptr);
+    }
+    answers.back() = asked.size() == kMostAsked;
+    if (!comm.all_max(answers)) return blocks;
+    for (size_t i = 0; i < asked.size(); ++i)
+      if (answers[begin + i] != 0) blocks[asked[i].block] = true;
+    more = answers.back() != 0;
+  }
+  return blocks;
+}
+
+Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
+                             const VerifiedTogether& beside, bool excused) {
+  Verification v;
+  std::vector<Block> differing;
+  {
+    const std::lock_guard lock(mutex_);
+    v.unverified_bytes = unverified_bytes_ + (file == nullptr ? remembered_bytes() : 0);
+    if (file != nullptr) differing = read_back(*file, v);
+    std::erase_if(differing, [&](const Block& block) {
+      const int64_t again = written_again(block);
+      if (again > 0 || wrote_anywhere_) v.unverified_bytes += block.range.size() - again;
+      return again > 0 || wrote_anywhere_;
+    });
+  }
+  int64_t facts[] = {differing.empty() ? 0 : 1, excused ? 1 : 0,
+                     beside.others_may_write(comm.size()) ? 1 : 0};
+  if (!comm.all_max(facts) || facts[0] == 0) return v;
+  // Rare: somebody sees a difference.
+  const std::vector<bool> others = explained(comm, differing, beside);
+  for (size_t i = 0; i < differing.size(); ++i) {
+    const int64_t bytes = differing[i].range.size();
+    const bool known = facts[1] != 0 || others[i];
+    const bool unverified = known || facts[2] != 0;
+    (unverified ? v.unverified_bytes : v.mismatched_bytes) += bytes;
+    if (!known && unverified) v.unasked_bytes += bytes;
+  }
+  return v;
+}
+
+}  // namespace penstock::engine
