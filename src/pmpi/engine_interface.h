@@ -17,7 +17,7 @@ enum penstock_entry {
 typedef void (*penstock_function)(void); /* cast to the true type before every call */
 
 /* Grows with the table, so that a shim and an engine of different builds never meet. */
-#define PENSTOCK_ENGINE_ABI (0x30000 + PENSTOCK_ENTRIES)
+#define PENSTOCK_ENGINE_ABI (0x40000 + PENSTOCK_ENTRIES)
 
 struct penstock_shim {
   int abi;
@@ -29,6 +29,11 @@ struct penstock_shim {
   /* Whether this process says what is said once per job: the launcher calls it rank 0. Known before
    * MPI has started. */
   int speaks;
+  /* A variable of the environment: its value now or, where there is none, when the process started;
+   * or NULL. */
+  const char* (*variable)(const char* name);
+  /* "NAME=value" of those that Penstock reads, when the process started; NULL is behind the last. */
+  const char* const* start_variables;
 };
 
 enum penstock_answer {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "pmpi/real.hpp"
 
@@ -76,9 +77,34 @@ bool throws_what_is_returned([[maybe_unused]] MPI_File file) {
   return false;
 }
 
+thread_local Raised* under_way = nullptr;
+
 }  // namespace
 
+Raised::Raised() noexcept : outer_(std::exchange(under_way, this)) {}
+
+Raised::~Raised() { under_way = outer_; }
+
+bool Raised::note(MPI_File file, int error_class) noexcept {
+  if (under_way == nullptr) return false;
+  if (under_way->error_class_ != MPI_SUCCESS) return true;
+  under_way->file_ = file;
+  under_way->error_class_ = error_class;
+  return true;
+}
+
+// It may not come back, and what it calls is another's.
+void Raised::call_handler() {
+  under_way = outer_;
+  if (error_class_ != MPI_SUCCESS) (void)raise_at_once(file_, error_class_);
+}
+
 int raise(MPI_File file, int error_class) {
+  if (!Raised::note(file, error_class)) (void)raise_at_once(file, error_class);
+  return error_class;
+}
+
+int raise_at_once(MPI_File file, int error_class) {
   if (throws_what_is_returned(file)) return error_class;
   PENSTOCK_REAL(call_errhandler)(file, error_class);
   return error_class;

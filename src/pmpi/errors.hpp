@@ -18,18 +18,42 @@ ErrorClass class_of_mpi(int rc) noexcept;  // of a code that an MPI function ret
 std::optional<Error> error_of_mpi(std::string_view function, int rc);
 
 // Calls the file's error handler, as the library would, and returns the class: what the program's
-// call returns when the handler lets it.
+// call returns when the handler lets it. Where an entry point is under way the handler is called at
+// its end: it may leave by longjmp, and then no lock of ours would ever be given back.
 int raise(MPI_File file, int error_class);
+// Here and now, since the handle will be gone; and so nobody waits for the locks of its file.
+int raise_at_once(MPI_File file, int error_class);
+
+// What is raised while an entry point is under way in this thread: the first of it.
+class Raised {
+ public:
+  Raised() noexcept;
+  ~Raised();
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+  // False where no entry point is under way.
+  static bool note(MPI_File file, int error_class) noexcept;
+  void call_handler();
+
+ private:
+  Raised* const outer_;
+  MPI_File file_{};
+  int error_class_ = MPI_SUCCESS;
+};
 
 // Every entry point: nothing of C++ escapes into the program.
 template <class F>
 int protect(const char* function, F&& f) noexcept {
+  Raised raised;
+  int rc = MPI_ERR_INTERN;
   try {
-    return std::forward<F>(f)();
+    rc = std::forward<F>(f)();
   } catch (...) {
     say("penstock: internal error in MPI_File_%s\n", function);
-    return MPI_ERR_INTERN;
   }
+  raised.call_handler();
+  return rc;
 }
 
 }  // namespace penstock::pmpi

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -37,7 +38,7 @@ double unix_s() {
 }
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = shim->variable(name);
   return value != nullptr ? value : "";
 }
 
@@ -78,6 +79,18 @@ std::string host_name() {
   return name;
 }
 
+// With what the program has taken out of its environment since it was started: the ranks that did
+// so meet the others as if they had not.
+engine::Surroundings surroundings() {
+  engine::Surroundings s = engine::this_process();
+  for (auto v = shim->start_variables; !s.secure && *v != nullptr; ++v) {
+    const std::string_view text(*v);
+    const size_t name_size = text.find('=');
+    s.variables.emplace(text.substr(0, name_size), text.substr(name_size + 1));
+  }
+  return s;
+}
+
 bool went_wrong(const engine::FileReport& r) { return r.sum.errors > 0 || r.mismatched_bytes > 0; }
 
 }  // namespace
@@ -86,7 +99,7 @@ void Job::configure() {
   start_unix_s_ = unix_s();
   start_s_ = now_s();
   start_directory_ = working_directory();
-  auto config = engine::load_config(engine::this_process());
+  auto config = engine::load_config(surroundings());
   const bool speaks = shim->speaks != 0;
   if (config) {
     config_ = *std::move(config);
@@ -96,7 +109,7 @@ void Job::configure() {
   }
   config_error_ = config.error().message();
   // That all passes is said at the end even to who wants it quiet.
-  config_ = engine::load_config_in_spite(engine::this_process());
+  config_ = engine::load_config_in_spite(surroundings());
   if (speaks || config_.require) {
     say("penstock: %s: %s\n", config_error_.c_str(),
         config_.require ? "PENSTOCK_REQUIRE is set, stopping" : "all writes go to the MPI library");

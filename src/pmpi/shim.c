@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "pmpi/engine_interface.h"
+#include "pmpi/shim_environment.h"
 
 /* Every function of the table has at most six integer or pointer arguments. In these two calling
  * conventions they travel in registers, and a callee that has fewer looks at none of the others. */
@@ -46,12 +47,12 @@ static const char* const names[PENSTOCK_ENTRIES] = {
 
 /* The words of the configuration; what is neither counts as set, and the engine complains of it. */
 static int is_set(const char* variable) {
-  const char* value = getenv(variable);
+  const char* value = penstock_variable(variable);
   return value != NULL && *value != '\0' && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
 }
 
 static int is_switched_off(void) {
-  const char* method = getenv("PENSTOCK_METHOD");
+  const char* method = penstock_variable("PENSTOCK_METHOD");
   return is_set("PENSTOCK_DISABLE") || (method != NULL && strcmp(method, "off") == 0);
 }
 
@@ -60,7 +61,7 @@ static int speaks(void) {
   static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                       "SLURM_PROCID"};
   for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-    const char* rank = getenv(ranks[i]);
+    const char* rank = penstock_variable(ranks[i]);
     if (rank != NULL) return strcmp(rank, "0") == 0;
   }
   return 1;
@@ -263,7 +264,9 @@ static penstock_engine_function open_engine(const char* flavour, char* path, siz
 
 static void start_engine(const char* flavour) {
   static struct penstock_shim shim;
-  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real, &may_speak, speaks()};
+  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real,
+                                &may_speak,          speaks(),
+                                &penstock_variable,  penstock_start_variables()};
   char path[4096] = "?";
   const penstock_engine_function engine = open_engine(flavour, path, sizeof path);
   if (engine == NULL) {

@@ -165,7 +165,7 @@ int close_both(MPI_File* handle, OpenFile& file) {
   const ErrorClass ours = file.file->close(report);
   if (ours != ErrorClass::none) {
     job().closed(file, std::move(report));
-    raise(*handle, mpi_class(ours));
+    raise_at_once(*handle, mpi_class(ours));
     (void)PENSTOCK_REAL(close)(handle);
     return mpi_class(ours);
   }
@@ -239,11 +239,10 @@ int take_get_info(MPI_File handle, MPI_Info* info) {
     const int rc = PENSTOCK_REAL(get_info)(handle, info);
     const OpenFilePtr file = open_files().find(handle);
     if (rc != MPI_SUCCESS || file == nullptr) return rc;
-    const std::string method =
-        file->file->served() ? engine::to_string(file->file->config().method) : std::string("off");
-    if (method.size() < MPI_MAX_INFO_VAL) {
+    // Of no other file: a program may open its next one with these hints.
+    const std::string method = engine::to_string(file->file->config().method);
+    if (file->file->served() && method.size() < MPI_MAX_INFO_VAL)
       PMPI_Info_set(*info, "penstock_method", method.c_str());
-    }
     for (const auto& [key, value] : file->file->hints_in_effect())
       PMPI_Info_set(*info, key.c_str(), value.c_str());
     tell_visibility(*file, *info);

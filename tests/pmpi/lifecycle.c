@@ -1,11 +1,13 @@
 /* Files at the edges of a job: `lifecycle WHAT FILE`, any number of ranks.
  *   self       each rank writes a file of its own, on MPI_COMM_SELF
+ *   cleared    likewise, and all ranks but the first have no environment any more
  *   left-open  a file is still open at MPI_Finalize
  *   late       a file is closed inside MPI_Finalize, by an attribute's callback
  *   damaged    likewise, and somebody has changed a byte of it
  *   left-alone likewise, and ranks have written to it each on its own: small pieces, by turns
  *   nothing    no file at all
  *   killed     writes, then dies by SIGKILL */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -79,7 +81,8 @@ int main(int argc, char** argv) {
   int rank;
   long long mine = 0, sum = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (strcmp(what, "self") == 0) {
+  if (strcmp(what, "cleared") == 0 && rank > 0) clearenv();
+  if (strcmp(what, "self") == 0 || strcmp(what, "cleared") == 0) {
     mine = write_own(rank, argv[2]);
   } else if (strcmp(what, "left-alone") == 0) {
     mine = write_by_turns(argv[2]);
