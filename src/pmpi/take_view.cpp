@@ -319,7 +319,8 @@ int take_set_atomicity(MPI_File handle, int flag) {
   return protect("set_atomicity", [&] {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
-    const std::scoped_lock lock(file->together, file->alone);
+    // Independent calls of other threads go on: other ranks may come here after them.
+    const std::lock_guard lock(file->together);
     const ErrorClass flushed = file->file->flush(engine::Drain::all);
     // From then on the library writes and reads.
     if (const int given = flag != 0 ? give_held_view(handle, *file) : MPI_SUCCESS;
@@ -329,6 +330,7 @@ int take_set_atomicity(MPI_File handle, int flag) {
     // What the library says now is the truth, whether its call succeeded or not.
     int atomic = 0;
     PENSTOCK_REAL(get_atomicity)(handle, &atomic);
+    const std::lock_guard alone(file->alone);
     file->file->set_atomic(atomic != 0);
     return told(handle, rc, flushed);
   });
