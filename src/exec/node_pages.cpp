@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/futex.hpp"
+#include "base/keep_for_ever.hpp"
 #include "base/units.hpp"
 
 namespace penstock::exec {
@@ -82,7 +83,12 @@ bool NodePages::holds(int rank) const noexcept {
 
 NodePages::Board& NodePages::board(int index, int cycle) const noexcept {
   auto* boards = reinterpret_cast<Board*>(segment_->memory().data());
-  return boards[index * slots_ + cycle % slots_];
+  return boards[1 + index * slots_ + cycle % slots_];
+}
+
+// Whether some writer has lost its part of the segment: in a board of nobody's.
+FutexWord& NodePages::spoilt() const noexcept {
+  return reinterpret_cast<Board*>(segment_->memory().data())->open;
 }
 
 // --- A call ---
@@ -92,6 +98,7 @@ bool NodePages::begin(const plan::Plan& plan) {
   stamps_of_call_ = uint32_t(plan.cycles());
   if (ranks_.size() == 1 || never_) return false;
   if (plan.page_bytes() > kLargestPage) return not_now("a page would be larger than 1 GiB");
+  if (segment_ != nullptr && spoilt() != 0) return off("an asynchronous queue was lost");
   const Layout wanted = layout_for(plan);
   if (wanted == layout_) return true;
   return reserve(wanted) && agreed(give_out(wanted));
@@ -108,7 +115,7 @@ NodePages::Layout NodePages::layout_for(const plan::Plan& plan) const {
 }
 
 int64_t NodePages::boards_bytes() const noexcept {
-  return align_up(int64_t(ranks_.size()) * slots_ * int64_t(sizeof(Board)), kPageStep);
+  return align_up((1 + int64_t(ranks_.size()) * slots_) * int64_t(sizeof(Board)), kPageStep);
 }
 
 // All of the node have the same memory, or none has any.
@@ -176,6 +183,13 @@ bool NodePages::not_now(const std::string& why) {
   rest();
   why_not_ = "pages are not shared on this node: " + why;
   return false;
+}
+
+// All learn of it in the next call: they meet before. The memory is nobody's from now on.
+void NodePages::end() {
+  if (!given_ || spoilt() != 0 || !file_.has_lost_memory()) return;
+  spoilt() = 1;
+  keep_for_ever(segment_);
 }
 
 // --- A cycle ---

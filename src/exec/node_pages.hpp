@@ -33,6 +33,8 @@ class NodePages {
   // why, or is empty where no two ranks are on this node.
   bool begin(const plan::Plan& plan);
   const std::string& why_not() const noexcept { return why_not_; }
+  // No page is under way any more, and the ranks have not met since: what a later call must know.
+  void end();
   // Calls that do not share follow: leases come from the file's own memory again.
   void rest();
 
@@ -78,6 +80,7 @@ class NodePages {
 
   int index_of(int rank) const noexcept;  // in ranks_; -1: on another node
   Board& board(int index, int cycle) const noexcept;
+  FutexWord& spoilt() const noexcept;
   uint32_t stamp(int cycle) const noexcept { return first_stamp_ + uint32_t(cycle) + 1; }
 
   std::unique_ptr<comm::Comm> node_;

@@ -152,6 +152,7 @@ void Pipeline::State::exchange(const WriteRequest& request, const Policy& policy
               staged ? nullptr : writer_thread(plan));
   whole_places.begin(call, plan.page_bytes());
   run_cycles(call);
+  if (node != nullptr) node->end();
   if (staged) begun.last_staged = staged->last();
 }
 

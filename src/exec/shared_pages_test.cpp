@@ -143,6 +143,45 @@ TEST(SharedPages, AMechanismWithItsOwnMemoryOnOneRankSpoilsItForTheNode) {
   expect_dealt(path.contents(), 4, kBlock, kBlocks);
 }
 
+// An asynchronous file whose queue is lost while the first page is under way.
+class LosingFile final : public io::ForwardingFile {
+ public:
+  using ForwardingFile::ForwardingFile;
+  Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
+    given_ = !buffers.empty();
+    return inner().use_memory(buffers);
+  }
+  Result<io::Lease> lease(Extent where) override {
+    if (lost_ && given_) return fail(ErrorClass::io, "lease", "the memory that was given is lost");
+    return inner().lease(where);
+  }
+  std::optional<io::Fault> reap() override {
+    lost_ = lost_ || given_;
+    return inner().reap();
+  }
+  bool has_lost_memory() override { return lost_; }
+
+ private:
+  bool given_ = false, lost_ = false;
+};
+
+TEST(SharedPages, OfAWriterThatLosesItsMemoryAreNotSharedInLaterCalls) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(4, [&](comm::Comm& comm) {
+    auto plain = io::find_mechanism("pwrite")->open({path.path()}).value();
+    auto file = comm.rank() == 0 ? std::make_unique<LosingFile>(std::move(plain)) : nullptr;
+    Pipeline pipeline(comm, file ? static_cast<io::MechanismFile&>(*file) : *plain, {});
+    const Blocks mine = dealt(comm, kBlock, kBlocks);
+    for (int call = 0; call < 3; ++call) {
+      EXPECT_EQ(pipeline.write_all(mine.request(), two_phase(2, 65536)).agreed, ErrorClass::none);
+      EXPECT_EQ(pipeline.degraded().empty(), call == 0);
+    }
+    EXPECT_GT(pipeline.spent_together().traffic.shared_bytes, 0);
+    EXPECT_TRUE(file ? file->close() : plain->close());
+  });
+  expect_dealt(path.contents(), 4, kBlock, kBlocks);
+}
+
 // Pages of one size, then larger ones, then messages, then shared again.
 TEST(SharedPages, MayComeAndGoAndGrowFromCallToCall) {
   const io::TemporaryFile path;

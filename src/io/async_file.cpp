@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cassert>
 #include <utility>
 #include <vector>
 
+#include "base/keep_for_ever.hpp"
 #include "io/buffer_slots.hpp"
 #include "io/direct.hpp"
 #include "io/touching.hpp"
@@ -40,19 +40,6 @@ struct Submission {
   bool wants(Off offset) const noexcept { return !fault || offset < fault->first_missing; }
 };
 
-// What another thread, or the kernel, may still look at is kept to the end of the process.
-template <class T>
-void keep_for_ever(T kept) {
-  struct Cell {
-    T value;
-    Cell* before;
-  };
-  static std::atomic<Cell*> newest = nullptr;  // reachable, so that no leak is reported
-  auto* const cell = new Cell{std::move(kept), newest.load()};
-  while (!newest.compare_exchange_weak(cell->before, cell)) {
-  }
-}
-
 class AsyncFile final : public MechanismFile {
  public:
   AsyncFile(std::unique_ptr<DirectFile> file, int depth)
@@ -80,6 +67,7 @@ class AsyncFile final : public MechanismFile {
   int slots() const noexcept override { return BufferSlots::kSlots; }
   bool starts_writes() const noexcept override { return true; }
   Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override;
+  bool has_lost_memory() override { return slots_.has_lost_memory(); }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return file_->write(bytes, offset, Way::buffered);
   }

@@ -41,6 +41,7 @@ class BehindFile : public MechanismFile {
   Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
     return inner_.use_memory(buffers);
   }
+  bool has_lost_memory() override { return inner_.has_lost_memory(); }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return inner_.write(bytes, offset);
   }

@@ -56,6 +56,12 @@ class BufferSlots {
     return s.given.empty() ? s.memory.first(s.memory.size()) : s.given;
   }
 
+  // As MechanismFile::has_lost_memory.
+  bool has_lost_memory() {
+    const std::lock_guard lock(mutex_);
+    return lost_;
+  }
+
   // Takes the memory away. What is leased now stays usable as long as the caller keeps it. Memory
   // that was given cannot be kept: nothing is leased from it any more.
   std::array<AlignedBuffer, kSlots> take_memory() noexcept {

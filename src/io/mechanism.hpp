@@ -117,6 +117,9 @@ class MechanismFile {
   // no lease is out. `unsupported` when the mechanism's memory cannot be chosen, and nothing is
   // changed.
   virtual Result<void> use_memory(std::span<const std::span<std::byte>> buffers);
+  // Nothing is leased from memory that was given by use_memory() any more, nor is it to be used
+  // otherwise: writes whose end is not known may still read it.
+  virtual bool has_lost_memory() { return false; }
 
   // Writes contiguous caller's memory at `offset`, complete on return, without a lease.
   virtual std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) = 0;
