@@ -16,7 +16,7 @@ std::optional<WriteResult> File::write_piece(const Piece& piece) {
   if (!s.walk || s.owners_write || s.has_untold()) return {};
   const Ticks begin = ticks();
   const layout::Run run = s.run_at(piece.position_bytes, int64_t(piece.bytes.size()));
-  if (run.bytes() != int64_t(piece.bytes.size())) return {};
+  if (run.bytes() != int64_t(piece.bytes.size()) || run.end() == kLastOff) return {};
   if (!s.defers && piece.staged) return {};
   const Verifier::Call call(s.verifier.get());
   auto result = s.defers ? s.accept_piece(piece, run, begin) : s.put_piece(piece, run, begin);

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/ticks.hpp"
 #include "base/units.hpp"
+#include "exec/beyond_files.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -335,7 +336,13 @@ int64_t in_place_bytes(const io::FileSync* sync) noexcept {
 
 WriteOutcome write_alone(const AloneContext& context, const layout::FileView& view, StreamRange own,
                          UserData& data) {
+  const bool beyond = reaches_beyond_files(view, own);
+  if (beyond) own.end = std::max(own.begin, view.position_at(kLastOff));
   WriteOutcome outcome = Alone(context, view, own, data).run();
+  if (beyond && !outcome.mine) {
+    outcome.mine = beyond_every_file("write");
+    outcome.agreed = outcome.mine->error_class;
+  }
   if (context.turns != nullptr) context.traffic.messages += context.turns->messages();
   return outcome;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
 #include "exec/abandon.hpp"
+#include "exec/beyond_files.hpp"
 #include "exec/cuts.hpp"
 #include "exec/gathering.hpp"
 #include "exec/intact.hpp"
@@ -191,6 +192,8 @@ plan::Summary Pipeline::State::summarise(const WriteRequest& request) {
     mine = Error{request.argument_error, 0, "write", "the arguments are not valid on this rank"};
   } else if (!room) {
     mine = room.error();
+  } else if (reaches_beyond_files(*request.view, request.range)) {
+    mine = beyond_every_file("write");
   } else {
     s = plan::summarise(*request.view, request.range,
                         description_bytes.of(request.view->filetype()));

@@ -15,8 +15,6 @@ constexpr int64_t kWindowBytes = int64_t{1} << 20;
 // A block from which on a call of its own costs less than copying it out of a window once more.
 constexpr int64_t kInPlaceBytes = int64_t{64} << 10;
 constexpr int64_t kMostInPlaceBytes = int64_t{1} << 30;  // of one call
-// No file reaches so far, and sums of an offset before it and a length do not overflow.
-constexpr Off kBeyondFiles = INT64_MAX - kMostInPlaceBytes;
 
 class ReadAlone {
  public:
@@ -30,7 +28,7 @@ class ReadAlone {
     while (at_ < own_.end && !ended_) {
       cursor_.seek(at_);
       const layout::Run run = cursor_.next(std::min(own_.end - at_, kMostInPlaceBytes));
-      if (run.offset >= kBeyondFiles)
+      if (run.offset == kLastOff)
         ended_ = true;
       else if (room_.contiguous() && run.block >= kInPlaceBytes)
         read_blocks(run);
@@ -47,8 +45,8 @@ class ReadAlone {
  private:
   void read_blocks(const layout::Run& run) {
     for (int64_t i = 0; i < run.count && !ended_; ++i) {
-      const Off offset = run.offset + i * run.stride;
-      if (offset >= kBeyondFiles)
+      const Off offset = capped_sum(run.offset, capped_product(i, run.stride));
+      if (offset == kLastOff)
         ended_ = true;
       else
         read_block(offset, run.block);

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/units.hpp"
 #include "exec/alone.hpp"
+#include "exec/beyond_files.hpp"
 #include "exec/write_behind_pages.hpp"
 #include "exec/write_behind_shape.hpp"
 
@@ -20,10 +21,6 @@ namespace {
 constexpr int kLooks = 1000;
 constexpr double kLongestLook_s = 0.03;
 constexpr int kMostVainLooks = 8;
-
-Error beyond_every_file() {
-  return {ErrorClass::io, 0, "write behind", "the file view reaches beyond the offset 2^63 - 1"};
-}
 
 }  // namespace
 
@@ -142,7 +139,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     const int64_t page = offset / pool_->page_bytes();
     const StreamRange part = filling.view.clip({at, filling.own.end}, pool_->extent(page));
     if (part.empty()) {
-      filling.failed = beyond_every_file();
+      filling.failed = beyond_every_file("write behind");
       break;
     }
     if (keeps_here(filling, page, part))

@@ -17,6 +17,7 @@ class PreadFile final : public ReadableFile {
 
   // Invariant: the first `done` bytes have been read.
   Readout read(std::span<std::byte> into, Off offset) override {
+    into = into.first(size_t(Extent::of(offset, int64_t(into.size())).size()));
     size_t done = 0;
     while (done < into.size()) {
       const ssize_t n = ::pread(fd(), into.data() + done, into.size() - done, offset + Off(done));

@@ -23,6 +23,11 @@ struct Run {
   int64_t count = 0;
 
   int64_t bytes() const noexcept { return block * count; }
+  // Behind the last block, of a file view's run: kLastOff where some of it lies beyond all offsets.
+  Off end() const noexcept {
+    const Off last = count > 1 ? capped_sum(offset, capped_product(count - 1, stride)) : offset;
+    return capped_sum(last, block);
+  }
 };
 
 class Cursor {

@@ -49,7 +49,7 @@ void ExtentList::assign(std::span<const Stream> streams) {
 void ExtentList::take_blocks(Head top) {
   Walk& walk = walks_[top.stream];
   do {
-    add({walk.begin(), walk.begin() + walk.run.block});
+    add(Extent::of(walk.begin(), walk.run.block));
     if (!walk.turn()) return;
   } while (heads_.empty() || walk.begin() <= heads_.front().begin);
   heads_.push_back({walk.begin(), top.stream});
