@@ -167,6 +167,19 @@ TEST(File, GivesARanksOwnFailureWithItsDetail) {
     EXPECT_TRUE(mine && mine->sys_errno == EIO);
     mine.reset();
     FileReport report;
+    EXPECT_EQ(f->close(report, &mine), ErrorClass::io) << "of the sync, which stays lost";
+    EXPECT_TRUE(mine && mine->sys_errno == EIO);
+  });
+}
+
+TEST(File, GivesARanksOwnFailureToCloseWithItsDetail) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.method.mechanism = &wrapped_pwrite<failing<0, ENOSPC>>();
+    auto f = open(comm, info);
+    std::optional<Error> mine;
+    FileReport report;
     EXPECT_EQ(f->close(report, &mine), ErrorClass::no_space);
     EXPECT_TRUE(mine && mine->sys_errno == ENOSPC);
   });
@@ -234,9 +247,9 @@ TEST(File, TellsEveryRankWhenFsyncFails) {
     EXPECT_EQ(f->write_all(write_of(data, 100 * comm.rank())).agreed, ErrorClass::none);
     EXPECT_EQ(f->sync(), ErrorClass::io);
     FileReport report;
-    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_EQ(f->close(report), ErrorClass::io) << "what was lost stays lost";
     if (comm.rank() == 0) {
-      EXPECT_EQ(report.sum.errors, 3);
+      EXPECT_EQ(report.sum.errors, 6);
       EXPECT_NE(report.first_error, "");
       EXPECT_NE(report.actual_rate_source, "fsync");
     }

@@ -37,11 +37,13 @@ class Noting final : public io::FileSync {
     return pushed;
   }
   int64_t piece_bytes() const noexcept override { return inner_->piece_bytes(); }
-  Result<void> sync(io::SyncKind kind) override { return inner_->sync(kind); }
-  Result<void> at_close() override { return inner_->at_close(); }
 
   int calls = 0;
   int64_t synced_after = 0;
+
+ protected:
+  Result<void> sync_now(io::SyncKind kind) override { return inner_->sync(kind); }
+  Result<void> sync_at_close() override { return inner_->at_close(); }
 
  private:
   std::unique_ptr<io::FileSync> inner_;

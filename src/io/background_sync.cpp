@@ -44,17 +44,17 @@ bool BackgroundSync::push() {
 
 // --- The program ---
 
-Result<void> BackgroundSync::sync(SyncKind kind) {
+Result<void> BackgroundSync::sync_now(SyncKind kind) {
   const std::lock_guard device(device_);
-  Result<void> all = failure_.all_of_them(file_.sync(kind));
+  Result<void> synced = file_.sync(kind);
   take_untold();  // told now
-  return all;
+  return synced;
 }
 
 // What became due and was not begun with is left to this sync.
-Result<void> BackgroundSync::at_close() {
+Result<void> BackgroundSync::sync_at_close() {
   thread_.stop();
-  return sync(SyncKind::full);
+  return sync_now(SyncKind::full);
 }
 
 SyncNotes BackgroundSync::notes() const {

@@ -13,8 +13,7 @@ namespace penstock::io {
 
 // The thread starts at the first write that is due and ends in at_close(), or when this is
 // destroyed. While it is syncing any number of writes may become due; one sync follows for them
-// all. A failure is reported by the next wrote(), once, unless sync() was first; and by every
-// sync() and at_close() after it.
+// all. A failure is reported by the next wrote(), once, unless sync() was first.
 class BackgroundSync final : public FileSync {
  public:
   // REQUIRES every_bytes > 0. `start`: for tests.
@@ -24,10 +23,12 @@ class BackgroundSync final : public FileSync {
 
   // Waits only where there is no thread.
   Result<bool> wrote(Extent where, int64_t bytes) override;
-  // Waits for the sync under way: the kernel tells a failure once, perhaps to that one.
-  Result<void> sync(SyncKind kind) override;
-  Result<void> at_close() override;
   SyncNotes notes() const override;
+
+ protected:
+  // Waits for the sync under way: the kernel tells a failure once, perhaps to that one.
+  Result<void> sync_now(SyncKind kind) override;
+  Result<void> sync_at_close() override;
 
  private:
   void sync_behind();
@@ -35,8 +36,7 @@ class BackgroundSync final : public FileSync {
   std::optional<Error> take_untold();
 
   DueBytes due_bytes_;
-  FirstFailure failure_;  // of a sync that the program did not ask for
-  std::mutex device_;     // held by who is syncing; taken before mutex_
+  std::mutex device_;  // held by who is syncing; taken before mutex_
 
   mutable std::mutex mutex_;     // of what follows; held for no longer than it takes to look
   int64_t syncs_ = 0;            // of the thread, that succeeded

@@ -13,17 +13,14 @@ PeriodicSync::PeriodicSync(MechanismFile& file, int64_t every_bytes, std::shared
 
 Result<bool> PeriodicSync::wrote(Extent, int64_t bytes) {
   if (!due_.add(bytes)) return false;
-  Result<void> pushed = push(kind_);
+  Result<void> pushed = sync_now(kind_);
   if (pushed) return true;
   pushed.error().detail += ", the sync after every " + format_size(due_.every_bytes());
   failure_.remember(pushed.error());
   return tl::unexpected(std::move(pushed).error());
 }
 
-Result<void> PeriodicSync::sync(SyncKind kind) { return failure_.all_of_them(push(kind)); }
-Result<void> PeriodicSync::at_close() { return failure_.all_of_them(push(SyncKind::full)); }
-
-Result<void> PeriodicSync::push(SyncKind kind) {
+Result<void> PeriodicSync::sync_now(SyncKind kind) {
   if (gate_ == nullptr) return file_.sync(kind);
   if (Result<void> entered = gate_->enter(); !entered) return entered;
   Result<void> synced = file_.sync(kind);

@@ -10,8 +10,7 @@
 namespace penstock::io {
 
 // Without a gate writers sync when they like, with one those that share it take turns, at close and
-// when the program asks too. A periodic sync that failed is reported by wrote() and, since what was
-// lost then stays lost, by every sync() and at_close() after it.
+// when the program asks too. A periodic sync that failed is reported by wrote() as well.
 class PeriodicSync final : public FileSync {
  public:
   // REQUIRES every_bytes > 0.
@@ -19,16 +18,15 @@ class PeriodicSync final : public FileSync {
                Beat beat = Beat::anew, SyncKind kind = SyncKind::data);
 
   Result<bool> wrote(Extent where, int64_t bytes) override;
-  Result<void> sync(SyncKind kind) override;
-  Result<void> at_close() override;
+
+ protected:
+  Result<void> sync_now(SyncKind kind) override;
+  Result<void> sync_at_close() override { return sync_now(SyncKind::full); }
 
  private:
-  Result<void> push(SyncKind kind);
-
   const std::shared_ptr<Gate> gate_;
   const SyncKind kind_;
   DueBytes due_;
-  FirstFailure failure_;  // of a periodic sync
 };
 
 }  // namespace penstock::io

@@ -145,20 +145,20 @@ void StreamSync::note_lost(Extent piece, int sys_errno) {
 
 // --- The program ---
 
-Result<void> StreamSync::sync(SyncKind kind) {
+Result<void> StreamSync::sync_now(SyncKind kind) {
   synced_ = true;
   note_synced();
   drop_pending();
-  Result<void> all = failure_.all_of_them(file_.sync(kind));
+  Result<void> synced = file_.sync(kind);
   take_untold();  // told now
-  return all;
+  return synced;
 }
 
-Result<void> StreamSync::at_close() {
+Result<void> StreamSync::sync_at_close() {
   stop();
   take_untold();
   if (wrote_ && !synced_) note_closed_unsynced();
-  return failure_.all_of_them({});
+  return {};
 }
 
 SyncNotes StreamSync::notes() const {

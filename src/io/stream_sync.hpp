@@ -16,7 +16,7 @@ namespace penstock::io {
 // sync_file_range(2) does not wait for the bytes, but where the device's queue is full it waits for
 // room in it; hence the thread: a writer never goes at the device's pace. The thread starts at the
 // first write that is due and ends at close, which waits for one piece at most. What could not be
-// written back is told by the next wrote(), once, and by every sync() and at_close() after it.
+// written back is told by the next wrote(), once, too.
 class StreamSync final : public FileSync {
  public:
   // if_it_syncs: as sync_habit() says at each write, and long runs only.
@@ -33,9 +33,11 @@ class StreamSync final : public FileSync {
 
   Result<bool> wrote(Extent where, int64_t bytes) override;  // never true
   int64_t piece_bytes() const noexcept override;
-  Result<void> sync(SyncKind kind) override;
-  Result<void> at_close() override;
   SyncNotes notes() const override;
+
+ protected:
+  Result<void> sync_now(SyncKind kind) override;
+  Result<void> sync_at_close() override;
 
  private:
   Extent take_of_run(Extent where);
@@ -53,7 +55,6 @@ class StreamSync final : public FileSync {
 
   DueBytes due_;
   const Streams streams_;
-  FirstFailure failure_;
   std::atomic<bool> wrote_ = false, synced_ = false;  // since it was opened
 
   mutable std::mutex mutex_;  // of what follows; not held in system calls

@@ -43,7 +43,7 @@ class DueBytes {
   int64_t bytes_ = 0;
 };
 
-// The first failure of what the program did not ask for.
+// The first failure of a file's syncs.
 class FirstFailure {
  public:
   void remember(const Error& error) {

@@ -7,7 +7,9 @@ namespace {
 class EndSync final : public FileSync {
  public:
   using FileSync::FileSync;
-  Result<void> at_close() override { return file_.sync(SyncKind::full); }
+
+ protected:
+  Result<void> sync_at_close() override { return file_.sync(SyncKind::full); }
 };
 
 }  // namespace

@@ -2,13 +2,19 @@
 #include "io/sync_policy.hpp"
 
 #include <array>
+#include <utility>
 
 namespace penstock::io {
 
 Result<bool> FileSync::wrote(Extent, int64_t) { return false; }
-Result<void> FileSync::sync(SyncKind kind) { return file_.sync(kind); }
-Result<void> FileSync::at_close() { return {}; }
+Result<void> FileSync::sync_now(SyncKind kind) { return file_.sync(kind); }
+Result<void> FileSync::sync_at_close() { return {}; }
 SyncNotes FileSync::notes() const { return {}; }
+
+Result<void> FileSync::kept(Result<void> now) {
+  if (!now) failure_.remember(now.error());
+  return failure_.all_of_them(std::move(now));
+}
 
 #define PENSTOCK_SYNC_POLICY(name) const SyncPolicy& name##_sync_policy();
 #include "io/sync_policies.def"

@@ -12,6 +12,7 @@
 #include "base/extent.hpp"
 #include "base/gate.hpp"
 #include "io/mechanism.hpp"
+#include "io/sync_count.hpp"
 
 namespace penstock::io {
 
@@ -36,15 +37,23 @@ class FileSync {
   // Who has more than this in one piece does well to write it in such pieces, so that the policy
   // can act in between; 0: no need. By the thread that writes.
   virtual int64_t piece_bytes() const noexcept { return 0; }
-  // On the device, because the program asks for it.
-  virtual Result<void> sync(SyncKind kind);
+  // On the device, because the program asks for it. What one sync has lost, whoever asked for it,
+  // every later one and at_close() report too: it stays lost, though the kernel says so only once.
+  Result<void> sync(SyncKind kind) { return kept(sync_now(kind)); }
   // Before the descriptor is closed, and nothing is written any more. An error is reported by close
   // on every rank.
-  virtual Result<void> at_close();
+  Result<void> at_close() { return kept(sync_at_close()); }
   virtual SyncNotes notes() const;
 
  protected:
+  virtual Result<void> sync_now(SyncKind kind);
+  virtual Result<void> sync_at_close();
+
   MechanismFile& file_;
+  FirstFailure failure_;
+
+ private:
+  Result<void> kept(Result<void> now);
 };
 
 struct SyncRequest {
