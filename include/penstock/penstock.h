@@ -12,10 +12,12 @@
  * more.
  *
  * Every function returns 0 or one of the negative codes below, never sets errno on purpose, never
- * ends the process because of an error in a file, and prints nothing. What a signal does that a
- * write brings (SIGXFSZ, where RLIMIT_FSIZE ends a file) is the program's choice, as with write(2).
- * Handles are opaque; strings that are passed in are copied; strings that are handed out are the
- * library's own. Offsets and sizes are bytes, times are seconds.
+ * ends the process because of an error in a file, and prints nothing. Only memory that runs out in
+ * the middle of a collective function, where the other ranks could not be told any more, ends the
+ * process, with a message. What a signal does that a write brings (SIGXFSZ, where RLIMIT_FSIZE ends
+ * a file) is the program's choice, as with write(2). Handles are opaque; strings that are passed in
+ * are copied; strings that are handed out are the library's own. Offsets and sizes are bytes, times
+ * are seconds.
  *
  * COLLECTIVE functions are called by every rank of the team, in the same order, and return the same
  * code on every rank: the gravest of all. They wait for each other. A rank whose arguments are
@@ -121,8 +123,9 @@ typedef struct penstock_options {
 
 /* COLLECTIVE. Opens `path` for writing on every rank: rank 0 makes it where that is asked for, then
  * all open it. `options` may be NULL. The file must be the same, and the method too, on every rank.
- * Penstock's configuration files and PENSTOCK_ variables hold here; `config` wins over them, then
- * `method`, and the options of `penstock run` over all. Where these leave MPI-IO alone ("off",
+ * Penstock's configuration files and PENSTOCK_ variables hold here; `config` wins over them, a
+ * `[[file]]` table of any of these over that, then `method`, and the options of `penstock run` over
+ * all. Where these leave MPI-IO alone ("off",
  * "observe"), a file of this API is written by Penstock all the same: there is no other to do it.
  * On failure *file is NULL on every rank; a file that rank 0 has made stays. */
 PENSTOCK_API int penstock_open(penstock_rank* rank, const char* path,
@@ -132,7 +135,8 @@ PENSTOCK_API int penstock_open(penstock_rank* rank, const char* path,
  * told. Frees `file`, whatever it returns. What is on the device only penstock_sync promises. */
 PENSTOCK_API int penstock_close(penstock_file* file);
 
-/* COLLECTIVE. When it returns 0, all that all ranks wrote before is on the device. */
+/* COLLECTIVE. When it returns 0, all that all ranks wrote before is on the device. After one that
+ * failed every later one and penstock_close return its code: what was lost then stays lost. */
 PENSTOCK_API int penstock_sync(penstock_file* file);
 
 /* ---- Writing ----

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -15,6 +16,7 @@
 struct penstock_rank {
   penstock_team* team = nullptr;
   std::unique_ptr<penstock::comm::Comm> comm;
+  std::vector<penstock_file*> files;  // that are open
 };
 
 // The ranks of a team that live in this process.
@@ -27,14 +29,19 @@ struct penstock_team {
 };
 
 struct penstock_file {
-  explicit penstock_file(penstock_rank& of) : rank(of) { ++rank.team->open_files; }
+  explicit penstock_file(penstock_rank& of) : rank(of) {
+    rank.files.push_back(this);
+    ++rank.team->open_files;
+  }
   penstock_file(const penstock_file&) = delete;
   ~penstock_file() {
     file.reset();  // it borrows the rank's communicator
+    std::erase(rank.files, this);
     --rank.team->open_files;
   }
 
   penstock_rank& rank;
+  std::string path;
   std::unique_ptr<penstock::engine::File> file;
 };
 
@@ -42,5 +49,7 @@ namespace penstock::capi {
 
 // Ranks that have a communicator each become a team of this process.
 penstock_team* make_team(std::vector<std::unique_ptr<comm::Comm>> comms);
+// Of all teams that this process has: who else may have a file open. The more, the less is certain.
+int ranks_of_teams() noexcept;
 
 }  // namespace penstock::capi

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "capi/status.hpp"
-#include "io/descriptor.hpp"
 
 namespace penstock::capi {
 namespace {
@@ -84,6 +83,10 @@ Result<Prepared> prepare(penstock_rank& rank, const char* path, const penstock_o
   p.info.path = path;
   p.info.writable = true;
   p.info.config = *std::move(config);
+  p.info.job_ranks = ranks_of_teams();
+  for (const penstock_file* other : rank.files)
+    if (other->path == p.info.path) p.info.beside.push_back(other->file.get());
+  p.handle->path = p.info.path;
   return p;
 }
 
@@ -102,12 +105,12 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
   return {};
 }
 
-// The engine knows why in words; the system, asked again, gives the class.
-Result<void> why_not(const engine::File& file, const std::string& path) {
-  auto again = io::Descriptor::open_for_writing(path);
-  if (!again) return tl::unexpected(std::move(again).error());
-  return tl::unexpected(
-      Error{ErrorClass::unsupported, 0, "penstock_open", path + ": " + file.why_unserved()});
+// Collective: what the system said to some rank or, if it said nothing, the engine's words.
+Error why_not(comm::Comm& comm, const engine::File& file, const std::string& path) {
+  const std::optional<Error>& mine = file.open_failure();
+  const Result<void> agreed = comm::agree(comm, mine ? tl::unexpected(*mine) : Result<void>());
+  if (!agreed) return agreed.error();
+  return {ErrorClass::unsupported, 0, "penstock_open", path + ": " + file.why_unserved()};
 }
 
 Result<void> status_of(const Result<Prepared>& p) {
@@ -147,11 +150,7 @@ Result<penstock_file*> open_file(penstock_rank& rank, const char* path,
   if (auto r = comm::agree(comm, made); !r) return tl::unexpected(std::move(r).error());
   mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
   engine::File& file = *mine->handle->file;
-  if (!file.served()) {
-    const Result<void> why = why_not(file, mine->info.path);
-    const Result<void> agreed = comm::agree(comm, why);
-    return tl::unexpected(agreed ? why.error() : agreed.error());
-  }
+  if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
   return mine->handle.release();
 }
 

@@ -6,6 +6,7 @@
 
 #include "capi/handles.hpp"
 #include "capi/status.hpp"
+#include "exec/abandon.hpp"
 
 namespace penstock::capi {
 namespace {
@@ -100,6 +101,8 @@ int penstock_statistics(penstock_file* file, penstock_stats* stats) {
 
 int penstock_statistics_all(penstock_file* file, penstock_stats* stats) {
   using namespace penstock::capi;
-  return guarded("penstock_statistics_all", [&] { return of_all(file, stats); });
+  return guarded("penstock_statistics_all", [&] {
+    return penstock::exec::or_abandon("statistics", [&] { return of_all(file, stats); });
+  });
 }
 }

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int kMostThreads = 65536;
 
+std::atomic<int> all_ranks = 0;
+
 Result<penstock_team*> team_of_threads(int ranks) {
   if (ranks < 1 || ranks > kMostThreads)
     return tl::unexpected(argument_error(
@@ -32,6 +34,7 @@ Result<void> free_team(penstock_team* team) {
     return tl::unexpected(
         argument_error("penstock_team_free",
                        std::to_string(open) + " files of the team are open: penstock_close"));
+  all_ranks -= team->ranks.front().comm->size();
   delete team;
   return {};
 }
@@ -41,9 +44,12 @@ Result<void> free_team(penstock_team* team) {
 penstock_team* make_team(std::vector<std::unique_ptr<comm::Comm>> comms) {
   auto team = std::make_unique<penstock_team>();
   team->config = engine::load_config(engine::this_process());
-  for (auto& comm : comms) team->ranks.push_back({team.get(), std::move(comm)});
+  all_ranks += comms.front()->size();
+  for (auto& comm : comms) team->ranks.push_back({team.get(), std::move(comm), {}});
   return team.release();
 }
+
+int ranks_of_teams() noexcept { return all_ranks; }
 
 }  // namespace penstock::capi
 

@@ -225,16 +225,16 @@ int64_t tags_of(MPI_Comm comm) {
 // What this rank has against so many threads.
 Result<void> check_threads(MPI_Comm comm, int threads) {
   if (threads < 1)
-    return fail(ErrorClass::argument, "make_hybrid_team",
+    return fail(ErrorClass::argument, "team of MPI ranks",
                 "threads must be at least 1, got " + std::to_string(threads));
-  if (int64_t{threads} * threads * kTags > tags_of(comm))
-    return fail(ErrorClass::argument, "make_hybrid_team",
+  if (threads > tags_of(comm) / kTags / threads)
+    return fail(ErrorClass::argument, "team of MPI ranks",
                 "threads=" + std::to_string(threads) +
                     " is more than this MPI library's message tags can tell apart; use fewer");
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
   if (threads > 1 && level < MPI_THREAD_MULTIPLE)
-    return fail(ErrorClass::unsupported, "make_hybrid_team",
+    return fail(ErrorClass::unsupported, "team of MPI ranks",
                 "threads=" + std::to_string(threads) +
                     " needs MPI_THREAD_MULTIPLE: ask MPI_Init_thread for it");
   return {};
@@ -246,7 +246,7 @@ Result<void> agree_on_threads(MPI_Comm parent, Comm& ranks, int threads) {
   int64_t least_and_most[2] = {-threads, threads};
   if (auto r = ranks.all_max(least_and_most); !r) return r;
   if (-least_and_most[0] == least_and_most[1]) return {};
-  return fail(ErrorClass::argument, "make_hybrid_team",
+  return fail(ErrorClass::argument, "team of MPI ranks",
               "threads must be the same on every rank, got " + std::to_string(-least_and_most[0]) +
                   " to " + std::to_string(least_and_most[1]));
 }

@@ -7,6 +7,7 @@
 #include "engine/file_state.hpp"
 #include "engine/report.hpp"
 #include "engine/select.hpp"
+#include "exec/abandon.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::engine {
@@ -54,6 +55,8 @@ const std::string& File::why_unserved() const noexcept {
   if (!state_->view_unserved.empty()) return state_->view_unserved;
   return state_->atomic ? kAtomic : kUnits;
 }
+
+const std::optional<Error>& File::open_failure() const noexcept { return state_->open_failure; }
 
 const Config& File::config() const noexcept { return state_->info.config; }
 
@@ -195,6 +198,10 @@ void File::State::note_algorithm(const exec::WriteOutcome& outcome) {
 // --- Sync and close ---
 
 ErrorClass File::sync(std::optional<Error>* own) {
+  return exec::or_abandon("sync", [&] { return sync_together(own); });
+}
+
+ErrorClass File::sync_together(std::optional<Error>* own) {
   State& s = *state_;
   const double begin_s = now_s();
   {
@@ -220,6 +227,10 @@ ErrorClass File::sync(std::optional<Error>* own) {
 }
 
 ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
+  return exec::or_abandon("close", [&] { return close_together(report, own); });
+}
+
+ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   State& s = *state_;
   Counters& c = s.notes.counters;
   const double begin_s = now_s();

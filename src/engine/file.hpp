@@ -102,6 +102,7 @@ class File {
  public:
   // Collective. Always gives a File: when some rank cannot be served, served() is false on all and
   // why_unserved() says so on the log.
+  // Who runs out of memory in it ends the job, here and in sync and close.
   static std::unique_ptr<File> open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info);
   ~File();
 
@@ -112,6 +113,8 @@ class File {
   // Neither writes nor reads, whatever the view. The same on every rank.
   bool serves_nothing() const noexcept;
   const std::string& why_unserved() const noexcept;
+  // What the system said to this rank, where that is the reason.
+  const std::optional<Error>& open_failure() const noexcept;
   const Config& config() const noexcept;
   // For MPI_File_get_info; empty where the MPI library serves, and its own hints stand.
   HintValues hints_in_effect() const;
@@ -180,6 +183,10 @@ class File {
 
  private:
   struct State;
+  static std::unique_ptr<File> open_together(std::unique_ptr<comm::Comm> comm,
+                                             const OpenInfo& info);
+  ErrorClass sync_together(std::optional<Error>* mine);
+  ErrorClass close_together(FileReport& report, std::optional<Error>* mine);
   explicit File(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

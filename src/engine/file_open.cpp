@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "engine/expected_syncs.hpp"
 #include "engine/file_state.hpp"
+#include "exec/abandon.hpp"
 #include "exec/write_behind.hpp"
 #include "io/probe.hpp"
 
@@ -34,7 +35,7 @@ std::string File::State::open_here() {
   if (std::string why = open_file(io::Written::to_cache); !why.empty()) return why;
   if (file->fd() < 0) return "";
   auto probed = io::probe(file->fd());
-  if (!probed) return probed.error().message();
+  if (!probed) return cannot_open(probed.error());
   file_system = *std::move(probed);
   // A page that waits in this node's cache may go over what the MPI library writes beside it on
   // another node. One that never waits is sent as it was written.
@@ -52,9 +53,14 @@ std::string File::State::open_file(io::Written written) {
                                         .registered = method.registered,
                                         .window_bytes = method.window_bytes,
                                         .written = written});
-  if (!opened) return opened.error().message();
+  if (!opened) return cannot_open(opened.error());
   file = *std::move(opened);
   return "";
+}
+
+std::string File::State::cannot_open(const Error& error) {
+  open_failure = error;
+  return error.message();
 }
 
 // Why this rank's reads are not served; empty when they may be. A descriptor is opened now only for
@@ -277,6 +283,10 @@ void File::State::give_to_owners(int64_t page_bytes) {
 }
 
 std::unique_ptr<File> File::open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info) {
+  return exec::or_abandon("open", [&] { return open_together(std::move(comm), info); });
+}
+
+std::unique_ptr<File> File::open_together(std::unique_ptr<comm::Comm> comm, const OpenInfo& info) {
   auto state = std::make_unique<State>();
   state->comm = std::move(comm);
   state->info = info;

@@ -34,9 +34,10 @@ inline bool is_regular(const layout::FileView& view) {
 struct File::State {
   std::unique_ptr<comm::Comm> comm;
   OpenInfo info;
-  std::string never_served;   // why no write of this file is served; empty when some may be
-  std::string never_read;     // why no read is; as far as is known before the first one
-  std::string view_unserved;  // why writes and reads through the current view are not
+  std::optional<Error> open_failure;  // of this rank's own descriptor
+  std::string never_served;           // why no write of this file is served; empty when some may be
+  std::string never_read;             // why no read is; as far as is known before the first one
+  std::string view_unserved;          // why writes and reads through the current view are not
   int64_t served_bytes = kWholeStream;  // of this rank's view
   bool some_view_is_limited = false;    // on any rank
   bool atomic = false;
@@ -96,6 +97,7 @@ struct File::State {
   // file_open.cpp
   std::string open_here();
   std::string open_file(io::Written written);
+  std::string cannot_open(const Error& error);
   std::string open_for_reads_here();
   void agree_on_service(const std::string& mine, const std::string& mine_of_reads);
   Result<std::shared_ptr<Gate>> gate();

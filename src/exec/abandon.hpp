@@ -1,6 +1,9 @@
 // The end of a job whose ranks can no longer understand each other.
 #pragma once
 
+#include <exception>
+#include <utility>
+
 #include "base/error.hpp"
 
 namespace penstock::exec {
@@ -8,5 +11,16 @@ namespace penstock::exec {
 // A peer's message cannot be understood, or a rank cannot send what others wait for: nobody could
 // tell them any more, so the job ends here, with a message.
 [[noreturn]] void abandon(const Error& error);
+
+// What a rank does together with others: out of memory in the middle, they would wait for messages
+// that never come.
+template <class F>
+auto or_abandon(const char* operation, F&& f) -> decltype(f()) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const std::exception& e) {
+    abandon(Error{ErrorClass::no_memory, 0, operation, e.what()});
+  }
+}
 
 }  // namespace penstock::exec

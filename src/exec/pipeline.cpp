@@ -122,27 +122,16 @@ Pipeline::~Pipeline() {
 }
 
 WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& policy) {
-  try {
+  return or_abandon("collective write", [&] {
     state_->begin(request, policy, State::How::written);
     return state_->end();
-  } catch (const std::exception& e) {
-    // Out of memory in the middle: the other ranks wait for messages that will never come.
-    abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
-  }
+  });
 }
 void Pipeline::begin_all(const WriteRequest& request, const Policy& policy) {
-  try {
-    state_->begin(request, policy, State::How::staged);
-  } catch (const std::exception& e) {
-    abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
-  }
+  or_abandon("collective write", [&] { state_->begin(request, policy, State::How::staged); });
 }
 WriteOutcome Pipeline::end_all() {
-  try {
-    return state_->end();
-  } catch (const std::exception& e) {
-    abandon(Error{ErrorClass::no_memory, 0, "collective write", e.what()});
-  }
+  return or_abandon("collective write", [&] { return state_->end(); });
 }
 WriteOutcome Pipeline::write_alone(const WriteRequest& request) {
   return state_->alone(request, state_->by_this_rank());

@@ -275,12 +275,7 @@ ReadPipeline::ReadPipeline(comm::Comm& comm, io::ReadableFile& file,
 ReadPipeline::~ReadPipeline() = default;
 
 ReadOutcome ReadPipeline::read_all(const ReadRequest& request, const Pipeline::Policy& policy) {
-  try {
-    return state_->read_all(request, policy);
-  } catch (const std::exception& e) {
-    // Out of memory in the middle: the other ranks wait for messages that will never come.
-    abandon(Error{ErrorClass::no_memory, 0, "collective read", e.what()});
-  }
+  return or_abandon("collective read", [&] { return state_->read_all(request, policy); });
 }
 const ReadSpent& ReadPipeline::spent() const noexcept { return state_->spent; }
 

@@ -230,6 +230,23 @@ static void mixed(const struct place* p) {
   close_and_compare(p, file, path, paint_mixed); /* and what --verify reads back is right */
 }
 
+/* Another handle of the rank writes the same bytes later: no damage of the first one's. */
+static void two_handles(const struct place* p) {
+  char path[4096];
+  name_in(p, "two_handles", path);
+  penstock_file* first = opened(p, path, NULL, "verify = true\n");
+  penstock_file* second = opened(p, path, NULL, "verify = true\n");
+  if (first == NULL || second == NULL) return;
+  unsigned char data[1000];
+  memset(data, 'a', sizeof data);
+  OK(penstock_write_at_all(first, (int64_t)p->number * 1000, data, 1000, NULL));
+  OK(penstock_sync(first));
+  memset(data, 'b', sizeof data);
+  OK(penstock_write_at_all(second, (int64_t)p->number * 1000, data, 1000, NULL));
+  OK(penstock_close(second));
+  OK(penstock_close(first));
+}
+
 /* ---- sync and statistics; several files at a time */
 
 static void statistics(const struct place* p) {
@@ -308,6 +325,7 @@ const struct test_case cases[] = {{"contiguous", contiguous},
                                   {"extents", extents},
                                   {"nothing", nothing},
                                   {"mixed", mixed},
+                                  {"two_handles", two_handles},
                                   {"statistics", statistics},
                                   {"opening", opening},
                                   {"open_errors", open_errors},
