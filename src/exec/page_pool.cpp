@@ -62,18 +62,11 @@ uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 3
 }  // namespace
 
 struct PagePool::Header {
-  mutable SharedLock lock;    // of what follows up to the losses' end, and of the table
+  SharedLock lock;            // of the free slots, and of the table
   uint32_t first_free;        // a slot's index + 1; 0: none
   std::atomic<int> used;      // slots for which memory was asked
   std::atomic<int> unusable;  // of these, without memory
-  // Losses.
-  int64_t lost_bytes;
-  uint32_t error_class;
-  int32_t sys_errno;
-  uint32_t places;
-  bool told_in_part;
-  std::array<Extent, kMostLostTold> where;
-  std::atomic<int64_t> failures;
+  PageLosses losses;
   std::atomic<bool> several_handles;
 
   alignas(64) std::array<std::atomic<uint64_t>, kMostOffered> offers;  // kNoStay, or a stay
@@ -448,49 +441,6 @@ bool PagePool::has_several_handles() const noexcept {
   return header_->several_handles.load(std::memory_order_acquire);
 }
 
-// --- Losses ---
-
-// Of many the first places are told, and the sum of all.
-void PagePool::lost(Extent where, const Error& why) noexcept {
-  const std::lock_guard lock(header_->lock);
-  Header& h = *header_;
-  if (h.failures.load(std::memory_order_relaxed) == 0 ||
-      h.error_class < uint32_t(why.error_class)) {
-    h.error_class = uint32_t(why.error_class);
-    h.sys_errno = why.sys_errno;
-  }
-  h.lost_bytes += where.size();
-  if (h.places > 0 && h.where[h.places - 1].end == where.begin)
-    h.where[h.places - 1].end = where.end;
-  else if (h.places < h.where.size())
-    h.where[h.places++] = where;
-  else
-    h.told_in_part = true;
-  h.failures.fetch_add(1, std::memory_order_release);
-}
-
-int64_t PagePool::failures() const noexcept {
-  return header_->failures.load(std::memory_order_acquire);
-}
-
-int64_t PagePool::lost_bytes() const {
-  if (failures() == 0) return 0;
-  const std::lock_guard lock(header_->lock);
-  return header_->lost_bytes;
-}
-
-void PagePool::add_losses(StagedNotes& to) const {
-  if (failures() == 0) return;
-  const std::lock_guard lock(header_->lock);
-  const Header& h = *header_;
-  to.failures += h.failures.load(std::memory_order_relaxed);
-  to.lost_bytes += h.lost_bytes;
-  to.lost_told_in_part = to.lost_told_in_part || h.told_in_part;
-  to.lost.insert(to.lost.end(), h.where.begin(), h.where.begin() + h.places);
-  const auto error_class = ErrorClass(h.error_class);
-  if (!to.failure || to.failure->error_class < error_class)
-    to.failure =
-        Error{error_class, h.sys_errno, "write behind", "of pages that this node's ranks filled"};
-}
+PageLosses& PagePool::losses() const noexcept { return header_->losses; }
 
 }  // namespace penstock::exec

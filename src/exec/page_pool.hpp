@@ -21,7 +21,7 @@
 #include "base/extent.hpp"
 #include "comm/shared_segment.hpp"
 #include "exec/dirty_map.hpp"
-#include "exec/pipeline.hpp"
+#include "exec/page_losses.hpp"
 
 namespace penstock::exec {
 
@@ -145,11 +145,8 @@ class PagePool {
   void note_several_handles() noexcept;
   bool has_several_handles() const noexcept;
 
-  // --- What could not be written, told to all who share the pool ---
-  void lost(Extent where, const Error& why) noexcept;
-  int64_t failures() const noexcept;
-  void add_losses(StagedNotes& to) const;
-  int64_t lost_bytes() const;
+  // What could not be written, told to all who share the pool.
+  PageLosses& losses() const noexcept;
 
  private:
   struct Header;

@@ -336,7 +336,7 @@ void WriteBehind::put_at_once(const Target& target, const layout::Run& run,
     const auto fault =
         write_extent(target, where, {bytes + i * run.block, size_t(run.block)}, spent);
     if (!fault) continue;
-    pool_->lost(where, fault->error);
+    pool_->losses().add(where, fault->error);
     lost += run.block;
   }
   const std::lock_guard lock(mutex_);
@@ -401,7 +401,7 @@ int64_t WriteBehind::pages_elsewhere(int64_t first, int64_t count) const {
 // own, rather than count one that is not in the file.
 int64_t WriteBehind::written_beside_others(const StagedNotes& own, bool settled) const {
   if (!settled) return std::min(own.written_bytes, own.accepted_bytes);
-  return std::max<int64_t>(0, own.accepted_bytes - pool_->lost_bytes());
+  return std::max<int64_t>(0, own.accepted_bytes - pool_->losses().bytes());
 }
 
 void WriteBehind::note_written(int64_t bytes) {
@@ -429,7 +429,7 @@ StagedNotes WriteBehind::notes() const {
     else if (settled)
       all.written_bytes = all.accepted_bytes - lost_here_;
   }
-  pool_->add_losses(all);
+  pool_->losses().add_to(all);
   if (shipping_ == nullptr) return all;
   shipping_->add_losses(all);
   all.spent.traffic = all.spent.traffic + shipping_->traffic();
@@ -437,7 +437,7 @@ StagedNotes WriteBehind::notes() const {
 }
 
 int64_t WriteBehind::failures() const {
-  return pool_->failures() + (shipping_ != nullptr ? shipping_->failures() : 0);
+  return pool_->losses().failures() + (shipping_ != nullptr ? shipping_->failures() : 0);
 }
 
 }  // namespace penstock::exec
