@@ -35,7 +35,7 @@ class Bell {
  public:
   // Where other processes find it.
   struct Address {
-    uint64_t pid_namespace = 0;  // that `pid` is a number of
+    uint64_t pid_namespace = 0;  // that `pid` is a number of; 0: not known
     uint64_t device = 0;         // of the memory
     uint64_t inode = 0;          // of the memory; 0: no other process can ring
     int32_t pid = 0;
@@ -75,7 +75,7 @@ class FarBell {
   BellMemory memory_;
 };
 
-// For certain: a process that is out of sight is not gone.
+// For certain, with all its threads: a process that is out of sight is not gone.
 bool process_is_gone(const Bell::Address& address);
 
 }  // namespace penstock

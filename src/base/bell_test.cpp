@@ -2,10 +2,16 @@
 #include "base/bell.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <limits>
+#include <string>
 #include <thread>
 
 namespace penstock::bell_test {
@@ -78,6 +84,46 @@ TEST(Bell, AProcessIsGoneAlsoWhileItsParentHasNotLooked) {
   EXPECT_TRUE(process_is_gone(address));
   ++address.pid_namespace;
   EXPECT_FALSE(process_is_gone(address)) << "out of sight";
+}
+
+char state_of(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  stat >> number >> name >> state;
+  return state.empty() ? '?' : state[0];
+}
+
+// /proc shows such a process as a zombie.
+TEST(Bell, AProcessIsNotGoneWhileAThreadOutlivesItsFirst) {
+  Bell::Address address = Bell::unheard();
+  address.pid = ::fork();
+  if (address.pid == 0) {
+    std::thread(&::pause).detach();
+    ::syscall(SYS_exit, 0);  // this thread alone
+  }
+  while (state_of(address.pid) != 'Z') ::usleep(1000);
+  EXPECT_FALSE(process_is_gone(address));
+  ::kill(address.pid, SIGKILL);
+  siginfo_t ended{};
+  ::waitid(P_PID, id_t(address.pid), &ended, WEXITED | WNOWAIT);
+  EXPECT_TRUE(process_is_gone(address));
+  ::waitpid(address.pid, nullptr, 0);
+}
+
+// Of a process beside this one, and of a number that nobody has.
+bool is_anybody_gone_without_proc() {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  if (::mount("none", "/proc", "tmpfs", 0, nullptr) != 0) return false;
+  Bell::Address address = Bell::unheard();
+  if (process_is_gone(address)) return true;
+  address.pid = std::numeric_limits<int32_t>::max();
+  return process_is_gone(address);
+}
+
+// In a program of its own, which has not asked yet what its numbers are of.
+TEST(BellDeathTest, WithoutProcNoProcessIsGone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(::_exit(is_anybody_gone_without_proc() ? 1 : 0), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

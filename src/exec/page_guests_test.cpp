@@ -55,7 +55,7 @@ TEST(PageGuests, AGuestOfAnotherPageIsNotWaitedFor) {
   const PagePool::Stay mine = come(*pool, 0, 5), other = come(*pool, 0, 6);
   ASSERT_TRUE(pool->hold(0, other));
   EXPECT_TRUE(pool->close(mine, 0));
-  pool->release(mine);
+  pool->release(mine, 0);
   pool->let_go(0, other);
 }
 
@@ -64,7 +64,7 @@ TEST(PageGuests, WhatLeavesIsNotHeld) {
   const PagePool::Stay stay = come(*pool, 0, 5);
   ASSERT_TRUE(pool->close(stay, 0));
   EXPECT_FALSE(pool->hold(0, stay));
-  pool->release(stay);
+  pool->release(stay, 0);
   EXPECT_FALSE(pool->hold(0, stay)) << "nor what has left";
   const PagePool::Stay next = come(*pool, 0, 5);
   EXPECT_FALSE(pool->hold(0, stay)) << "though the page is here again";
@@ -106,7 +106,7 @@ TEST(PageGuests, NoByteComesToAPageThatWasClosed) {
       }
     });
     std::memset(pool->memory(stay), 0, size_t(kPage));
-    pool->release(stay);
+    pool->release(stay, 0);
   };
   for (int stays = 0; stays < kStays;) {
     const auto stay = pool->find(7);

@@ -65,7 +65,7 @@ struct PagePool::Header {
   SharedLock lock;            // of the free slots, and of the table
   uint32_t first_free;        // a slot's index + 1; 0: none
   std::atomic<int> used;      // slots for which memory was asked
-  std::atomic<int> unusable;  // of these, without memory
+  std::atomic<int> unusable;  // of these, without memory, or never given out again
   PageLosses losses;
   std::atomic<bool> several_handles;
 
@@ -87,7 +87,7 @@ struct alignas(64) PagePool::Slot {
   FutexWord left;              // stays that are over
   FutexWord unpinned;          // how often the last pin was given back of a page that is leaving
   uint32_t next;               // in the chain of its bucket, or of free slots; an index + 1
-  bool has_memory;
+  bool taken_over;             // from a writer that was taken for dead
 };
 
 struct alignas(64) PagePool::Guest {
@@ -313,21 +313,35 @@ bool PagePool::close(const Stay& stay, int writer) noexcept {
   return true;
 }
 
-// A writer that is gone closes nothing any more, so what it closed is this stay still.
 bool PagePool::take_over(const Stay& stay, int from, int to) noexcept {
-  return slots()[stay.slot].writer.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+  const std::lock_guard lock(header_->lock);
+  Slot& slot = slots()[stay.slot];
+  const uint64_t word = slot.word.load(std::memory_order_acquire);
+  if (state_of(word) != State::leaving || number_of(word) != stay.number) return false;
+  if (!slot.writer.compare_exchange_strong(from, to, std::memory_order_acq_rel)) return false;
+  slot.taken_over = true;
+  return true;
 }
 
-void PagePool::release(const Stay& stay) noexcept {
+void PagePool::release(const Stay& stay, int writer) noexcept {
   Slot& slot = slots()[stay.slot];
-  if (slot.word.load(std::memory_order_acquire) != word_of(State::leaving, stay.number, 0)) return;
+  const auto is_the_writers = [&] {
+    return slot.word.load(std::memory_order_acquire) == word_of(State::leaving, stay.number, 0) &&
+           slot.writer.load(std::memory_order_acquire) == writer;
+  };
+  if (!is_the_writers()) return;
   dirty(stay).clear();
   {
     const std::lock_guard lock(header_->lock);
+    if (!is_the_writers()) return;
     uint32_t* at = &bucket(stay.page);
     while (*at != uint32_t(stay.slot) + 1) at = &slots()[*at - 1].next;
     *at = slot.next;
-    slot.next = std::exchange(header_->first_free, uint32_t(stay.slot) + 1);
+    // Who was taken for dead may write on from this memory: what it finds there stays this page's.
+    if (slot.taken_over)
+      header_->unusable.fetch_add(1, std::memory_order_relaxed);
+    else
+      slot.next = std::exchange(header_->first_free, uint32_t(stay.slot) + 1);
     slot.word.store(word_of(State::free, next_number(stay.number), 0), std::memory_order_release);
     // While nobody has the slot: those who wait for the next stay would take it for theirs.
     slot.left.store(next_number(stay.number), std::memory_order_release);

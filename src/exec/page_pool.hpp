@@ -113,9 +113,10 @@ class PagePool {
   // false: somebody else does, or it has left.
   bool close(const Stay& stay, int writer) noexcept;
   // Of a page that `from` closed and will never release: true: `to` writes it, as if closed by it.
+  // Its slot holds no other page after this one, in case `from` writes yet.
   bool take_over(const Stay& stay, int from, int to) noexcept;
-  // Harmless when it has left.
-  void release(const Stay& stay) noexcept;
+  // By its writer. Harmless when it has left, or was taken over.
+  void release(const Stay& stay, int writer) noexcept;
   // false: a while has passed, and it is still here.
   bool wait_until_left(const Stay& stay) const noexcept;
 
@@ -139,7 +140,7 @@ class PagePool {
   int used() const noexcept;
   std::optional<Seen> look(int slot) const noexcept;
   bool empty() const noexcept;
-  bool usable() const noexcept;  // the machine had memory for some slot, or was not asked
+  bool usable() const noexcept;  // some slot has memory to give out, or was not asked for it
 
   // Several handles of one process fill pages: whose bytes a page holds, no rank knows any more.
   void note_several_handles() noexcept;

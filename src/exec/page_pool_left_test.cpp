@@ -79,7 +79,7 @@ TEST(PagePoolLeft, TheNextStayOfASlotHasNotLeftBeforeItLeaves) {
     while (releasing == Releasing::runs) {
       const PagePool::Stay stay = pinned_and_closed(*pool, 0);
       is_releasing = true;
-      pool->release(stay);
+      pool->release(stay, 0);
       is_releasing = false;
     }
   });
@@ -89,7 +89,7 @@ TEST(PagePoolLeft, TheNextStayOfASlotHasNotLeftBeforeItLeaves) {
   }
   const PagePool::Stay next = pinned_and_closed(*pool, 1);
   EXPECT_FALSE(pool->wait_until_left(next)) << "its page is in the pool";
-  pool->release(next);
+  pool->release(next, 0);
   EXPECT_TRUE(pool->wait_until_left(next));
   releasing = Releasing::goes_on;
   releaser.join();

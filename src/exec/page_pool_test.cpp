@@ -74,7 +74,7 @@ TEST(PagePool, MemoryIsNotTakenUnderTheLock) {
     ASSERT_EQ(pinning, PagePool::Pinning::pinned);
     pool->unpin(stay, 0);
     EXPECT_TRUE(pool->close(stay, 0));
-    pool->release(stay);
+    pool->release(stay, 0);
     ++others;
   };
   pool->add_slot();
@@ -106,11 +106,53 @@ TEST(PagePool, EachProcessMapsASlotAtItsFirstPageThere) {
     EXPECT_LT(mine->expected[0].begin, memory) << "the map of dirty bytes is before it";
     EXPECT_EQ(mine->expected[0].end, memory + kPage);
     pool->unpin(stay, 0);
-    if (page == 7 && pool->close(stay, 0)) pool->release(stay);
+    if (page == 7 && pool->close(stay, 0)) pool->release(stay, 0);
   }
   pool->add_slot();
   EXPECT_EQ(pool->pin(8).first, PagePool::Pinning::pinned);
   EXPECT_EQ(mine->expected.size(), 2U);
+}
+
+// Who was taken for dead may live, and write from that memory when it goes on.
+TEST(PagePool, MemoryOfAPageThatWasTakenOverHoldsNoOther) {
+  constexpr int kSlow = 1, kOther = 2;
+  const PoolShape shape{kPage, 2};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  for (int slot = 0; slot < shape.slots; ++slot) {
+    pool->add_slot();
+    const PagePool::Stay stay = pool->pin(slot).second;
+    pool->dirty(stay).mark(pool->extent(slot));
+    pool->unpin(stay, kPage);
+    ASSERT_TRUE(pool->close(stay, kSlow));
+    ASSERT_TRUE(pool->take_over(stay, kSlow, kOther));
+    pool->release(stay, kSlow);
+    EXPECT_TRUE(pool->find(slot)) << "the other one is still writing it";
+    pool->release(stay, kOther);
+    EXPECT_TRUE(pool->wait_until_left(stay));
+    EXPECT_FALSE(pool->find(slot));
+    EXPECT_EQ(pool->pin(9).first,
+              slot == 0 ? PagePool::Pinning::no_memory : PagePool::Pinning::no_room);
+    EXPECT_EQ(pool->usable(), slot == 0);
+  }
+  EXPECT_TRUE(pool->empty());
+}
+
+TEST(PagePool, OnlyTheStayThatWasSeenIsTakenOver) {
+  constexpr int kFirst = 1, kOther = 2;
+  const PoolShape shape{kPage, 1};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  pool->add_slot();
+  const auto closed = [&](int64_t page) {
+    const PagePool::Stay stay = pool->pin(page).second;
+    pool->unpin(stay, 0);
+    EXPECT_TRUE(pool->close(stay, kFirst));
+    return stay;
+  };
+  const PagePool::Stay left = closed(0);
+  pool->release(left, kFirst);
+  const PagePool::Stay next = closed(1);
+  EXPECT_FALSE(pool->take_over(left, kFirst, kOther)) << "another page of the same writer";
+  EXPECT_TRUE(pool->take_over(next, kFirst, kOther));
 }
 
 TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
@@ -127,7 +169,7 @@ TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
   const auto first = pool->take_offer();
   EXPECT_EQ(first, stays[0]);
   EXPECT_TRUE(pool->close(stays[1], 0));
-  pool->release(stays[1]);
+  pool->release(stays[1], 0);
   const auto second = pool->take_offer();
   ASSERT_TRUE(second);
   EXPECT_EQ(second->slot, stays[1].slot);

@@ -206,7 +206,7 @@ void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
 
 void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& stay) {
   write_page(target, stay);
-  pool_->release(stay);
+  pool_->release(stay, owners_->mine());
 }
 
 void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
