@@ -176,6 +176,27 @@ TEST(Offers, ANonBlockingWriteLeavesPagesToTheThread) {
   }
 }
 
+// No thread runs, and no other rank writes: the call neither waits for them nor writes what they
+// have filled.
+TEST(Offers, ANonBlockingWriteTakesANewPageWhileOthersAreOffered) {
+  constexpr int kFilled = 4;
+  const io::TemporaryFile path;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Rank rank(comm, path);
+    rank.write_halves(comm, 0, kFilled);
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) {
+      const int64_t before = rank.writes();
+      const Off next = kFilled * kPage;
+      EXPECT_EQ(rank.write(bytes_at(next, kHalf), next, Returns::at_once).prefix_bytes, kHalf);
+      EXPECT_EQ(rank.writes(), before);
+    }
+    EXPECT_TRUE(comm.barrier());
+    rank.flush();
+  });
+  EXPECT_TRUE(path.holds(bytes_at(0, kFilled * kPage + kHalf)));
+}
+
 // A page of the other node's rank stays here until a thread writes it, and what goes to its owner
 // comes after it. The device stands still for as long as another way would need to go wrong.
 TEST(Offers, WhatFollowsAWholePageOfANonBlockingWriteComesAfterIt) {

@@ -419,9 +419,11 @@ bool PagePool::wait_for_departure(uint32_t seen) const noexcept {
   return wait(header_->departures, [&](uint32_t now) { return now != seen; });
 }
 
-bool PagePool::look_for_room(uint32_t seen, int looks, double seconds) const noexcept {
+bool PagePool::look_for_room(uint32_t seen, Returns returns, int looks,
+                             double seconds) const noexcept {
   const double end_s = now_s() + seconds;
-  for (double s = now_s(); departures() == seen && !wants_writer(s); s = now_s()) {
+  const bool writes = returns == Returns::soon;
+  for (double s = now_s(); departures() == seen && !(writes && wants_writer(s)); s = now_s()) {
     if (looks-- == 0 || s > end_s) return false;
     ::sched_yield();
   }

@@ -22,6 +22,7 @@
 #include "comm/shared_segment.hpp"
 #include "exec/dirty_map.hpp"
 #include "exec/page_losses.hpp"
+#include "exec/pipeline.hpp"
 
 namespace penstock::exec {
 
@@ -126,8 +127,8 @@ class PagePool {
   // Until some page has left since `seen`. false: a while has passed, and none has.
   uint32_t departures() const noexcept;
   bool wait_for_departure(uint32_t seen) const noexcept;
-  // Without sleep: until then, or wants_writer().
-  bool look_for_room(uint32_t seen, int looks, double seconds) const noexcept;
+  // Without sleep: until then, or, in a call that may write a page itself, wants_writer().
+  bool look_for_room(uint32_t seen, Returns returns, int looks, double seconds) const noexcept;
 
   struct Seen {
     Stay stay;

@@ -275,11 +275,11 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
         wait_until_left(target, stay);
         break;
       case PagePool::Pinning::no_memory:
-        if (!others_complete_a_page(seen)) pool_->add_slot();
+        if (!others_complete_a_page(seen, returns)) pool_->add_slot();
         break;
       case PagePool::Pinning::no_room:
         if (!pool_->usable()) return std::nullopt;
-        if (!others_complete_a_page(seen)) make_room(target);
+        if (!others_complete_a_page(seen, returns)) make_room(target);
     }
   }
 }
@@ -287,13 +287,13 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
 // Ranks that go through the file together complete the pages that this one has left, and these are
 // warm: memory that is in use again is neither cleared nor taken into page tables. So who is ahead
 // lets others go on; where that is in vain, more and more seldom.
-bool WriteBehind::others_complete_a_page(uint32_t seen) {
+bool WriteBehind::others_complete_a_page(uint32_t seen, Returns returns) {
   if (owners_->count() == 1 || pool_->used() < ahead_) return false;
   if (not_to_look_ > 0) {
     --not_to_look_;
     return false;
   }
-  const bool completed = pool_->look_for_room(seen, kLooks, kLongestLook_s);
+  const bool completed = pool_->look_for_room(seen, returns, kLooks, kLongestLook_s);
   vain_looks_ = completed ? 0 : std::min(vain_looks_ + 1, kMostVainLooks);
   not_to_look_ = completed ? 0 : 1 << vain_looks_;
   return completed;
@@ -303,7 +303,8 @@ bool WriteBehind::others_complete_a_page(uint32_t seen) {
 void WriteBehind::let_others_complete(const Target& target) {
   if (owners_->count() == 1) return;
   for (int left = pool_->used(); left > 0 && !pool_->empty(); --left) {
-    if (!pool_->look_for_room(pool_->departures(), kLooks, kLongestLook_s)) return;
+    const uint32_t seen = pool_->departures();
+    if (!pool_->look_for_room(seen, Returns::soon, kLooks, kLongestLook_s)) return;
     write_offered(target);
   }
 }

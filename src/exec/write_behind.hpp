@@ -152,7 +152,7 @@ class WriteBehind {
   bool tell_dirty() noexcept;
   std::optional<PagePool::Stay> pin_last(const Target& target, int64_t page, Returns returns);
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page, Returns returns);
-  bool others_complete_a_page(uint32_t seen);
+  bool others_complete_a_page(uint32_t seen, Returns returns);
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
   int64_t pages_that_may_pass(int64_t first, int64_t count) const;
