@@ -2,15 +2,15 @@
 
 #include <mutex>
 
+#include "exec/gathering.hpp"
+
 namespace penstock::exec {
 
-void PageLosses::add(Extent where, const Error& why) noexcept {
+void PageLosses::add(Extent where, int64_t bytes, const Error& why) noexcept {
   const std::lock_guard lock(lock_);
-  if (failures() == 0 || error_class_ < uint32_t(why.error_class)) {
-    error_class_ = uint32_t(why.error_class);
-    sys_errno_ = why.sys_errno;
-  }
-  bytes_ += where.size();
+  if (failures() == 0 || worst_.error_class < int32_t(why.error_class))
+    worst_ = PlainError::of(why);
+  bytes_ += bytes;
   if (places_ > 0 && where_[places_ - 1].end == where.begin)
     where_[places_ - 1].end = where.end;
   else if (places_ < where_.size())
@@ -33,10 +33,7 @@ void PageLosses::add_to(StagedNotes& notes) const {
   notes.lost_bytes += bytes_;
   notes.lost_told_in_part = notes.lost_told_in_part || told_in_part_;
   notes.lost.insert(notes.lost.end(), where_.begin(), where_.begin() + places_);
-  const auto error_class = ErrorClass(error_class_);
-  if (!notes.failure || notes.failure->error_class < error_class)
-    notes.failure =
-        Error{error_class, sys_errno_, "write behind", "of pages that this node's ranks filled"};
+  notes.failure = worst_of(notes.failure, worst_.with("of pages that this node's ranks filled"));
 }
 
 }  // namespace penstock::exec

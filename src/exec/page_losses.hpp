@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/extent.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/plain_error.hpp"
 #include "exec/shared_lock.hpp"
 
 namespace penstock::exec {
@@ -16,15 +17,15 @@ namespace penstock::exec {
 // All zero bytes: nothing is lost. Thread-safe, for all processes that share it.
 class PageLosses {
  public:
-  void add(Extent where, const Error& why) noexcept;
+  // `bytes` of `where`, which may have holes.
+  void add(Extent where, int64_t bytes, const Error& why) noexcept;
   int64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
   int64_t bytes() const noexcept;
   void add_to(StagedNotes& notes) const;
 
  private:
   mutable SharedLock lock_;
-  uint32_t error_class_;  // of the worst
-  int32_t sys_errno_;
+  PlainError worst_;
   int64_t bytes_;
   uint32_t places_;
   bool told_in_part_;

@@ -1,16 +1,20 @@
 // What pages of other nodes lost: told to all ranks when they meet.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "exec/gathering.hpp"
+#include "exec/plain_error.hpp"
 #include "exec/shipping.hpp"
 
 namespace penstock::exec {
 namespace {
 
 struct LossesOnTheWire {
-  static constexpr size_t kWords = 6 + 2 * kMostLostTold;
+  static constexpr size_t kErrorWords = sizeof(PlainError) / sizeof(int64_t);
+  static constexpr size_t kErrorAt = 5, kPlacesAt = kErrorAt + kErrorWords;
+  static constexpr size_t kWords = kPlacesAt + 2 * kMostLostTold;
   using Words = std::array<int64_t, kWords>;
 
   static Words write(const StagedNotes& notes, int node) {
@@ -19,24 +23,27 @@ struct LossesOnTheWire {
     words[1] = notes.failures;
     words[2] = notes.lost_bytes;
     words[3] = notes.lost_told_in_part ? 1 : 0;
-    words[4] = notes.failure->sys_errno;
     const size_t places = std::min(notes.lost.size(), kMostLostTold);
-    words[5] = int64_t(places);
+    words[4] = int64_t(places);
+    const PlainError why = PlainError::of(*notes.failure);
+    std::memcpy(&words[kErrorAt], &why, sizeof(why));
     for (size_t i = 0; i < places; ++i) {
-      words[6 + 2 * i] = notes.lost[i].begin;
-      words[7 + 2 * i] = notes.lost[i].end;
+      words[kPlacesAt + 2 * i] = notes.lost[i].begin;
+      words[kPlacesAt + 2 * i + 1] = notes.lost[i].end;
     }
     return words;
   }
 
-  static StagedNotes read(const Words& words, ErrorClass error_class) {
+  static StagedNotes read(const Words& words) {
     StagedNotes notes;
     notes.failures = words[1];
     notes.lost_bytes = words[2];
     notes.lost_told_in_part = words[3] != 0;
-    notes.failure = Error{error_class, int(words[4]), "write behind", "of pages of another node"};
-    for (int64_t i = 0; i < words[5]; ++i)
-      notes.lost.push_back({words[size_t(6 + 2 * i)], words[size_t(7 + 2 * i)]});
+    PlainError why;
+    std::memcpy(&why, &words[kErrorAt], sizeof(why));
+    notes.failure = why.with("of pages of another node");
+    for (size_t i = 0; i < size_t(words[4]); ++i)
+      notes.lost.push_back({words[kPlacesAt + 2 * i], words[kPlacesAt + 2 * i + 1]});
     return notes;
   }
 };
@@ -57,7 +64,7 @@ void Shipping::share(const StagedNotes& mine) {
     words = LossesOnTheWire::write(mine, node_);
   if (!comm_.all_max(words) || words[0] == node_) return;
   const std::lock_guard lock(mutex_);
-  if (words[1] > told_.failures) told_ = LossesOnTheWire::read(words, ErrorClass(worst[0]));
+  if (words[1] > told_.failures) told_ = LossesOnTheWire::read(words);
 }
 
 void Shipping::add_losses(StagedNotes& to) const {

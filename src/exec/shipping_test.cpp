@@ -368,6 +368,8 @@ TEST_P(Moves, WhatAnOwnerLosesIsToldToTheOtherNodeWithItsPlace) {
                  const StagedNotes notes = rank.behind->notes();
                  ASSERT_TRUE(notes.failure);
                  EXPECT_EQ(notes.failure->error_class, ErrorClass::no_space);
+                 EXPECT_EQ(notes.failure->sys_errno, ENOSPC);
+                 EXPECT_EQ(notes.failure->operation, "write");
                  EXPECT_EQ(notes.lost, (std::vector{Extent{3 * kPage + 7, 3 * kPage + 107}}));
                  EXPECT_EQ(notes.lost_bytes, 100);
                  EXPECT_TRUE(comm.barrier());

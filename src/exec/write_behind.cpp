@@ -337,7 +337,7 @@ void WriteBehind::put_at_once(const Target& target, const layout::Run& run,
     const auto fault =
         write_extent(target, where, {bytes + i * run.block, size_t(run.block)}, spent);
     if (!fault) continue;
-    pool_->losses().add(where, fault->error);
+    pool_->losses().add(where, where.size(), fault->error);
     lost += run.block;
   }
   const std::lock_guard lock(mutex_);

@@ -223,7 +223,7 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   write_dirty(target, page, {some.data(), n});
   if (page.written > 0) {
     if (auto synced = follow(target, page.hull, page.written, page.spent); !synced) {
-      pool_->losses().add(page.hull, synced.error());
+      pool_->losses().add(page.hull, page.written, synced.error());
       page.lost += std::exchange(page.written, 0);
     }
   }
@@ -251,7 +251,7 @@ void WriteBehind::write_dirty(const Target& target, Leaving& page,
     const Extent missing{end, broken.end};
     page.add({broken.begin, end});
     page.lost += missing.size();
-    pool_->losses().add(missing, fault->error);
+    pool_->losses().add(missing, missing.size(), fault->error);
     extents = extents.subspan(whole + 1);
   }
 }

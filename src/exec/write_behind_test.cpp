@@ -340,6 +340,39 @@ TEST(WriteBehind, WhatIsLostIsToldToEveryRankOfTheNodeWithItsPlace) {
   });
 }
 
+// After each write of a page, and never well.
+class FailingSync final : public io::FileSync {
+ public:
+  using FileSync::FileSync;
+  Result<bool> wrote(Extent, int64_t) override { return os_error("fdatasync", "out", EIO); }
+};
+
+// Of the middle piece a part fails before: it is not lost twice.
+TEST(WriteBehind, ASyncThatFailsLosesTheBytesThatWereAcceptedAndNoHoles) {
+  constexpr int64_t kPiece = 100;
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    const auto file = open(path.path(), {.at_offset = 2050, .write_errno = ENOSPC});
+    FailingSync sync(*file);
+    const WriteBehind::Target target{*file, &sync};
+    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
+    const auto beside = behind->beside();
+    const layout::FileView view;
+    for (const Off at : {Off{0}, Off{2000}, Off{3000}}) {
+      const auto bytes = bytes_at(at, kPiece);
+      behind->write(target,
+                    {&view, {at, at + kPiece}, bytes.data(), layout::LoopTree::bytes(1), kPiece});
+    }
+    behind->flush(target);
+    const StagedNotes notes = behind->notes();
+    EXPECT_EQ(notes.lost_bytes, 3 * kPiece);
+    EXPECT_EQ(notes.written_bytes, 0);
+    EXPECT_EQ(notes.failures, 2);
+    ASSERT_TRUE(notes.failure);
+    EXPECT_EQ(notes.failure->operation, "fdatasync");
+  });
+}
+
 TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
   const io::TemporaryFile path;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
