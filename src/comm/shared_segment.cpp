@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/despite_signals.hpp"
 #include "base/file_limit.hpp"
 #include "base/populate.hpp"
 
@@ -51,11 +52,9 @@ class Mapped final : public SharedSegment {
 // An errno; 0: it is there.
 int allocate(const Opened& file, size_t at, size_t bytes) {
   if (Off(at + bytes) > largest_file()) return EFBIG;
-  int rc;
-  do {
-    rc = ::posix_fallocate(file.fd(), off_t(at), off_t(bytes));
-  } while (rc == EINTR);
-  return rc;
+  return take_despite_signals(Extent::of(Off(at), Off(bytes)), [&](Extent e) {
+    return ::posix_fallocate(file.fd(), e.begin, e.size());
+  });
 }
 
 // A page in front of what its users see, for all processes that share it.

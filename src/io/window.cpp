@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/despite_signals.hpp"
 #include "base/populate.hpp"
 
 namespace penstock::io {
@@ -19,11 +20,8 @@ Off page_bytes() {
 
 // 0, or the errno.
 int reserve(int fd, Extent where, int mode) {
-  int rc;
-  do {
-    rc = ::fallocate(fd, mode, where.begin, where.size());
-  } while (rc != 0 && errno == EINTR);
-  return rc == 0 ? 0 : errno;
+  return take_despite_signals(
+      where, [&](Extent e) { return ::fallocate(fd, mode, e.begin, e.size()) == 0 ? 0 : errno; });
 }
 
 }  // namespace
