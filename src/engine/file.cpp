@@ -164,7 +164,9 @@ WriteResult File::write(const Write& write) {
   s.spent_alone = s.pipeline->spent_alone();
   s.keep_walk(write);
   WriteResult result = s.account(write, r.range.size(), outcome, begin_s);
-  if (earlier) result.agreed = worse(result.agreed, earlier->error_class);
+  if (!earlier) return result;
+  if (result.agreed == ErrorClass::none) ++s.notes.counters.errors;
+  result.agreed = worse(result.agreed, earlier->error_class);
   return result;
 }
 

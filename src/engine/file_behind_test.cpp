@@ -322,6 +322,7 @@ TEST_F(FileBehind, NoPieceIsAcceptedBeforeALossIsTold) {
     EXPECT_EQ(f->write(write_of({'b'}, 5000, CallKind::write_at)).agreed, ErrorClass::no_space);
     EXPECT_TRUE(f->write_piece({CallKind::write_at, 5001, piece_of(7, 'p')})) << "told";
     EXPECT_EQ(f->sync(), ErrorClass::no_space);
+    EXPECT_EQ(f->snapshot().sum.errors, 2) << "a write and a sync";
   });
 }
 
@@ -358,6 +359,7 @@ TEST_F(FileBehind, WhatWasLostIsToldBySyncAndByCloseToAll) {
     EXPECT_NE(mine->detail.find("[300, 400)"), mine->detail.npos) << mine->detail;
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::no_space);
+    if (comm.rank() == 0) EXPECT_EQ(report.sum.errors, 2 * 3) << "two calls of each rank";
   });
 }
 
@@ -437,6 +439,7 @@ TEST_P(FileBehindOnTwoNodes, WhatAnOwnerLostIsToldToAllWithItsPlace) {
     EXPECT_NE(mine->detail.find("[12293, 12393)"), mine->detail.npos) << mine->detail;
     FileReport report;
     EXPECT_EQ(f.close(report), ErrorClass::no_space);
+    if (comm.rank() == 0) EXPECT_EQ(report.sum.errors, 2 * 4);
   });
 }
 

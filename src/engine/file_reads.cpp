@@ -88,7 +88,7 @@ ReadResult File::read_all(const Read& read) {
   State& s = *state_;
   const double begin_s = now_s();
   // What this rank has written is in the file before the ranks meet; so is then what all have.
-  const ErrorClass flushed = flush(Drain::joint);
+  const ErrorClass flushed = s.flush(Drain::joint);
   const std::lock_guard one_at_a_time(s.together);
   exec::ReadRequest r = s.request(read);
   if (r.argument_error == ErrorClass::none) r.argument_error = flushed;
@@ -101,7 +101,7 @@ ReadResult File::read_all(const Read& read) {
 ReadResult File::read(const Read& read) {
   State& s = *state_;
   const double begin_s = now_s();
-  const ErrorClass flushed = flush(Drain::mine);
+  const ErrorClass flushed = s.flush(Drain::mine);
   const std::lock_guard one_at_a_time(s.by_itself);
   exec::ReadRequest r = s.request(read);
   if (r.argument_error == ErrorClass::none) r.argument_error = flushed;

@@ -61,10 +61,8 @@ WriteResult File::State::accept(const Write& write, exec::Returns returns) {
   notes.wrote(begin_s, end_s);
   count_call(write, r.range.size(), end_s - begin_s);
   notes.ran(plan::find_algorithm("individual"));
-  if (outcome.mine) {
-    ++notes.counters.errors;
-    note_error(*outcome.mine);
-  }
+  if (outcome.mine) note_error(*outcome.mine);
+  if (outcome.mine || earlier) ++notes.counters.errors;
   keep_walk(write);
   const ErrorClass told = earlier ? earlier->error_class : ErrorClass::none;
   const int64_t accepted = outcome.prefix_bytes;
@@ -79,6 +77,7 @@ WriteResult File::State::write_by_owners(const Write& write) {
   drain();
   const std::optional<Error> lost = untold();
   if (!lost) return result;
+  if (result.agreed == ErrorClass::none) count_error();
   return {worse(result.agreed, lost->error_class), 0, result.mine ? result.mine : lost};
 }
 
@@ -150,14 +149,18 @@ bool File::State::has_untold() const {
   return pipeline != nullptr && pipeline->staged_failures() != told_failures;
 }
 
-// What was lost since this was asked last, as one error.
+void File::State::count_error() {
+  const std::lock_guard lock(mutex);
+  ++notes.counters.errors;
+}
+
+// What was lost since this was asked last, as one error, for a call that gives it.
 std::optional<Error> File::State::untold() {
   if (!has_untold()) return std::nullopt;
   const exec::StagedNotes staged = pipeline->staged_notes();
   const std::lock_guard lock(mutex);
   if (staged.failures == told_failures) return std::nullopt;
   told_failures = staged.failures;
-  ++notes.counters.errors;
   const Error error = lost_error(staged);
   note_error(error);
   return error;
@@ -171,27 +174,32 @@ Result<void> File::State::all_that_was_accepted() const {
   return tl::unexpected(lost_error(staged));
 }
 
-ErrorClass File::flush(Drain drain) {
-  State& s = *state_;
-  if (s.pipeline == nullptr) return ErrorClass::none;
-  const bool all = drain == Drain::all || (drain == Drain::joint && s.staged_by_all);
-  std::unique_lock one_at_a_time(s.together, std::defer_lock);
-  if (drain == Drain::joint || drain == Drain::all) {
+ErrorClass File::State::flush(Drain to) {
+  if (pipeline == nullptr) return ErrorClass::none;
+  const bool all = to == Drain::all || (to == Drain::joint && staged_by_all);
+  std::unique_lock one_at_a_time(together, std::defer_lock);
+  if (to == Drain::joint || to == Drain::all) {
     one_at_a_time.lock();
-    s.settle_split();
+    settle_split();
   }
-  if (drain == Drain::last) s.pipeline->end_shipping();
-  if (drain == Drain::lane && s.comm->nodes() == 1)
-    s.pipeline->drain_lane();
-  else if (drain == Drain::joint || drain == Drain::all)
-    s.drain_together();
+  if (to == Drain::last) pipeline->end_shipping();
+  if (to == Drain::lane && comm->nodes() == 1)
+    pipeline->drain_lane();
+  else if (to == Drain::joint || to == Drain::all)
+    drain_together();
   else
-    s.drain();
-  const std::optional<Error> mine = s.untold();
+    drain();
+  const std::optional<Error> mine = untold();
   if (!all) return mine ? mine->error_class : ErrorClass::none;
-  const Result<void> agreed = comm::agree(*s.comm, mine ? tl::unexpected(*mine) : Result<void>());
-  s.staged_by_all = false;
+  const Result<void> agreed = comm::agree(*comm, mine ? tl::unexpected(*mine) : Result<void>());
+  staged_by_all = false;
   return agreed ? ErrorClass::none : agreed.error().error_class;
+}
+
+ErrorClass File::flush(Drain drain) {
+  const ErrorClass failed = state_->flush(drain);
+  if (failed != ErrorClass::none) state_->count_error();
+  return failed;
 }
 
 Off File::accepted_end() const {

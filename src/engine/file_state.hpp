@@ -136,6 +136,8 @@ struct File::State {
   void drain_together();
   void meet_in_pages();
   void settle_split();
+  ErrorClass flush(Drain to);
+  void count_error();
   bool has_untold() const;
   std::optional<Error> untold();
   Result<void> all_that_was_accepted() const;
