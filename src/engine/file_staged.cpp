@@ -217,6 +217,10 @@ void File::State::take_staged_notes(FileNotes& into) const {
     into.degraded
         ["write-behind: file pages were written by ranks that do not own them, since their "
          "owner's I/O thread could not be reached"] += staged.taken_over;
+  if (staged.without_memory > 0)
+    into.degraded
+        ["write-behind: writes went into the file at once, since there was no memory for a file "
+         "page"] += staged.without_memory;
   if (const std::string why = info.stager->degraded(); !why.empty()) into.degraded[why] = 1;
   if (!staged.why_not_shipped.empty())
     into.degraded["write-behind: nodes share no pages: " + staged.why_not_shipped] = 1;

@@ -24,6 +24,7 @@ StagedNotes joined(StagedNotes a, StagedNotes b) {
   a.lost_told_in_part = a.lost_told_in_part || b.lost_told_in_part;
   a.spent = a.spent + b.spent;
   a.taken_over += b.taken_over;
+  a.without_memory += b.without_memory;
   if (a.why_not_shipped.empty()) a.why_not_shipped = std::move(b.why_not_shipped);
   return a;
 }

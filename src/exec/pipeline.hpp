@@ -105,6 +105,7 @@ struct StagedNotes {
   bool lost_told_in_part = false;  // more than kMostLostTold places
   Spent spent;                     // by the I/O thread
   int64_t taken_over = 0;          // pages that another rank should have written
+  int64_t without_memory = 0;      // writes that found none for a page
   std::string why_not_shipped;     // though it was to be, when nodes first met; empty: it was
 };
 

@@ -156,6 +156,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   outcome.mine = std::move(filling.failed);
   if (outcome.mine) outcome.agreed = outcome.mine->error_class;
   const std::lock_guard lock(mutex_);
+  if (!room) ++notes_.without_memory;
   notes_.accepted_bytes += outcome.prefix_bytes;
   notes_.written_bytes += filling.written_bytes;
   notes_.spent = notes_.spent + filling.spent;
@@ -341,6 +342,7 @@ void WriteBehind::put_at_once(const Target& target, const layout::Run& run,
     lost += run.block;
   }
   const std::lock_guard lock(mutex_);
+  ++notes_.without_memory;
   notes_.written_bytes += run.bytes() - lost;
   lost_here_ += lost;
   notes_.spent = notes_.spent + spent;
