@@ -30,6 +30,13 @@ bool is_sparse(const plan::Plan& plan, const plan::Crowd& crowd) {
   return plan.cycles() > crowd.bytes() / kBytesWorthACycle;
 }
 
+// Ranks that overlap may leave gaps, however many bytes they bring. Of views with holes, which
+// bytes two ranks have is not known: they are taken for bytes of one.
+bool leaves_no_gap(const plan::Crowd& crowd) {
+  const bool apart = crowd.extents_disjoint() || !crowd.all_contiguous();
+  return apart && crowd.bytes() == crowd.bounds().size();
+}
+
 }  // namespace
 
 // --- The call ---
@@ -64,9 +71,9 @@ WriteOutcome Pipeline::State::end() {
   return outcome;
 }
 
-// A call that leaves no gap in the file, by one rank for all: its blocks come to lie together.
+// By one rank for all: the call's blocks come to lie together.
 void Pipeline::State::reserve(const plan::Crowd& crowd) {
-  if (comm.rank() != 0 || crowd.bytes() < crowd.bounds().size()) return;
+  if (comm.rank() != 0 || !leaves_no_gap(crowd)) return;
   const Stopwatch watch(times.write_s);
   file.reserve(crowd.bounds());
 }

@@ -2,6 +2,7 @@
 // for all where a collective call leaves no gap.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -41,7 +42,8 @@ constexpr int64_t kBlock = 64 * kKiB;
 constexpr int kRanks = 3;
 
 struct Job {
-  int64_t step = kRanks;  // more: there are gaps
+  int64_t step = kRanks;                          // more: there are gaps
+  std::array<int64_t, kRanks> first = {0, 1, 2};  // block of each rank
   int64_t bytes = 32 * kBlock;
   const char* algorithm = "two_phase";
   bool alone = false;
@@ -52,7 +54,7 @@ std::vector<Extent> asked_by(const Job& job) {
   Asked asked;
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
     const auto type = *LoopTree::resized(LoopTree::bytes(kBlock), 0, job.step * kBlock);
-    const auto view = *layout::FileView::make(comm.rank() * kBlock, 1, type);
+    const auto view = *layout::FileView::make(job.first[size_t(comm.rank())] * kBlock, 1, type);
     const std::vector<std::byte> memory(size_t(job.bytes), std::byte(comm.rank() + 1));
     Asking mine(io::find_mechanism("pwrite")->open({.path = file.path()}).value(), asked);
     Pipeline pipeline(comm, mine, {});
@@ -74,6 +76,11 @@ TEST(Reserve, ACallWithoutGapsIsReservedWholeAndOnce) {
 
 TEST(Reserve, WhatLeavesGapsIsNot) {
   EXPECT_EQ(asked_by({.step = kRanks + 1}), std::vector<Extent>{});
+}
+
+TEST(Reserve, BytesThatTwoRanksWriteFillNoGap) {
+  EXPECT_EQ(asked_by({.step = 1, .first = {0, 0, 64}}), std::vector<Extent>{});
+  EXPECT_EQ(asked_by({.step = 1, .first = {0, 0, 48}}), std::vector<Extent>{});
 }
 
 TEST(Reserve, ARankAloneReservesOnePieceOfTheFileThatItWritesInParts) {
