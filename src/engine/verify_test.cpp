@@ -250,7 +250,8 @@ FileReport in_pieces(int64_t block, int damage_at, const char* method) {
     auto f = File::open(comm::borrow(comm), info);
     f->set_view(interleaved(comm, block), "");
     std::vector<char> data(20000);
-    for (size_t i = 0; i < data.size(); ++i) data[i] = char(1 + (i * 7 + size_t(comm.rank())) % 255);
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = char(1 + (i * 7 + size_t(comm.rank())) % 255);
     EXPECT_EQ(f->write_all(with_holes_in_memory(data)).agreed, ErrorClass::none);
     (void)comm.barrier();
     if (damage_at >= 0 && comm.rank() == 0) damage(file.path(), damage_at);

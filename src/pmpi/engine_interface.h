@@ -32,7 +32,8 @@ struct penstock_shim {
   /* A variable of the environment: its value now or, where there is none, when the process started;
    * or NULL. */
   const char* (*variable)(const char* name);
-  /* "NAME=value" of those that Penstock reads, when the process started; NULL is behind the last. */
+  /* "NAME=value" of those that Penstock reads, when the process started; NULL is behind the last.
+   */
   const char* const* start_variables;
 };
 
