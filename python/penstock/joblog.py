@@ -23,7 +23,7 @@ class _Model(BaseModel):
 
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
-Seconds = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, le=1e15)]  # sums of them stay finite
 
 
 class Times(_Model):

@@ -130,7 +130,7 @@ def load(path: Path) -> Matrix:
         raise ArgumentError(f"the matrix {path} cannot be read: {why}") from error
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{path} is not TOML: {error}") from error
     return parse(values, path)
 

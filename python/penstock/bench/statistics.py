@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from penstock.errors import ArgumentError
+
 Floats = NDArray[np.float64]
 Verdict = Literal["faster", "slower", "same", "unclear"]
 Decision = Literal["go on", "converged", "not converged"]
@@ -211,12 +213,21 @@ class Stopping:
 
     @classmethod
     def of_plan(cls, plan: Mapping[str, Any]) -> Stopping:
-        """The rule of a results file's plan; its defaults where the plan is silent."""
+        """The rule of a results file's plan; its defaults where the plan is silent.
+
+        Raises
+        ------
+        ArgumentError
+            If what the plan says is no rule.
+        """
         said = plan.get("stopping") or {}
-        known = {k: v for k, v in said.items() if k in cls.__dataclass_fields__}
-        if "checks" in known:
-            known["checks"] = tuple(known["checks"])
-        return cls(**known)
+        try:
+            known = {k: v for k, v in said.items() if k in cls.__dataclass_fields__}
+            if "checks" in known:
+                known["checks"] = tuple(map(int, known["checks"]))
+            return cls(**known)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ArgumentError(f"the plan's stopping is no rule: {error}, got {said!r}") from error
 
     def precise(self, x: ArrayLike) -> bool:
         """Whether the median's interval is narrow enough, and an interval at all (6 samples)."""

@@ -18,6 +18,8 @@ from penstock.simulate.gotwals import Over, Point, Step
 from penstock.simulate.output import MAX_BLOCKS, Mapping, Order, System
 
 _MOST_NODES = 100_000  # more than any machine has
+_MOST_RATE = 9e18  # bytes/s
+_MOST_RATIO = 1e9  # either way, so that times stay finite
 
 
 def simulate(
@@ -120,14 +122,17 @@ def simulate(
 
 def _check(system: System) -> None:
     """What the simulator would refuse, in the words of the command line."""
-    rates = {
-        "--disk": system.disk_bytes_per_s,
-        "--network": system.network_ratio,
-        "--paging-disk": system.paging_ratio,
-    }
-    for option, value in rates.items():
-        if not 0 < value < math.inf:
-            raise ArgumentError(f"{option} must be positive and finite, got {value:g}")
+    if not 1 <= system.disk_bytes_per_s <= _MOST_RATE:
+        raise ArgumentError(
+            f"--disk must be from 1 to {_MOST_RATE:g} bytes a second, "
+            f"got {system.disk_bytes_per_s:g}"
+        )
+    ratios = {"--network": system.network_ratio, "--paging-disk": system.paging_ratio}
+    for option, value in ratios.items():
+        if not 1 / _MOST_RATIO <= value <= _MOST_RATIO:
+            raise ArgumentError(
+                f"{option} must be from {1 / _MOST_RATIO:g} to {_MOST_RATIO:g} disks, got {value:g}"
+            )
     if not 0 <= system.startup_s < math.inf:
         raise ArgumentError(
             f"--startup must be finite and not negative, got {system.startup_s:g} seconds"

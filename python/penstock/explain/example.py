@@ -177,9 +177,11 @@ def parse(text: str, name: str) -> Example:
         If the text is not TOML or says something impossible; the message names file and key.
     """
     try:
-        return Example.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{name} is not valid TOML: {error}") from error
+    try:
+        return Example.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "example"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from penstock.bench.sample import RateKind, Sample
 
-_Seconds = Annotated[float, Field(ge=0)]
+_Seconds = Annotated[float, Field(ge=0, le=1e15)]
 _Bytes = Annotated[int, Field(ge=0)]
 
 

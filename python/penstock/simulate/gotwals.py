@@ -148,7 +148,7 @@ def as_json(
     name: str, system: System, points: Sequence[Point], over: Over, steps: Sequence[Step]
 ) -> dict[str, Any]:
     """Everything as JSON values, with the timelines of the largest size; bytes and seconds."""
-    largest = max(points, key=lambda p: p.n_bytes)
+    largest = max(points, key=lambda p: p.ratio)
     return {
         "schema_version": SCHEMA_VERSION,
         "name": name,

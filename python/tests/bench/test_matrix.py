@@ -188,6 +188,9 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("rounds = \n")
     with pytest.raises(ArgumentError, match=r"broken\.toml is not TOML: .*line 1"):
         load(tmp_path / "broken.toml")
+    (tmp_path / "deep.toml").write_text(f"rounds = {'[' * 5000}{']' * 5000}\n")
+    with pytest.raises(ArgumentError, match=r"deep\.toml is not TOML: "):
+        load(tmp_path / "deep.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ArgumentError, match="not UTF-8"):
         load(tmp_path / "binary.toml")

@@ -18,6 +18,7 @@ from penstock.bench.statistics import (
     ratio_interval,
     summarise,
 )
+from penstock.errors import ArgumentError
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(6, 1, 6), (10, 2, 9), (15, 4, 12), (20, 6, 15)])
@@ -243,3 +244,12 @@ def test_a_rate_that_is_none_is_refused(bad: list[float]) -> None:
         compare([1.0] * 6, bad)
     with pytest.raises(ValueError, match="margin must be"):
         compare([1.0] * 6, [1.0] * 6, margin=-0.1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["fast", {"minimum": 0}, {"precision": "0.05"}, {"checks": 7}, {"precision": 0}],
+)
+def test_a_plan_whose_stopping_is_no_rule_is_told(said: object) -> None:
+    with pytest.raises(ArgumentError, match=r"the plan's stopping is no rule: .*, got "):
+        Stopping.of_plan({"stopping": said})

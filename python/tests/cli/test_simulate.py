@@ -27,6 +27,11 @@ def test_json_is_alone_on_stdout(cli: Cli) -> None:
     assert set(value["timelines"]) == {"demand", "early"}
 
 
+def test_json_names_the_size_that_was_swept_where_two_have_as_many_bytes(cli: Cli) -> None:
+    done = cli("simulate", "--memory", "1", "--block", "1", "--sizes", "0.1,1", "--json")
+    assert json.loads(done.stdout)["sweep"]["ratio"] == 1
+
+
 def test_options_reach_the_simulator(cli: Cli) -> None:
     options = ["--memory", "8MiB", "--disk", "2MiB", "--network", "3", "--paging-disk", "1"]
     options += ["--block", "64KiB", "--buffer", "16MiB", "--nodes", "2", "--mapping", "blocked"]
@@ -70,9 +75,11 @@ def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> No
         (["--block", "64MiB"], "--block must fit into --memory, 5.0 MiB, got 64.0 MiB"),
         (["--block", "0"], "--block must be at least 1 byte, got 0"),
         (["--buffer", "1000"], "--buffer must be 0 (none) or hold a --block, 1.0 MiB, got 1000"),
-        (["--network", "0"], "--network must be positive and finite, got 0"),
-        (["--paging-disk", "nan"], "--paging-disk must be positive and finite, got nan"),
-        (["--disk", "0"], "--disk must be positive and finite, got 0"),
+        (["--network", "0"], "--network must be from 1e-09 to 1e+09 disks, got 0"),
+        (["--paging-disk", "nan"], "--paging-disk must be from 1e-09 to 1e+09 disks, got nan"),
+        (["--network", "1e-320"], "--network must be from 1e-09 to 1e+09 disks, got"),
+        (["--disk", "0"], "--disk must be from 1 to 9e+18 bytes a second, got 0"),
+        (["--disk", str(2**63 - 1)], "--disk must be from 1 to 9e+18 bytes a second, got"),
         (["--startup", "-1"], "--startup must be finite and not negative, got -1 seconds"),
         (["--nodes", "0"], "--nodes must be from 1 to 100000, got 0"),
         (["--nodes", "3000000000"], "--nodes must be from 1 to 100000, got 3000000000"),

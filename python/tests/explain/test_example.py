@@ -46,6 +46,8 @@ def test_at_least_three_examples_are_shipped() -> None:
         (("ranks = 2", "ranks = 0"), "ranks"),
         (("ranks = 2", 'ranks = "2"'), "ranks"),
         (("title", "= ="), "not valid TOML"),
+        (("[[access]]", f"deep = {'[' * 5000}{']' * 5000}\n[[access]]"), "not valid TOML"),
+        (("ranks = 2", f"ranks = {'9' * 5000}"), "not valid TOML"),
         (("[[access]]", "[[access]]\nranks = [0, 2]"), "below 2, got 2"),
         (("[[access]]", "[[access]]\nranks = [0, 0]"), "rank 0 has two"),
         (("ranks = 2", "ranks = 5000"), "equal to 4096, got 5000"),
