@@ -45,6 +45,15 @@ class Results:
     samples: list[Sample] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    sample_lines: set[bytes] = field(default_factory=set, repr=False)
+
+    def is_copy(self, record: AnyRecord, line: bytes) -> bool:
+        """Whether a sample that counts is there already, to the byte: files were copied."""
+        if not isinstance(record, Sample) or not record.counts:
+            return False
+        before = len(self.sample_lines)
+        self.sample_lines.add(line)
+        return len(self.sample_lines) == before
 
     def add(self, record: AnyRecord) -> None:
         """Sort a record in."""
@@ -131,6 +140,7 @@ def read_into(results: Results, path: Path) -> int:
         )
     if not newline:
         return 0
+    copies = 0
     for number, line in enumerate(whole.split(b"\n"), start=1):
         record = _parse(line, path, number)
         if number == 1:
@@ -140,7 +150,14 @@ def read_into(results: Results, path: Path) -> int:
                 f"{path} is not a results file of penstock bench: line {number} must not be a "
                 "header"
             )
-        results.add(record)
+        if results.is_copy(record, line):
+            copies += 1
+        else:
+            results.add(record)
+    if copies > 0:
+        results.notices.append(
+            f"{path.name}: {copies} of its samples are there more than once, and count once"
+        )
     return len(whole) + 1
 
 

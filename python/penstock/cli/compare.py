@@ -56,10 +56,11 @@ def compare(
     """Say whether B is faster than A, slower, or the same, with intervals.
 
     The ratio is always the rate of B over the rate of A: above 1, B is better. Faster and slower
-    are said when both a bootstrap interval and a Mann-Whitney test exclude equality at 95 % and
-    the ratio is beyond the margin; same, when the whole interval is within the margin; else the
-    verdict is unclear (docs/statistics.md). Exit code 0: same or faster, 1: B is slower, wrong or
-    failed, 2: wrong usage, 3: unclear, with --strict.
+    are said when both an interval (a bootstrap's; the exact one where a side has fewer than 10
+    samples) and a Mann-Whitney test exclude equality at 95 % and the ratio is beyond the margin;
+    same, when the whole interval is within the margin; else the verdict is unclear
+    (docs/statistics.md). Exit code 0: same or faster, 1: B is slower, wrong or failed, 2: wrong
+    usage, 3: unclear, with --strict.
 
     Examples:
 

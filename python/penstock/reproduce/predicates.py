@@ -202,7 +202,7 @@ def _along(
     rule: Rule,
     evidence: Evidence,
 ) -> Finding:
-    if why := _invalid(evidence, points):
+    if why := _invalid(evidence, points) or _unmeasured(evidence, points, claim.measure):
         return Finding(where, "cannot be tested here", why)
     rows = _points(evidence, points, claim.measure)
     factors = factors_of(rows)
@@ -219,10 +219,18 @@ def _invalid(evidence: Evidence, points: Points) -> str:
     return next((f"{cell}, {why}" for cell, why in told if why), "")
 
 
+def _unmeasured(evidence: Evidence, points: Points, measure: str) -> str:
+    """Which points have no sample: what is left of a trend decides nothing."""
+    lacking = [
+        f"{cell}, {', '.join(patterns)}"
+        for cell, patterns in points
+        if not evidence.best(cell, patterns, measure)
+    ]
+    return f"{'; '.join(lacking)}: {NOT_MEASURED}" if lacking else ""
+
+
 def _points(evidence: Evidence, points: Points, measure: str) -> list[Values]:
-    """The points that this size has."""
-    rows = [evidence.best(cell, patterns, measure) for cell, patterns in points]
-    return [row for row in rows if row]
+    return [evidence.best(cell, patterns, measure) for cell, patterns in points]
 
 
 def factors_of(rows: Sequence[Values]) -> Values:
@@ -247,7 +255,8 @@ def _scales(claim: c.ScalesBetter, rule: Rule, evidence: Evidence) -> list[Findi
     over_cells = claim.over_cells or claim.along_cells
     of_points = [(cell, claim.of) for cell in claim.along_cells]
     over_points = [(cell, claim.over) for cell in over_cells]
-    if why := _invalid(evidence, [*of_points, *over_points]):
+    both = [*of_points, *over_points]
+    if why := _invalid(evidence, both) or _unmeasured(evidence, both, claim.measure):
         return [Finding("along the cells", "cannot be tested here", why)]
     of = _points(evidence, of_points, claim.measure)
     over = _points(evidence, over_points, claim.measure)

@@ -49,6 +49,17 @@ def test_a_packed_file_is_read_by_its_content(results: Path, tmp_path: Path) -> 
         load(packed)
 
 
+def test_a_copy_beside_the_results_counts_no_sample_twice(tmp_path: Path) -> None:
+    lines = [as_line(HEADER), *(as_line(sample(block=block, rate=5.0)) for block in (1, 2))]
+    for name in ("samples.jsonl", "samples-backup.jsonl"):
+        (tmp_path / name).write_text("".join(lines))
+    read = load(tmp_path)
+    assert [s.block for s in read.samples] == [1, 2]
+    assert read.notices == [
+        "samples.jsonl: 2 of its samples are there more than once, and count once"
+    ]
+
+
 def test_a_torn_last_line_is_dropped_and_said(results: Path) -> None:
     path = results / "samples.jsonl"
     path.write_bytes(path.read_bytes() + b'{"record":"event","at":"20')
