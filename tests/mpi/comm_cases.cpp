@@ -1,6 +1,7 @@
 // The contract of communicators on MPI ranks and on threads of MPI ranks, and what is refused.
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <numeric>
 
 #include "comm/kept_segments.hpp"
@@ -385,7 +386,8 @@ void refusals(const Setup& setup, Report& report) {
   expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, 0), "at least 1", report);
   expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, setup.threads + report.rank()),
                  "the same on every rank", report);
-  expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, 1 << 20), "use fewer", report);
+  for (const int too_many : {1 << 20, 1 << 30, INT_MAX})
+    expect_refused(comm::make_hybrid_team(MPI_COMM_WORLD, too_many), "use fewer", report);
   on_team(setup, report, [](Comm& c, Report& r) { check_collectives(c, r); });
 }
 
