@@ -76,7 +76,8 @@ size_t Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_f
   StreamRange left = request.range;
   if (request.argument_error != ErrorClass::none || left.empty()) return first;
   ++moment_;
-  const std::optional<size_t> view = is_full() ? std::nullopt : keep(*request.view);
+  const bool is_full = parts_.size() >= kMostParts;
+  const std::optional<size_t> view = is_full ? std::nullopt : keep(*request.view);
   if (!view) {
     forget(left.size());
     return first;
@@ -86,7 +87,9 @@ size_t Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_f
     const auto [block_bytes, most_blocks] = grain_of_next(blocks_.size());
     const Off most_bytes = capped_product(block_bytes, most_blocks);
     const StreamRange part{left.begin, left.begin + std::min(left.size(), most_bytes)};
-    add_part(*view, part, began, in_file);
+    index_.reset();
+    parts_.push_back({*view, part, request.view->extent_of(part), block_bytes, blocks_.size(),
+                      began, moment_, in_file});
     add_blocks(data, part, block_bytes);
     left.begin = part.end;
   }
@@ -111,8 +114,6 @@ void Verifier::add_blocks(exec::UserData& data, StreamRange range, int64_t block
   }
 }
 
-bool Verifier::is_full() const noexcept { return parts_.size() >= kMostParts; }
-
 // What more than is remembered says of itself.
 void Verifier::forget(int64_t bytes) {
   unverified_bytes_ += bytes;
@@ -133,13 +134,6 @@ std::optional<size_t> Verifier::keep(const layout::FileView& view) {
   view_of_hash_.emplace(hash, views_.size());
   views_.push_back(view);
   return views_.size() - 1;
-}
-
-void Verifier::add_part(size_t view, StreamRange range, int64_t began, bool in_file) {
-  index_.reset();
-  parts_.push_back({view, range, views_[view].extent_of(range),
-                    grain_of_next(blocks_.size()).block_bytes, blocks_.size(), began, moment_,
-                    in_file});
 }
 
 bool Verifier::touches(const Part& part, Extent e) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -77,6 +78,10 @@ class Verifier {
     size_t part;
     StreamRange range;
   };
+  struct Piece {  // adjacent bytes of a block, of a list of them
+    Extent where;
+    size_t block;
+  };
   class Pieces;
 
   int64_t next_moment();
@@ -84,14 +89,14 @@ class Verifier {
   size_t add(const exec::WriteRequest& request, int64_t began, bool in_file);
   std::optional<size_t> keep(const layout::FileView& view);
   void add_blocks(exec::UserData& data, StreamRange range, int64_t block_bytes);
-  void add_part(size_t view, StreamRange range, int64_t began, bool in_file);
-  bool is_full() const noexcept;
   void forget(int64_t bytes);
   bool touches(const Part& part, Extent e) const;
   const IntervalIndex& index() const;
   int64_t written_again(const Block& block) const;
   std::vector<Block> read_back(io::ReadableFile& file, Verification& v) const;
   int64_t remembered_bytes() const;
+  std::vector<bool> answered(comm::Comm& comm, std::span<const Piece> asked, size_t most,
+                             const VerifiedTogether& beside) const;
   std::vector<bool> explained(comm::Comm& comm, const std::vector<Block>& differing,
                               const VerifiedTogether& beside) const;
 

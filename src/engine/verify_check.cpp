@@ -140,10 +140,6 @@ class Verifier::Pieces {
  public:
   Pieces(const Verifier& of, const std::vector<Block>& blocks) : of_(of), blocks_(blocks) {}
 
-  struct Piece {
-    Extent where;
-    size_t block;
-  };
   std::vector<Piece> next(size_t most) {
     std::vector<Piece> some;
     while (block_ < blocks_.size() && some.size() < most) {
@@ -175,25 +171,31 @@ std::vector<bool> Verifier::explained(comm::Comm& comm, const std::vector<Block>
                                       const VerifiedTogether& beside) const {
   std::vector<bool> blocks(differing.size());
   Pieces pieces(*this, differing);
-  std::vector<Extent> mine(kMostAsked), all(kMostAsked * size_t(comm.size()));
-  std::vector<int64_t> answers(all.size() + 1);
-  const size_t begin = kMostAsked * size_t(comm.rank());
-  for (bool more = true; more;) {
-    const std::vector<Pieces::Piece> asked = pieces.next(kMostAsked);
-    std::ranges::fill(mine, Extent());
-    std::ranges::transform(asked, mine.begin(), &Pieces::Piece::where);
-    (void)comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-    for (size_t i = 0; i < all.size(); ++i) {
-      const bool is_own = i >= begin && i < begin + kMostAsked;
-      answers[i] = !all[i].empty() && beside.wrote(all[i], is_own ? this : nullptr);
-    }
-    answers.back() = asked.size() == kMostAsked;
-    if (!comm.all_max(answers)) return blocks;
+  for (;;) {
+    const std::vector<Piece> asked = pieces.next(kMostAsked);
+    int64_t most[] = {int64_t(asked.size())};
+    if (!comm.all_max(most) || most[0] == 0) return blocks;
+    const std::vector<bool> answers = answered(comm, asked, size_t(most[0]), beside);
     for (size_t i = 0; i < asked.size(); ++i)
-      if (answers[begin + i] != 0) blocks[asked[i].block] = true;
-    more = answers.back() != 0;
+      if (answers[i]) blocks[asked[i].block] = true;
   }
-  return blocks;
+}
+
+// Every rank asks about `most` pieces, and is answered by all.
+std::vector<bool> Verifier::answered(comm::Comm& comm, std::span<const Piece> asked, size_t most,
+                                     const VerifiedTogether& beside) const {
+  std::vector<Extent> mine(most), all(most * size_t(comm.size()));
+  std::ranges::transform(asked, mine.begin(), &Piece::where);
+  (void)comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  std::vector<int64_t> answers(all.size());
+  const size_t begin = most * size_t(comm.rank());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_own = i >= begin && i < begin + most;
+    answers[i] = !all[i].empty() && beside.wrote(all[i], is_own ? this : nullptr);
+  }
+  (void)comm.all_max(answers);
+  const auto own = answers.begin() + ptrdiff_t(begin);
+  return {own, own + ptrdiff_t(asked.size())};
 }
 
 Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,

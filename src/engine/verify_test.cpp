@@ -15,6 +15,12 @@
 namespace penstock::engine::verify_test {
 namespace {
 
+std::unique_ptr<File> open_verified(comm::Comm& comm, const std::string& path) {
+  OpenInfo info = info_for(path);
+  info.config.verify = true;
+  return File::open(comm::borrow(comm), info);
+}
+
 void damage(const std::string& path, int at) {
   const int fd = ::open(path.c_str(), O_WRONLY);
   EXPECT_EQ(::pwrite(fd, "!", 1, at), 1);
@@ -26,9 +32,7 @@ FileReport verified(int damage_at, bool rewrite) {
   const io::TemporaryFile file;
   FileReport of_rank_0;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = open_verified(comm, file.path());
     const std::vector<char> data(10000, char('a' + comm.rank()));
     (void)f->write_all(write_of(data, comm.rank() * 10000));
     if (rewrite && comm.rank() == 1) (void)f->write(write_of(data, 5000, CallKind::write_at));
@@ -70,9 +74,7 @@ TEST(Verify, IsDoneByAllWhereOneRankAsksForIt) {
 TEST(Verify, ReadsTheFileThatWasWrittenWhateverHasItsName) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = open_verified(comm, file.path());
     const std::vector<char> data(1000, 'x');
     (void)f->write_all(write_of(data, comm.rank() * 1000));
     (void)comm.barrier();
@@ -155,9 +157,7 @@ TEST(Verify, DoesNotTakeAnotherProcessesLaterWriteForDamage) {
 TEST(Verify, DoesNotForgetWhatWasWrittenAgainInPart) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = open_verified(comm, file.path());
     const std::vector<char> five(5, 'a'), hundred(100, 'b'), ten(10, 'c');
     if (comm.rank() == 0) (void)f->write(write_of(five, 0, CallKind::write_at));
     (void)comm.barrier();
@@ -206,9 +206,7 @@ TEST(Verify, FindsDamageInTheRestOfWhatIsWrittenAgainInPart) {
 TEST(Verify, AsksAboutEveryDifference) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = open_verified(comm, file.path());
     const std::vector<char> a(4, 'a'), all(50000, 'b');
     for (int i = 0; comm.rank() == 0 && i < 5000; ++i)
       (void)f->write(write_of(a, 10 * i, CallKind::write_at));
@@ -304,9 +302,7 @@ TEST(Verify, FindsTheBlockOfWhoseByteWasDamaged) {
 TEST(Verify, DoesNotTakeForDamageWhatARankWritesAgainThroughAnotherView) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = open_verified(comm, file.path());
     const std::vector<char> first(64000, 'a'), later(10, 'b');
     f->set_view(interleaved(comm, 8), "");
     (void)f->write_all(write_of(first, 0));
@@ -325,9 +321,7 @@ TEST(Verify, DoesNotTakeForDamageWhatARankWritesAgainThroughAnotherView) {
 TEST(Verify, ReadsBackWhatWasHandedOverInHalves) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = open_verified(comm, file.path());
     std::vector<char> data(5000, 'a');
     f->begin_write_all(write_of(data, comm.rank() * 5000));
     (void)f->end_write_all();
