@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
+#include "comm/agreement.hpp"
 #include "comm/slots_checks.hpp"
 
 namespace penstock::comm::thread_comm_test {
@@ -44,6 +47,31 @@ TEST(ThreadComm, ReducesAgainAndAgain) {
       EXPECT_EQ(s[0], 6);
     }
   });
+}
+
+TEST(Agreement, TellsEachRankOfAll) {
+  run_thread_team(3, [](Comm& comm) {
+    constexpr auto kLeast = std::numeric_limits<int64_t>::min();
+    const bool last = comm.rank() == 2;
+    Agreement agreed;
+    const auto some = agreed.some(last), none = agreed.some(false);
+    const auto largest = agreed.largest(-10 * comm.rank());
+    const auto alike = agreed.alike(kLeast), unlike = agreed.alike(last ? kLeast : 0);
+    EXPECT_EQ(agreed[some], last) << "before reach() a rank knows of itself alone";
+    EXPECT_TRUE(agreed[unlike]);
+    ASSERT_TRUE(agreed.reach(comm));
+    EXPECT_TRUE(agreed[some]);
+    EXPECT_FALSE(agreed[none]);
+    EXPECT_EQ(agreed[largest], 0);
+    EXPECT_TRUE(agreed[alike]);
+    EXPECT_FALSE(agreed[unlike]);
+  });
+}
+
+TEST(Agreement, TakesNoMoreThanItHasPlacesFor) {
+  Agreement agreed;
+  for (size_t i = 0; i < Agreement::kMost; ++i) (void)agreed.some(true);
+  EXPECT_THROW((void)agreed.some(true), std::out_of_range);
 }
 
 TEST(ThreadComm, TakesBytesFromWhereTheyLieInPieces) {

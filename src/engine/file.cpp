@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "comm/agreement.hpp"
 #include "engine/file_state.hpp"
 #include "engine/report.hpp"
 #include "engine/select.hpp"
@@ -84,12 +85,14 @@ void File::set_view(layout::FileView view, const std::string& unserved_why, int6
   if (why.empty() && !s.view.is_monotone()) why = "the file view is not monotone";
   if (why.empty() && s.view.filetype().memory_bytes() > kMostDescriptionBytes)
     why = "the filetype's description is larger than 1 GiB";
-  int64_t facts[] = {why.empty() ? 0 : 1, served_bytes == kWholeStream ? 0 : 1};
-  if (auto r = s.comm->all_max(facts); !r) why = r.error().message();
+  comm::Agreement agreement;
+  const auto unserved = agreement.some(!why.empty());
+  const auto limited = agreement.some(served_bytes != kWholeStream);
+  if (auto r = agreement.reach(*s.comm); !r) why = r.error().message();
   s.view_unserved =
-      !why.empty() || facts[0] == 0 ? why : "another rank's file view cannot be served";
+      why.empty() && agreement[unserved] ? "another rank's file view cannot be served" : why;
   s.served_bytes = served_bytes;
-  s.some_view_is_limited = facts[1] != 0;
+  s.some_view_is_limited = agreement[limited];
 }
 
 bool File::view_is_limited() const noexcept { return state_->some_view_is_limited; }

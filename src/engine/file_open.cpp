@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
+#include "comm/agreement.hpp"
 #include "engine/expected_syncs.hpp"
 #include "engine/file_state.hpp"
 #include "exec/abandon.hpp"
@@ -21,6 +22,26 @@ bool names_writers(const Config& config) {
   return std::ranges::any_of(config.given, [](const Assignment& a) {
     return a.key == "writers" || (a.key == "method" && a.layer != Layer::hint);
   });
+}
+
+constexpr const char* kDifferentFiles = "ranks see different files under this name";
+
+struct Reason {
+  bool holds;
+  std::string text;
+};
+
+// The text of the first that holds; empty when none does.
+std::string first_reason(std::initializer_list<Reason> reasons) {
+  const auto first = std::ranges::find_if(reasons, &Reason::holds);
+  return first != reasons.end() ? first->text : "";
+}
+
+// 0 where there is no descriptor.
+int64_t inode_of(int fd) {
+  if (fd < 0) return 0;
+  const auto id = io::identify(fd);
+  return id ? int64_t(id->inode) : 0;
 }
 
 }  // namespace
@@ -83,61 +104,54 @@ std::string File::State::open_for_reads_here() {
   return opened ? "" : opened.error().message();
 }
 
-// Every rank serves or none does; all use the same units and the same file.
+// Every rank serves or none does; all use the same units and the same file. Files and hints may
+// differ between ranks, and verification is collective: one asks, all verify.
 void File::State::agree_on_service(const std::string& mine, const std::string& mine_of_reads) {
-  io::FileIdentity id;
-  const int fd = file ? file->fd() : readable ? readable->fd() : -1;
-  if (fd >= 0)
-    if (auto found = io::identify(fd)) id = *found;
-  const auto inode = int64_t(id.inode);
-  const auto method = int64_t(std::hash<std::string>{}(to_string(info.config.method)) >> 1);
   layout::Geometry& g = file_system.geometry;
-  if (g.stripe_bytes == 0) g.stripe_bytes = info.config.striping_unit_bytes;
-  int64_t facts[] = {mine.empty() ? 0 : 1,
-                     inode,
-                     ~inode,  // which every value has, unlike its negative
-                     method,
-                     -method,
-                     g.page_bytes,
-                     g.block_bytes,
-                     g.stripe_bytes,
-                     int64_t(g.sharing),
-                     info.config.verify ? 1 : 0,
-                     mine_of_reads.empty() ? 0 : 1,
-                     file_system.is_coherent() ? 0 : 1,
-                     wants_to_defer() ? 0 : 1,
-                     info.config.write_behind_page_bytes,
-                     info.config.write_behind_limit_bytes,
-                     info.config.write_behind_load_bytes,
-                     int64_t(info.config.write_behind_progress),
-                     -int64_t(info.config.write_behind_progress),
-                     may_lend() ? 0 : 1};
-  if (auto r = comm->all_max(facts); !r) never_served = r.error().message();
-  if (!mine.empty())
-    never_served = mine;
-  else if (facts[0] != 0)
-    never_served = "another rank cannot be served";
-  else if (facts[1] != ~facts[2])
-    never_served = "ranks see different files under this name";
-  else if (facts[3] != -facts[4])
-    never_served = "ranks are configured with different methods";
-  if (!mine_of_reads.empty())
-    never_read = mine_of_reads;
-  else if (facts[10] != 0)
-    never_read = "another rank's reads cannot be served";
-  else if (facts[1] != ~facts[2])
-    never_read = "ranks see different files under this name";
-  else if (comm->nodes() > 1 && facts[11] != 0)
-    never_read = "a node of this file system may not see at once what another wrote";
-  file_system.geometry = {facts[5], facts[6], facts[7], layout::Sharing(facts[8])};
-  // Files and hints may differ between ranks, and verification is collective: one asks, all verify.
-  info.config.verify = facts[9] != 0;
-  may_defer = facts[12] == 0;
-  lends_on_all = facts[18] == 0 && comm->nodes() == 1;
-  info.config.write_behind_page_bytes = facts[13];
-  info.config.write_behind_limit_bytes = facts[14];
-  info.config.write_behind_load_bytes = facts[15];
-  if (facts[16] == -facts[17]) return;
+  Config& c = info.config;
+  comm::Agreement agreed;
+  const auto unserved = agreed.some(!mine.empty()), unread = agreed.some(!mine_of_reads.empty());
+  const auto same_file = agreed.alike(inode_of(file ? file->fd() : readable ? readable->fd() : -1));
+  const auto same_method = agreed.alike(int64_t(std::hash<std::string>{}(to_string(c.method))));
+  const auto incoherent = agreed.some(!file_system.is_coherent());
+  const auto page_bytes = agreed.largest(g.page_bytes), block_bytes = agreed.largest(g.block_bytes);
+  const auto stripe_bytes =
+      agreed.largest(g.stripe_bytes != 0 ? g.stripe_bytes : c.striping_unit_bytes);
+  const auto sharing = agreed.largest(int64_t(g.sharing));
+  const auto verifies = agreed.some(c.verify);
+  const auto not_deferred = agreed.some(!wants_to_defer()), not_lent = agreed.some(!may_lend());
+  const auto behind_page_bytes = agreed.largest(c.write_behind_page_bytes);
+  const auto behind_limit_bytes = agreed.largest(c.write_behind_limit_bytes);
+  const auto behind_load_bytes = agreed.largest(c.write_behind_load_bytes);
+  const auto same_progress = agreed.alike(int64_t(c.write_behind_progress));
+  const Result<void> reached = agreed.reach(*comm);
+  const std::string broken = reached ? "" : reached.error().message();
+
+  never_served =
+      first_reason({{!mine.empty(), mine},
+                    {!reached, broken},
+                    {agreed[unserved], "another rank cannot be served"},
+                    {!agreed[same_file], kDifferentFiles},
+                    {!agreed[same_method], "ranks are configured with different methods"}});
+  never_read =
+      first_reason({{!mine_of_reads.empty(), mine_of_reads},
+                    {!reached, broken},
+                    {agreed[unread], "another rank's reads cannot be served"},
+                    {!agreed[same_file], kDifferentFiles},
+                    {comm->nodes() > 1 && agreed[incoherent],
+                     "a node of this file system may not see at once what another wrote"}});
+  g = {agreed[page_bytes], agreed[block_bytes], agreed[stripe_bytes],
+       layout::Sharing(agreed[sharing])};
+  c.verify = agreed[verifies];
+  may_defer = !agreed[not_deferred];
+  lends_on_all = !agreed[not_lent] && comm->nodes() == 1;
+  c.write_behind_page_bytes = agreed[behind_page_bytes];
+  c.write_behind_limit_bytes = agreed[behind_limit_bytes];
+  c.write_behind_load_bytes = agreed[behind_load_bytes];
+  if (!agreed[same_progress]) progress_by_calls();
+}
+
+void File::State::progress_by_calls() {
   info.config.write_behind_progress = exec::Progress::calls;
   if (may_defer && comm->nodes() > 1)
     notes.degraded["write-behind: progress=calls: ranks are configured with different ones"] = 1;

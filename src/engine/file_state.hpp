@@ -100,6 +100,7 @@ struct File::State {
   std::string cannot_open(const Error& error);
   std::string open_for_reads_here();
   void agree_on_service(const std::string& mine, const std::string& mine_of_reads);
+  void progress_by_calls();
   Result<std::shared_ptr<Gate>> gate();
   void start_sync();
   void start_pipeline();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/agreement.hpp"
 #include "engine/verify.hpp"
 #include "engine/verify_blocks.hpp"
 #include "layout/copy.hpp"
@@ -212,15 +213,17 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
       return again > 0 || wrote_anywhere_;
     });
   }
-  int64_t facts[] = {differing.empty() ? 0 : 1, excused ? 1 : 0,
-                     beside.others_may_write(comm.size()) ? 1 : 0};
-  if (!comm.all_max(facts) || facts[0] == 0) return v;
+  comm::Agreement agreement;
+  const auto some_differ = agreement.some(!differing.empty());
+  const auto excused_by_some = agreement.some(excused);
+  const auto others_may_write = agreement.some(beside.others_may_write(comm.size()));
+  if (!agreement.reach(comm) || !agreement[some_differ]) return v;
   // Rare: somebody sees a difference.
   const std::vector<bool> others = explained(comm, differing, beside);
   for (size_t i = 0; i < differing.size(); ++i) {
     const int64_t bytes = differing[i].range.size();
-    const bool known = facts[1] != 0 || others[i];
-    const bool unverified = known || facts[2] != 0;
+    const bool known = agreement[excused_by_some] || others[i];
+    const bool unverified = known || agreement[others_may_write];
     (unverified ? v.unverified_bytes : v.mismatched_bytes) += bytes;
     if (!known && unverified) v.unasked_bytes += bytes;
   }

@@ -8,6 +8,7 @@
 #include "base/futex.hpp"
 #include "base/keep_for_ever.hpp"
 #include "base/units.hpp"
+#include "comm/agreement.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -53,11 +54,13 @@ Result<std::unique_ptr<NodePages>> NodePages::make(comm::Comm& comm,
 // Boards are found by arithmetic, so all must count alike; and leases must be able to lie there.
 bool NodePages::all_can() {
   const Result<void> mine = file_.use_memory({});
-  int64_t facts[] = {slots_, -slots_, mine ? 0 : 1};
-  if (Result<void> r = node_->all_max(facts); !r) return off(r.error().message());
+  comm::Agreement agreement;
+  const auto same_slots = agreement.alike(slots_);
+  const auto cannot = agreement.some(!mine);
+  if (Result<void> r = agreement.reach(*node_); !r) return off(r.error().message());
   if (!mine) return off(mine.error().message());
-  if (facts[0] != -facts[1]) return off("ranks have unequal numbers of slots");
-  return facts[2] == 0 || off("another rank's mechanism has memory of its own");
+  if (!agreement[same_slots]) return off("ranks have unequal numbers of slots");
+  return !agreement[cannot] || off("another rank's mechanism has memory of its own");
 }
 
 NodePages::NodePages(std::unique_ptr<comm::Comm> node, std::vector<int> ranks,

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "comm/agreement.hpp"
 #include "pmpi/decode_datatype.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/held_view.hpp"
@@ -136,11 +137,14 @@ Agreed agree(OpenFile& file, const ViewArguments& a, const std::optional<View>& 
   if (file.writable ? !file.file->serves_independent() : file.file->serves_nothing()) return {};
   comm::Comm& comm = file.file->comm();
   const Offer mine = offer(a, view);
-  int64_t facts[] = {mine.plain ? 0 : 1, mine.many ? 1 : 0, mine.hash, -mine.hash};
-  if (!comm.all_max(facts)) return {};
-  const bool all_plain = facts[0] == 0, some_many = facts[1] != 0;
-  const bool differ = facts[2] != -facts[3] || comm.size() == 1;
-  return {all_plain, all_plain && some_many && differ};
+  comm::Agreement agreement;
+  const auto some_not_plain = agreement.some(!mine.plain);
+  const auto some_many = agreement.some(mine.many);
+  const auto same_view = agreement.alike(mine.hash);
+  if (!agreement.reach(comm)) return {};
+  const bool all_plain = !agreement[some_not_plain];
+  const bool differ = !agreement[same_view] || comm.size() == 1;
+  return {all_plain, all_plain && agreement[some_many] && differ};
 }
 
 // Collective: that under the view of now the engine serves whatever a rank may ask alone.
