@@ -2,6 +2,7 @@
 
     python bench/btio/run.py                         six cells: a quarter of an hour; make it quiet
     python bench/btio/run.py --dry-run               what would run, and how long
+    python bench/btio/run.py --study own             Penstock's two ways alone, 60 rounds of each
     python bench/btio/run.py --try                   whether everything works: class S, one round
     python bench/btio/run.py --table OUT             text, JSON and Markdown of a run's samples
 
@@ -44,6 +45,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = command.parser(__doc__, ROOT / "build" / "bench-btio")
     add = parser.add_argument
+    add("--study", default="cells", choices=studies.names(), help="what is measured [cells]")
     add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
     add("--all-libraries", action="store_true", help="those of Open MPI 5 as well")
     add("--all", action="store_true", help="every class on every number of ranks, synced and not")
@@ -136,16 +138,23 @@ def conclude(args: argparse.Namespace, study: Study, results: Path) -> int:
         text = said.model_dump_json(by_alias=True, indent=1)
         (results / "btio.json").write_text(text + "\n", encoding="utf-8")
     if args.page:
-        _write_page(args.page, said, results)
+        _write_page(args, study.design.title, said, results)
     return command.told(said.gate_failed)
 
 
-def _write_page(page: Path, said: reports.Report, results: Path) -> None:
+def _write_page(args: argparse.Namespace, title: str, said: reports.Report, results: Path) -> None:
+    page: Path = args.page
     where = os.path.relpath(results.resolve(), page.resolve().parent)
-    run = ".venv/bin/python bench/btio/run.py"
-    again = f"{run} --table docs/benchmarks/{where} --page docs/benchmarks/btio.md"
+    chosen = "" if args.study == "cells" else f" --study {args.study}"
+    made = reports.Made(
+        title=title,
+        study=f"bench/btio/{args.study}.toml",
+        raw=where,
+        measure=f".venv/bin/python bench/btio/run.py{chosen}",
+        page=page.name,
+    )
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(reports.markdown(said, where, again), encoding="utf-8")
+    page.write_text(reports.markdown(said, made), encoding="utf-8")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -153,7 +162,7 @@ def main(words: Sequence[str] | None = None) -> int:
     args = arguments(words)
 
     def run() -> int:
-        study = studies.load()
+        study = studies.load(studies.path_of(args.study))
         if args.table:
             return conclude(args, study, args.table)
         return measure(args, study)

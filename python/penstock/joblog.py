@@ -10,9 +10,10 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.errors import ArgumentError
+from penstock.strict import validated
 
 SCHEMA_VERSION = 1
 
@@ -170,9 +171,4 @@ def parse(text: str, name: str) -> JobLog:
             f"{name} has schema_version {version}, and this penstock reads {SCHEMA_VERSION}: "
             "use the penstock that wrote it"
         )
-    try:
-        return JobLog.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ArgumentError(f"{name} is no job log: {key}: {first['msg']}") from error
+    return validated(JobLog, values, f"{name} is no job log")

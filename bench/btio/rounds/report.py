@@ -7,6 +7,7 @@ interval of their median.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from beside.conclusions import decide, together
@@ -193,26 +194,31 @@ def _every_sample(cell: CellReport) -> CellVerdict:
 # ---- for people -------------------------------------------------------------------------------
 
 
-def markdown(said: Report, raw: str, command: str) -> str:
-    """The page under docs/benchmarks.
+@dataclass(frozen=True)
+class Made:
+    """How a page came to be."""
 
-    Parameters
-    ----------
-    said : Report
-        Of a run.
-    raw : str
-        Where its samples are, relative to the page.
-    command : str
-        What made the page from them.
-    """
+    title: str
+    study: str  # the file of cells
+    raw: str  # where the samples are, relative to the page
+    measure: str  # the command that takes samples
+    page: str  # its name
+
+
+def markdown(said: Report, made: Made) -> str:
+    """The page under docs/benchmarks."""
     opening = _OPENING.format(
         date=said.created[:10],
         penstock=said.penstock,
         place=_place(said),
         samples=said.samples,
         seed=said.seed,
-        raw=raw,
-        command=command,
+        title=made.title,
+        study=made.study,
+        measure=made.measure,
+        raw=made.raw,
+        command=f"{made.measure} --table docs/benchmarks/{made.raw} "
+        f"--page docs/benchmarks/{made.page}",
     )
     told = [] if said.conclusions_kept else [NOT_KEPT]
     return "\n\n".join([opening, *told, *tables(said)]) + "\n"
@@ -232,15 +238,15 @@ def tables(said: Report) -> list[str]:
 
 _DECIDED = ("", "conclusion", "verdict", "predicted", "decided by")
 _OPENING = """\
-# BT-IO
+# {title}
 
 What NAS BT-IO writes, without computing: [bench/btio](../../bench/btio/README.md). Measured {date}
 with Penstock {penstock} at its default method and without hints: {place}; {samples} samples in
 random interleaved blocks (seed {seed}), each read back and compared byte by byte after the clock
 had stopped. Cells, settings of the libraries, conclusions and predictions were committed before the
-first sample (`bench/btio/cells.toml`).
+first sample (`{study}`).
 
-`.venv/bin/python bench/btio/run.py` measures it on your machine; this page was made by `{command}`
+`{measure}` measures it on your machine; this page was made by `{command}`
 from [the raw samples]({raw}).
 
 - The clock runs from before the open until after the close, as in liao-2007; *synced* with an

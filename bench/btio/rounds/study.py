@@ -1,4 +1,4 @@
-"""cells.toml as values, and the commands that take samples of it."""
+"""Studies (cells.toml, own.toml) as values, and the commands that take samples of it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class _Model(BaseModel):
 
 
 class Design(_Model):
-    """How often, in which order, on which library Penstock runs, and which cells are measured
-    where nobody says it."""
+    """Its page's title; how often, in which order, on which library Penstock runs, and which cells
+    are measured where nobody says it."""
 
+    title: str
     rounds: int
     seed: int
     timeout_s: float
@@ -72,11 +73,11 @@ class Conclusion(_Model):
 
 
 class Study(_Model):
-    """cells.toml."""
+    """A file of cells, competitors and conclusions."""
 
     design: Design
     classes: dict[str, Class] = Field(alias="class")
-    peer: list[Peer]
+    peer: list[Peer] = Field(default_factory=list)
     conclusion: list[Conclusion]
 
 
@@ -117,8 +118,18 @@ class Lineup:
         return [f"{why} ({n} variants)" for why, n in self.missing.items()]
 
 
+def names() -> list[str]:
+    """The studies there are."""
+    return sorted(path.stem for path in HERE.glob("*.toml"))
+
+
+def path_of(name: str) -> Path:
+    """The file of a study."""
+    return HERE / f"{name}.toml"
+
+
 def load(path: Path = HERE / "cells.toml") -> Study:
-    """Read the study.
+    """Read a study.
 
     Raises
     ------

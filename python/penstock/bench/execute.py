@@ -20,6 +20,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from penstock.bench.sample import PROGRAM_SCHEMA, Result
+from penstock.strict import first_wrong
 
 MARK = "BENCH_OF_PENSTOCK"  # not PENSTOCK_*: those are settings, and the engine checks them
 _GRACE_S = 3.0
@@ -148,9 +149,7 @@ def _read(stdout: str) -> tuple[Result | None, str | None]:
         try:
             return Result.model_validate(values), None
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            return None, f"its result cannot be read: {key}: {first['msg']}"
+            return None, f"its result cannot be read: {first_wrong(error)}"
     return None, None
 
 

@@ -10,23 +10,19 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictInt,
-    ValidationError,
     model_validator,
 )
 
-from penstock import _core
+from penstock import _core, strict
 from penstock.bench.cases import RUN_KEYS, Case
 from penstock.bench.sample import RateKind
 from penstock.bench.statistics import Stopping
@@ -63,11 +59,7 @@ Count = Annotated[StrictInt, Field(ge=1)]
 Parameters = dict[str, Any]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Stop(_Strict):
+class Stop(strict.Strict):
     """When a cell has been measured enough."""
 
     minimum: Count = 10
@@ -84,7 +76,7 @@ class Stop(_Strict):
         return self
 
 
-class Matrix(_Strict):
+class Matrix(strict.Strict):
     """The whole file."""
 
     name: FileName = ""
@@ -95,12 +87,12 @@ class Matrix(_Strict):
     timeout: Seconds = 300.0
     settle: Seconds = 30.0
     stop: Stop = Stop()
-    defaults: Parameters = {}
-    sweep: dict[str, list[Any]] = {}
-    compare: dict[str, list[Any]] = {}
-    cell: list[Parameters] = []
-    variant: list[Parameters] = []
-    exclude: list[Parameters] = []
+    defaults: Parameters = Field(default_factory=dict)
+    sweep: dict[str, list[Any]] = Field(default_factory=dict)
+    compare: dict[str, list[Any]] = Field(default_factory=dict)
+    cell: list[Parameters] = Field(default_factory=list)
+    variant: list[Parameters] = Field(default_factory=list)
+    exclude: list[Parameters] = Field(default_factory=list)
 
     @property
     def stopping(self) -> Stopping:
@@ -123,39 +115,13 @@ def load(path: Path) -> Matrix:
     ArgumentError
         If it cannot be read or is wrong; the message names the key, its value and the remedy.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ArgumentError(f"the matrix {path} cannot be read: {why}") from error
-    try:
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{path} is not TOML: {error}") from error
-    return parse(values, path)
+    return parse(strict.read(path), path)
 
 
 def parse(values: Mapping[str, Any], path: Path) -> Matrix:
     """A matrix from the file's values; ``path`` is for messages and the name."""
-    try:
-        matrix = Matrix.model_validate(values)
-    except ValidationError as error:
-        raise ArgumentError(f"{path}: {_first(error)}") from error
+    matrix = strict.validated(Matrix, values, str(path))
     return matrix.model_copy(update={"name": matrix.name or path.stem})
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = [str(part) for part in first["loc"]]
-    key = ".".join(place)
-    if first["type"] == "extra_forbidden":
-        known = list((Stop if place[0] == "stop" else Matrix).model_fields)
-        near = _core.nearest(place[-1], known)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-        return f"there is no key {key}; {hint}"
-    what = first["msg"].removeprefix("Value error, ")
-    got = "" if "got" in what else f", got {first['input']!r}"
-    return f"{key}: {what[0].lower()}{what[1:]}{got}" if key else what
 
 
 def expand(matrix: Matrix, where: str) -> list[Case]:

@@ -19,6 +19,8 @@ from pydantic import (
     field_serializer,
 )
 
+from penstock.strict import first_wrong
+
 SCHEMA = "penstock.bench/1"
 PROGRAM_SCHEMA = "penstock.measure/1"
 
@@ -140,8 +142,7 @@ def _whole(reading: dict[str, Any]) -> dict[str, Any]:
     try:
         return Reading.model_validate(reading).model_dump()
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(f"{first['loc'][0]}: {first['msg']}") from error
+        raise ValueError(first_wrong(error)) from error
 
 
 class Header(_Model):

@@ -30,6 +30,7 @@ from penstock.bench.sample import (
     as_line,
 )
 from penstock.errors import ArgumentError, WriteError
+from penstock.strict import first_wrong
 
 AnyRecord = Header | Provenance | Sample | Event
 NAME = "samples.jsonl"
@@ -189,11 +190,7 @@ def _parse(line: bytes, path: Path, number: int) -> AnyRecord:
     try:
         return RECORD.validate_python(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ArgumentError(
-            f"{where} is not a record of {SCHEMA}: {key}: {first['msg']}"
-        ) from error
+        raise ArgumentError(f"{where} is not a record of {SCHEMA}: {first_wrong(error)}") from error
 
 
 def _check_version(values: object, path: Path) -> None:

@@ -6,18 +6,16 @@ Sizes are byte counts or strings such as "4KiB". See the files in ``examples/``.
 from __future__ import annotations
 
 import math
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from penstock import _core
 from penstock.errors import ArgumentError, PenstockError
 from penstock.explain.shipped import folder, shipped
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from penstock.plain import plain
+from penstock.strict import Strict, parsed, validated
 
 
 def _size(value: object) -> object:
@@ -38,8 +36,8 @@ Count = Annotated[int, Field(gt=0, le=MAX_BYTES)]
 Number = Annotated[int, Field(gt=0, le=2**31 - 1)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class _Model(Strict):
+    model_config = ConfigDict(strict=True)
 
 
 class _Access(_Model):
@@ -112,7 +110,7 @@ class FileGeometry(_Model):
 class Example(_Model):
     """A described job."""
 
-    title: str
+    title: Annotated[str, AfterValidator(plain)]
     ranks: Annotated[int, Field(gt=0, le=4096)]
     nodes: Number = 1
     cores_per_node: Number = 1
@@ -176,26 +174,7 @@ def parse(text: str, name: str) -> Example:
     ArgumentError
         If the text is not TOML or says something impossible; the message names file and key.
     """
-    try:
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{name} is not valid TOML: {error}") from error
-    try:
-        return Example.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "example"
-        raise ArgumentError(f"{name}: {key}: {_plain(first, key)}") from error
-
-
-def _plain(error: ErrorDetails, key: str) -> str:
-    message = error["msg"].removeprefix("Value error, ")
-    if message.startswith("Extra inputs"):
-        word = key.rpartition(".")[2]
-        models = (Example, FileGeometry, Contiguous, Interleaved, Vector, Subarray)
-        near = _core.nearest(word, sorted({f for m in models for f in m.model_fields}))
-        return "there is no such key" + (f" (did you mean {near}?)" if near else "")
-    return f"{message}, got {error['input']}" if "than" in error["type"] else message
+    return validated(Example, parsed(text, name), name)
 
 
 def load(name_or_path: str) -> Example:

@@ -21,7 +21,7 @@ from penstock.reproduce import experiment as experiments
 from penstock.reproduce.measures import MEASURES
 from penstock.reproduce.needs import NEEDS
 from penstock.reproduce.simulated import Curve
-from penstock.reproduce.strict import Strict, hint, read, validated
+from penstock.strict import Strict, hint, read, validated
 
 NAME = "conclusions.toml"
 Patterns = list[str]

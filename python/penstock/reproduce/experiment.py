@@ -14,7 +14,7 @@ from penstock.bench.matrix import Matrix
 from penstock.errors import ArgumentError
 from penstock.reproduce import PAPERS, SIZES
 from penstock.reproduce.measures import MEASURES
-from penstock.reproduce.strict import Strict, hint, read, validated
+from penstock.strict import Strict, hint, read, validated
 
 Unit = Literal["s", "MB/s", "MiB", "calls"]
 

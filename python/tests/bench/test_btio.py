@@ -61,6 +61,35 @@ def test_arithmetic_of_the_cells_is_as_written_down(run: Any) -> None:
     assert f"= {number * (rounds + 1) + rounds} samples" in text
 
 
+def test_the_study_of_our_own_has_our_two_ways_alone(run: Any, tmp_path: Path) -> None:
+    args = run.arguments(["--study", "own", "--build", str(tmp_path)])
+    study = run.studies.load(run.studies.path_of(args.study))
+    cells, rounds = study.design.usual, study.design.rounds
+    assert cells == run.studies.load().design.usual
+    assert [(c.against, c.every_sample) for c in study.conclusion] == [
+        ("penstock collective", False),
+        ("penstock collective", True),
+    ]
+    missing = run.studies.lineup(study, run.work_of(args, study), run.site_of(args)).missing
+    number = sum(missing.values())
+    assert number == 2 * len(cells)
+    text = " ".join((BTIO / "own.toml").read_text().replace("#", "").split())
+    assert f"{number} variants. One warm-up and {rounds} rounds are" in text
+    assert f"{number} * {rounds + 1} + {rounds} = {number * (rounds + 1) + rounds} samples" in text
+
+
+def test_a_page_says_which_study_it_is_of(run: Any, line: Any, tmp_path: Path) -> None:
+    write_results(line, tmp_path / "results", PENSTOCK)
+    page = tmp_path / "own.md"
+    words = ["--study", "own", "--table", str(tmp_path / "results"), "--page", str(page)]
+    assert run.main(words) == run.command.DONE
+    told = page.read_text()
+    assert told.startswith("# BT-IO: independent writes beside collective ones\n")
+    assert "(`bench/btio/own.toml`)" in told
+    assert "bench/btio/run.py --study own --table docs/benchmarks/" in told
+    assert told.count("own.md`") == 1
+
+
 def test_usual_cells_have_each_class_and_each_number_of_ranks_once_per_end(run: Any) -> None:
     study = run.studies.load()
     cells = [c for c in run.studies.cells_of(study) if c.name in study.design.usual]

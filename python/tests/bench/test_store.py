@@ -138,8 +138,8 @@ def test_what_is_no_results_file_is_named(tmp_path: Path, text: str, words: str)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"machine_after": reading(0.0) | {"dirty_bytes": None}}, "dirty_bytes: Input should be"),
-        ({"machine_before": {"at_s": 1.0}}, "cpu_total_s: Field required"),
+        ({"machine_after": reading(0.0) | {"dirty_bytes": None}}, "dirty_bytes: input should be"),
+        ({"machine_before": {"at_s": 1.0}}, "cpu_total_s is missing"),
     ],
 )
 def test_a_reading_of_the_machine_is_whole(

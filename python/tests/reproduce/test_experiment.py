@@ -13,7 +13,7 @@ from penstock.errors import ArgumentError
 from penstock.reproduce import PAPERS, SIZES, experiment
 from penstock.reproduce.btio import _OPTIONS
 from penstock.reproduce.experiment import TableSpec
-from penstock.reproduce.strict import validated
+from penstock.strict import validated
 
 ROOT = Path(__file__).resolve().parents[3]
 MEASURE = ROOT / "docs" / "reference" / "measure.md"
