@@ -2,7 +2,7 @@
 
     python bench/btio/run.py                         six cells: a quarter of an hour; make it quiet
     python bench/btio/run.py --dry-run               what would run, and how long
-    python bench/btio/run.py --study own             Penstock's two ways alone, 60 rounds of each
+    python bench/btio/run.py --study own             Penstock's two ways alone, 40 rounds of each
     python bench/btio/run.py --try                   whether everything works: class S, one round
     python bench/btio/run.py --table OUT             text, JSON and Markdown of a run's samples
 
