@@ -172,7 +172,7 @@ def _taken(samples: Sequence[Sample], rate: RateKind) -> list[_Taken]:
         rated = [(s, r) for s in own if (r := s.rate(rate)) is not None and r > 0.0]
         if rated:
             median = float(np.median([r for _, r in rated]))
-            found += [_Taken(s, r, math.log(r / median)) for s, r in rated]
+            found += [_Taken(s, r, math.log(r) - math.log(median)) for s, r in rated]
     return sorted(found, key=lambda t: t.sample.started)
 
 
@@ -266,7 +266,7 @@ def _per_variant(taken: Sequence[_Taken]) -> Iterator[Finding]:
 
 def _furthest(rates: Sequence[float]) -> float:
     median = float(np.median(rates))
-    return max(rates, key=lambda r: abs(math.log(r / median))) / median
+    return max(rates, key=lambda r: abs(math.log(r) - math.log(median))) / median
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,18 @@ class _Model(BaseModel):
     )
 
 
+def _no_speck(rate: float) -> float:
+    """Ratios of rates are finite."""
+    if 0 < rate < 1e-9:
+        raise ValueError(f"must be 0, or 1e-9 and more, got {rate}")
+    return rate
+
+
 class Rate(_Model):
     """One of the two clocks: until the program went on, or until the device had every byte."""
 
     seconds: float = Field(ge=0)
-    bytes_per_s: float = Field(ge=0)
+    bytes_per_s: Annotated[float, AfterValidator(_no_speck)] = Field(ge=0, le=1e21)
     source: str | None = None
     why: str | None = None
 

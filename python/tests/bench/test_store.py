@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
 import os
 import subprocess
 import sys
@@ -165,9 +166,15 @@ def test_what_a_provenance_says_of_memory_are_numbers(
         load(results)
 
 
-@pytest.mark.parametrize("name", ["seconds", "bytes_per_s"])
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_a_rate_and_its_time_are_not_negative(results: Path, name: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, v) for name in ("seconds", "bytes_per_s") for v in (-1.0, math.nan, math.inf)),
+        ("bytes_per_s", 1e308),
+        ("bytes_per_s", 5e-324),
+    ],
+)
+def test_a_rate_and_its_time_are_possible(results: Path, name: str, value: float) -> None:
     values = json.loads(as_line(sample()))
     values["result"]["application"][name] = value
     with (results / "samples.jsonl").open("a") as file:
