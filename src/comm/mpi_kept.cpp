@@ -78,7 +78,8 @@ KeptPtr kept_of(MPI_Comm comm) {
   const KeptPtr* kept = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(comm, kept_key(), static_cast<void*>(&kept), &found);
-  return found != 0 ? *kept : nullptr;
+  // What MPIX_Comm_shrink makes inherits attributes as a duplicate does, and has fewer ranks.
+  return found != 0 && (*kept)->ranks() == size_in(comm) ? *kept : nullptr;
 }
 
 void set_kept(MPI_Comm comm, const KeptPtr& kept) {
@@ -98,13 +99,16 @@ int64_t unused_number() {
   return next++;
 }
 
+// Not by MPI_Comm_dup: copies of the program's attributes would outlive its files, and even the
+// plugin whose functions have to delete them.
 Result<MPI_Comm> duplicate(MPI_Comm parent) {
   MPI_Comm dup = MPI_COMM_NULL;
-  if (const int rc = PMPI_Comm_dup(parent, &dup); rc != MPI_SUCCESS)
-    return mpi_error("MPI_Comm_dup", rc);
+  MPI_Group ranks = MPI_GROUP_NULL;
+  PMPI_Comm_group(parent, &ranks);
+  const int rc = PMPI_Comm_create(parent, ranks, &dup);
+  PMPI_Group_free(&ranks);
+  if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_create", rc);
   PMPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
-  // It would keep itself.
-  if (kept_of(dup) != nullptr) PMPI_Comm_delete_attr(dup, kept_key());
   return dup;
 }
 
@@ -223,7 +227,7 @@ Result<MPI_Comm> duplicate_for_all(MPI_Comm part, MPI_Comm all) {
   Result<MPI_Comm> mine = duplicate(part);
   int64_t failed[] = {mine ? 0 : 1};
   if (auto r = reduce(all, failed, MPI_MAX); !r) return tl::unexpected(r.error());
-  if (mine && failed[0] != 0) return failed_elsewhere("MPI_Comm_dup");
+  if (mine && failed[0] != 0) return failed_elsewhere("MPI_Comm_create");
   return mine;
 }
 
@@ -241,7 +245,7 @@ Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
     if (!dup) return tl::unexpected(dup.error());
     start.own = std::make_unique<Duplicate>(*dup, number, std::move(node));
   }
-  start.kept = std::make_shared<Kept>(start.facts);
+  start.kept = std::make_shared<Kept>(start.facts, size_in(parent));
   keep(parent, start.kept);
   return start;
 }
@@ -303,7 +307,7 @@ Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node) {
     if (!left) return tl::unexpected(std::move(left).error());
     if (*left != nullptr) return Start{*std::move(left), facts, parts.kept};
   }
-  if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts);
+  if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts, size_in(node));
   const Result<MPI_Comm> dup = duplicate_for_all(node, all.comm());
   if (!dup) return tl::unexpected(dup.error());
   return Start{std::make_unique<Duplicate>(*dup, parts.made++), facts, parts.kept};

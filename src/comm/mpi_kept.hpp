@@ -77,11 +77,12 @@ class Duplicate {
 // the other. Safe to use from several threads.
 class Kept {
  public:
-  explicit Kept(NodeFacts facts) : facts_(facts) {}
+  Kept(NodeFacts facts, int ranks) : facts_(facts), ranks_(ranks) {}
   Kept(const Kept&) = delete;
   ~Kept();
 
   const NodeFacts& facts() const noexcept { return facts_; }
+  int ranks() const noexcept { return ranks_; }
   // The duplicate with the lowest number that a file has left here; null when there is none.
   std::unique_ptr<Duplicate> take();
   // For the next file. REQUIRES that nothing is on its way in it.
@@ -89,6 +90,7 @@ class Kept {
 
  private:
   const NodeFacts facts_;
+  const int ranks_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Duplicate>> left_;
 };

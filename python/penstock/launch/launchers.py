@@ -73,12 +73,14 @@ _OPEN_MPI = _arity(
       index-argv-by-rank leave-session-attached report-child-jobs-separately show-progress
       terminate use-hwthread-cpus use-regexp d debug-devel debug-daemons debug-daemons-file
       display-devel-allocation display-devel-map display-diffable-map display-topo
-      report-state-on-timeout no-ready-msg""",
+      report-state-on-timeout no-ready-msg stop-on-exec stop-in-init stop-in-app no-app-prefix""",
     one="""N max-vm-size hnp H hostfile default-hostfile cpu-set c npersocket npernode cpu-list
       rank-by cpus-per-proc cpus-per-rank rf rankfile output-filename stdin xml-file xterm prefix
       preload-files wd x am tune debugger timeout app cf cartofile max-restarts ompi-server
       personality ppr report-events report-pid report-uri launch-agent display output
-      runtime-options dvm-uri pmixam prtemca-file exec-agent stream-buffering""",
+      runtime-options dvm-uri pmixam prtemca-file exec-agent stream-buffering with-ft set-env
+      unset-env pset gpu-support tmpdir forward-signals spawn-timeout app-pmix-prefix pmix-prefix
+      add-host add-hostfile""",
     two="mca gmca omca prtemca pmixmca gomca gprtemca gpmixmca",
 )
 

@@ -140,7 +140,7 @@ def _measure(launcher: Launcher, words: Sequence[str], at: int) -> tuple[str, in
     word = words[at]
     if launcher.single_dash_long or word.startswith("--"):
         option, equals, _ = word.lstrip("-").partition("=")
-        option = _complete(launcher, option)
+        option = _complete(launcher, word, option)
         values = 0 if equals else launcher.arity.get(option, 0)
     else:
         option, values = _short(launcher, word)
@@ -164,7 +164,7 @@ def _short(launcher: Launcher, word: str) -> tuple[str, int]:
     return word[1], 0
 
 
-def _complete(launcher: Launcher, option: str) -> str:
+def _complete(launcher: Launcher, word: str, option: str) -> str:
     """The option itself, or the only one that it abbreviates (getopt_long allows that)."""
     known = [*launcher.arity, *launcher.elsewhere]
     if option in known:
@@ -172,7 +172,7 @@ def _complete(launcher: Launcher, option: str) -> str:
     longer = sorted({name for name in known if name.startswith(option) and len(option) > 1})
     if len(longer) == 1 and not launcher.single_dash_long:
         return longer[0]
-    raise LaunchError(_unknown(launcher, "-" + option, option))
+    raise LaunchError(_unknown(launcher, word.partition("=")[0], option))
 
 
 def _unknown(launcher: Launcher, word: str, option: str) -> str:

@@ -28,6 +28,7 @@ CASES = [
     "orterun -H a:2,b:2 --bind-to none -display-map --tag-output -n 4 | ./app --mca no",
     "mpiexec --allow-run-as-root -gmca pml ob1 -c 2 -rf ranks.txt | ./app",
     "mpirun --prtemca a b --display map --output tag | ./app",
+    "mpiexec --with-ft ulfm --set-env A=b --stop-on-exec --pset one -n 4 | ./app",
     "mpirun -n 1 --wdir /tmp | ./a : -n 1 -x Q | ./b : -host c | ./c",
     # Intel MPI
     "mpiexec.hydra -genv I_MPI_DEBUG 5 -perhost 2 -n 4 | ./app",
@@ -80,6 +81,7 @@ def test_a_program_started_by_penstock_exec_stays_as_it_is() -> None:
         ("mpiexec -n 4", "mpiexec is given no program"),
         ("mpiexec -n 4 ./a :", "mpiexec is given no program"),
         ("mpiexec -frobnicate ./a", "-frobnicate is not known to penstock run"),
+        ("mpiexec --frob=1 ./a", "mpiexec option --frob is not known"),
         ("mpiexec --overscribe ./a", "did you mean oversubscribe"),
         ("mpiexec -configfile cf", "before each program in that file"),
         ("mpirun --app contexts", "before each program in that file"),
