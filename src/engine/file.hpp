@@ -105,6 +105,9 @@ class File {
   // Who runs out of memory in it ends the job, here and in sync and close.
   static std::unique_ptr<File> open(std::unique_ptr<comm::Comm> comm, const OpenInfo& info);
   ~File();
+  // Local, before this handle is used. Handles of this process that its open has not seen, nor they
+  // it, since threads opened the file at once: from now on none of them has pages.
+  void found_beside(std::vector<File*> others);
 
   // Collective writes go through the engine now. The same on every rank.
   bool served() const noexcept;

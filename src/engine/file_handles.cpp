@@ -1,6 +1,8 @@
 // Several handles of one process on one file (docs/decisions/0042): one rank's own handle fills the
 // pages of the handle that it was opened beside; whatever else comes ends deferring for all.
 
+#include <utility>
+
 #include "engine/file_state.hpp"
 #include "exec/write_behind.hpp"
 
@@ -78,6 +80,15 @@ void File::State::stop_deferring() {
   if (!deferred) return;
   const std::lock_guard lock(mutex);
   notes.degraded["write-behind: the file was opened again by the same process"] = 1;
+}
+
+void File::found_beside(std::vector<File*> others) {
+  if (others.empty()) return;
+  state_->info.beside = std::move(others);
+  state_->verify_beside();
+  for (const File* const other : state_->info.beside) other->state_->stop_deferring();
+  state_->stop_deferring();
+  state_->info.beside.clear();
 }
 
 }  // namespace penstock::engine

@@ -245,6 +245,24 @@ TEST_F(TwoHandles, AHandleOfAllRanksEndsDeferringForAll) {
   });
 }
 
+// Threads open the file at once: neither open is told of the other's handle.
+TEST_F(TwoHandles, HandlesThatWereOpenedAtOnceShareNothing) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Process p(comm, path_.path(), false);
+    std::unique_ptr<File> late = File::open(comm::borrow(comm), p.info());
+    put(*p.world, 0, 100, 'a');
+    EXPECT_EQ(text(), "") << "it is deferred";
+    late->found_beside({p.world.get()});
+    EXPECT_EQ(text(), std::string(100, 'a'));
+    put(*p.world, 0, 100, 'b');
+    put(*late, 0, 100, 'c');
+    EXPECT_EQ(text(), std::string(100, 'c'));
+    EXPECT_EQ(Process::close(late), ErrorClass::none);
+    EXPECT_EQ(Process::close(p.world), ErrorClass::none);
+  });
+  EXPECT_EQ(text(), std::string(100, 'c'));
+}
+
 TEST_F(TwoHandles, AnotherFileOfThatNameSharesNothing) {
   const io::TemporaryFile elsewhere;
   comm::run_thread_team(1, [&](comm::Comm& comm) {

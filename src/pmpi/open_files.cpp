@@ -16,10 +16,12 @@ OpenFilePtr OpenFiles::find(MPI_File handle) {
   return it->second;
 }
 
-void OpenFiles::insert(MPI_File handle, OpenFilePtr file) {
+std::vector<OpenFilePtr> OpenFiles::insert(MPI_File handle, OpenFilePtr file) {
   const std::lock_guard lock(mutex_);
+  std::vector<OpenFilePtr> before = all_now();
   files_[handle] = std::move(file);
   changes_.fetch_add(1, std::memory_order_release);
+  return before;
 }
 
 OpenFilePtr OpenFiles::extract(MPI_File handle) {
@@ -34,6 +36,10 @@ OpenFilePtr OpenFiles::extract(MPI_File handle) {
 
 std::vector<OpenFilePtr> OpenFiles::all() {
   const std::lock_guard lock(mutex_);
+  return all_now();
+}
+
+std::vector<OpenFilePtr> OpenFiles::all_now() const {
   std::vector<OpenFilePtr> files;
   for (const auto& [handle, file] : files_) files.push_back(file);
   return files;

@@ -74,11 +74,14 @@ using OpenFilePtr = std::shared_ptr<OpenFile>;
 class OpenFiles {
  public:
   OpenFilePtr find(MPI_File handle);  // nullptr for MPI_FILE_NULL and what is not ours
-  void insert(MPI_File handle, OpenFilePtr file);
+  // Those that were there before.
+  std::vector<OpenFilePtr> insert(MPI_File handle, OpenFilePtr file);
   OpenFilePtr extract(MPI_File handle);
   std::vector<OpenFilePtr> all();
 
  private:
+  std::vector<OpenFilePtr> all_now() const;
+
   // What a thread found last, which it asks for in most calls: as it was when so many changes had
   // been made.
   struct Found {

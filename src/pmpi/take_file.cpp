@@ -1,6 +1,7 @@
 // Opening and closing: the library's own file first and last, ours in between.
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -102,6 +103,17 @@ void stop_sieving(MPI_File handle, OpenFile& file) {
   PENSTOCK_REAL(set_info)(handle, hints.info());
 }
 
+// Of those that were there when this handle came in, what its open has not seen: another thread
+// opened the same file at once.
+std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFilePtr>& seen,
+                                  const std::vector<OpenFilePtr>& there) {
+  std::vector<engine::File*> found;
+  for (const OpenFilePtr& other : there)
+    if (file.id && other->id == file.id && std::ranges::find(seen, other) == seen.end())
+      found.push_back(other->file.get());
+  return found;
+}
+
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle) {
   auto ranks = who_meets(comm, info);
@@ -118,7 +130,8 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   job().met(spans_world(comm));
   if (!info.opened_here) return;
   stop_sieving(handle, *file);
-  open_files().insert(handle, file);
+  const std::vector<OpenFilePtr> there = open_files().insert(handle, file);
+  file->file->found_beside(missed(*file, already, there));
   job().opened(*file);
 }
 

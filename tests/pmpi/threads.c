@@ -1,7 +1,7 @@
 /* Three threads of each rank open, write, close and read back files of their own, two at a time,
- * each thread with its own duplicate of the ranks: `threads FILE`, any number of ranks, of a
- * library that keeps MPI_THREAD_MULTIPLE where files are opened. Prints the bytes that all ranks
- * wrote. */
+ * each thread with its own duplicate of the ranks; then they open one file at once: `threads FILE`,
+ * any number of ranks, of a library that keeps MPI_THREAD_MULTIPLE where files are opened. Prints
+ * the bytes that all ranks wrote. */
 #include "threaded_job.h"
 
 enum { kTurns = 40, kNames = 3, kInts = 256 };
@@ -11,6 +11,7 @@ struct Worker {
   MPI_Comm comm;
   int number;
   long long written;
+  MPI_File same; /* a handle on the file that all open */
 };
 
 static MPI_File open_by(MPI_Comm comm, const char* name, int mode) {
@@ -62,6 +63,33 @@ static void* work(void* worker) {
   return NULL;
 }
 
+static void* open_same(void* worker) {
+  struct Worker* const self = worker;
+  self->same = open_by(self->comm, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  return NULL;
+}
+
+/* One after the other writes the same place; the last stays, whoever closes first. */
+static void write_by_all(struct Worker* workers) {
+  int data = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    run_threads(&open_same, workers, sizeof *workers);
+    for (int i = 0; i < kThreads; ++i) {
+      data = turn * kThreads + i;
+      CHECK(MPI_File_write_at(workers[i].same, rank * (MPI_Offset)sizeof data, &data, 1, MPI_INT,
+                              MPI_STATUS_IGNORE) == MPI_SUCCESS);
+      workers[i].written += sizeof data;
+    }
+    for (int i = kThreads - 1; i >= 0; --i) CHECK(MPI_File_close(&workers[i].same) == MPI_SUCCESS);
+    int found = -1;
+    FILE* const file = fopen(path, "rb");
+    CHECK(file != NULL && fseek(file, rank * (long)sizeof found, SEEK_SET) == 0);
+    CHECK(fread(&found, sizeof found, 1, file) == 1 && fclose(file) == 0);
+    CHECK(found == data);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 int main(int argc, char** argv) {
   struct Worker workers[kThreads];
   long long written = 0;
@@ -71,6 +99,7 @@ int main(int argc, char** argv) {
     MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
   }
   run_threads(&work, workers, sizeof workers[0]);
+  write_by_all(workers);
   for (int i = 0; i < kThreads; ++i) {
     MPI_Comm_free(&workers[i].comm);
     written += workers[i].written;
