@@ -119,7 +119,11 @@ int64_t Shipping::take(int64_t page, Stream& stream, StreamRange part, Pages& pa
   int64_t at = part.begin;
   while (at < part.end) {
     Load* const load = load_for(owner, pages, lock);
-    if (load == nullptr) break;
+    if (load == nullptr) {
+      if (!was_put(owner, hull_of(stream, {at, part.end}))) break;
+      await({owner}, pages, lock);
+      continue;
+    }
     const layout::Run run = stream.run_at({at, at + std::min(part.end - at, load->room())});
     stream.pack(load->append(run), {at, at + run.bytes()});
     at += run.bytes();
@@ -127,9 +131,6 @@ int64_t Shipping::take(int64_t page, Stream& stream, StreamRange part, Pages& pa
     if (progress_ == Progress::thread) send(owner);
     if (progress_ == Progress::rma) put_out(owner, PutLoads::Which::full);
   }
-  // The rest must not enter the file before what the owner was given of the same bytes.
-  if (at < part.end && put_ != nullptr && put_->overlaps(owner, hull_of(stream, {at, part.end})))
-    await({owner}, pages, lock);
   return at - part.begin;
 }
 
@@ -321,11 +322,13 @@ bool Shipping::empty() const {
 
 void Shipping::flush(Pages& pages) {
   std::unique_lock lock(mutex_);
-  if (put_ != nullptr) await(put_->owners(), pages, lock);
-  if (progress_ != Progress::thread || ended_)
-    keep_all_here(pages);
-  else
+  until_settled(lock);
+  if (progress_ == Progress::thread && !ended_)
     ask_owners();
+  else if (put_ != nullptr)
+    keep_behind_put(pages, lock);
+  else
+    keep_all_here(pages);
   lock.unlock();
   pages.flush();
   if (progress_ != Progress::thread) return;
@@ -339,6 +342,16 @@ void Shipping::flush(Pages& pages) {
   const bool kept_after_all = ended_;
   lock.unlock();
   if (kept_after_all) pages.flush();
+}
+
+// What a collective call of another thread has taken along is in the file when that call is over;
+// and that does not wait for this one, since all ranks are in it.
+void Shipping::until_settled(std::unique_lock<std::mutex>& lock) const {
+  for (Backoff backoff; in_settle_;) {
+    lock.unlock();
+    backoff.pause();
+    lock.lock();
+  }
 }
 
 void Shipping::ask_owners() {

@@ -140,7 +140,10 @@ class Shipping {
   void exchange(Pages& pages);
   void share(const StagedNotes& mine);
   void ask_owners();
+  bool was_put(int owner, Extent where) const;
   void await(const std::vector<int>& owners, Pages& pages, std::unique_lock<std::mutex>& lock);
+  void keep_behind_put(Pages& pages, std::unique_lock<std::mutex>& lock);
+  void until_settled(std::unique_lock<std::mutex>& lock) const;
   Result<void> status() const;
   void note_failure(const Error& error);
 

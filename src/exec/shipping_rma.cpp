@@ -30,17 +30,33 @@ bool Shipping::make_room_by_rma(int owner, Pages& pages) {
   return false;
 }
 
-// Until what was put to them is in the file. A collective call of another thread sees to that, too.
+// The rest of a write must not enter the file before what the owner was given of the same bytes.
+bool Shipping::was_put(int owner, Extent where) const {
+  return put_ != nullptr && !ended_ && put_->overlaps(owner, where);
+}
+
+// Until what was put to them is in the file. A collective call of another thread sees to that, too,
+// and then it is in the file when that call is over.
 void Shipping::await(const std::vector<int>& owners, Pages& pages,
                      std::unique_lock<std::mutex>& lock) {
   for (const int owner : owners) put_->ask(owner);
   const auto has_any = [this](int owner) { return put_->has(owner); };
-  for (Backoff backoff; !ended_ && !in_settle_ && std::ranges::any_of(owners, has_any);) {
+  for (Backoff backoff; in_settle_ || (!ended_ && std::ranges::any_of(owners, has_any));) {
     if (progress_locked(pages)) backoff.reset();
     lock.unlock();
     backoff.pause();
     lock.lock();
   }
+}
+
+// All that is here now. What another thread writes meanwhile is put to its owner in its own order.
+void Shipping::keep_behind_put(Pages& pages, std::unique_lock<std::mutex>& lock) {
+  const std::vector<int> given = put_->owners();
+  for (const int owner : buffers_.owners())
+    if (!put_->has(owner)) keep_here(owner, pages);
+  await(given, pages, lock);
+  for (const int owner : given)
+    if (buffers_.has(owner)) keep_here(owner, pages);
 }
 
 // Whether their owners have taken these out only MPI could say, and this may be the I/O thread. So

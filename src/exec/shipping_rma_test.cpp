@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/shipping_for_tests.hpp"
 #include "io/eventually.hpp"
+#include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::shipping_rma_test {
@@ -143,6 +146,50 @@ TEST(ShippingByRma, BytesThatAreWrittenAgainDoNotOvertakeThoseTheOwnerWasGiven) 
     for (Off at = kPage; at < kPage + 2500; ++at)
       ASSERT_EQ(path.contents()[size_t(at)], kNew) << at;
   });
+}
+
+// Rank 0 stays in a collective call until the test lets it go on: nothing has moved then.
+class LateParcels final : public comm::Borrowed {
+ public:
+  LateParcels(comm::Comm& owner, io::Hold& hold) : Borrowed(owner), hold_(hold) {}
+  Result<std::unique_ptr<comm::Parcels>> parcels() override {
+    if (rank() == 0) hold_.pass();
+    return Borrowed::parcels();
+  }
+
+ private:
+  io::Hold& hold_;
+};
+
+TEST(ShippingByRma, NorDoTheyWhileACollectiveCallOfAnotherThreadHasThose) {
+  const io::TemporaryFile path;
+  constexpr std::byte kOld{1}, kNew{2};
+  io::Hold hold;
+  comm::run_thread_team(
+      2,
+      [&](comm::Comm& owner) {
+        LateParcels comm(owner, hold);
+        Rank rank(comm, path.path(), by_rma(1));
+        if (comm.rank() == 0) {
+          write_a_load(rank, 1, kOld);  // one load is put, and what comes then stays on this node
+          const std::jthread together([&] { rank.behind->flush_together(rank.target); });
+          hold.wait_until_someone_waits();
+          const std::jthread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            hold.open();
+          });
+          EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+          EXPECT_GT(path.contents().size(), size_t(kPage)) << "what came first";
+        } else {
+          rank.behind->flush_together(rank.target);
+        }
+        EXPECT_TRUE(comm.barrier());
+        rank.behind->flush_together(rank.target);
+        EXPECT_TRUE(comm.barrier());
+        EXPECT_EQ(path.contents()[kPage], kNew);
+        EXPECT_EQ(path.contents()[kPage + 100], kOld);
+      },
+      {.nodes = 2});
 }
 
 TEST(ShippingByRma, WhatGetsOldLeavesByTheOwnNode) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/shipping_for_tests.hpp"
+#include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::shipping_test {
@@ -172,6 +174,30 @@ TEST_P(Moves, AFlushOfOneRankBringsItsBytesIntoTheFile) {
     }
     EXPECT_TRUE(comm.barrier());  // the other one has been answering until here
     rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
+}
+
+// Nor does it come back while a collective call of another thread still has them.
+TEST_P(Moves, AFlushOfOneRankWaitsForWhatACollectiveCallHasTakenAlong) {
+  const io::TemporaryFile path;
+  io::Hold hold;
+  on_two_nodes(2, path, moving(GetParam()), [&](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 1) {
+      io::HeldFile held(io::find_mechanism("pwrite")->open({.path = path.path()}).value(), hold);
+      rank.behind->flush_together({held, nullptr});
+      EXPECT_TRUE(held.close());
+    } else {
+      EXPECT_FALSE(rank.write(bytes_at(kPage, 100), kPage).mine);
+      const std::jthread together([&] { rank.behind->flush_together(rank.target); });
+      hold.wait_until_someone_waits();
+      const std::jthread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        hold.open();
+      });
+      rank.behind->flush(rank.target);
+      EXPECT_EQ(path.contents().size(), size_t(kPage + 100));
+    }
     EXPECT_TRUE(comm.barrier());
   });
 }
