@@ -71,8 +71,8 @@ struct File::State {
   // to. Belongs to who is in a collective call.
   struct Split {
     Write write;
-    double seconds;       // inside begin
-    size_t verified = 0;  // what the verifier ends it by
+    double seconds;  // inside begin
+    Verifier::Begun verified = {};
     std::optional<WriteResult> result = std::nullopt;
   };
   std::optional<Split> split;

@@ -51,36 +51,36 @@ int64_t Verifier::next_moment() {
 
 void Verifier::remember(const exec::WriteRequest& request, int64_t began, bool in_file) {
   const std::lock_guard lock(mutex_);
-  (void)add(request, began, in_file);
+  add(request, began, in_file);
 }
 
-size_t Verifier::begun(const exec::WriteRequest& request) {
+Verifier::Begun Verifier::begun(const exec::WriteRequest& request) {
   const std::lock_guard lock(mutex_);
-  return add(request, ++moment_, true);
+  const Begun call{parts_.size(), ++moment_};
+  add(request, call.began, true);
+  return call;
 }
 
-void Verifier::ended(size_t first, bool in_file) {
+void Verifier::ended(const Begun& call, bool in_file) {
   const std::lock_guard lock(mutex_);
   ++moment_;
-  if (first >= parts_.size()) return;  // nothing was kept
-  for (const int64_t began = parts_[first].began; Part & part : std::span(parts_).subspan(first)) {
-    if (part.began != began) continue;  // of a call in between
+  for (size_t i = call.first; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    if (part.began != call.began) continue;  // of a call in between
     part.ended = moment_;
     part.in_file = in_file;
   }
 }
 
-// Where its parts begin.
-size_t Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_file) {
-  const size_t first = parts_.size();
+void Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_file) {
   StreamRange left = request.range;
-  if (request.argument_error != ErrorClass::none || left.empty()) return first;
+  if (request.argument_error != ErrorClass::none || left.empty()) return;
   ++moment_;
   const bool is_full = parts_.size() >= kMostParts;
   const std::optional<size_t> view = is_full ? std::nullopt : keep(*request.view);
   if (!view) {
     forget(left.size());
-    return first;
+    return;
   }
   exec::UserData data(request.memory, request.memory_type, request.memory_count, left.begin);
   while (!left.empty()) {
@@ -93,7 +93,6 @@ size_t Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_f
     add_blocks(data, part, block_bytes);
     left.begin = part.end;
   }
-  return first;
 }
 
 void Verifier::add_blocks(exec::UserData& data, StreamRange range, int64_t block_bytes) {

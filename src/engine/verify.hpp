@@ -48,9 +48,13 @@ class Verifier {
     int64_t began_;
   };
 
-  // A call whose end comes later, when its memory is the program's again: what to end it by.
-  size_t begun(const exec::WriteRequest& request);
-  void ended(size_t first, bool in_file);
+  // What ends a call whose end comes later, when its memory is the program's again.
+  struct Begun {
+    size_t first = 0;  // of the parts that may be its own
+    int64_t began = 0;
+  };
+  Begun begun(const exec::WriteRequest& request);
+  void ended(const Begun& call, bool in_file);
 
   // Collective. `file`: null where this rank cannot read it back, whose bytes then stay unverified.
   // `excused`: bytes may have been lost and told, or changed past the engine (a pass-through write,
@@ -86,7 +90,7 @@ class Verifier {
 
   int64_t next_moment();
   void remember(const exec::WriteRequest& request, int64_t began, bool in_file);
-  size_t add(const exec::WriteRequest& request, int64_t began, bool in_file);
+  void add(const exec::WriteRequest& request, int64_t began, bool in_file);
   std::optional<size_t> keep(const layout::FileView& view);
   void add_blocks(exec::UserData& data, StreamRange range, int64_t block_bytes);
   void forget(int64_t bytes);

@@ -357,6 +357,28 @@ TEST(Verify, LeavesUnverifiedWhatACallThatFailedBrought) {
   });
 }
 
+// A rank that brought nothing ends no other call of its own with it.
+TEST(Verify, LeavesUnverifiedWhatFailedBetweenTheHalvesOfACallThatBroughtNothing) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.config.verify = true;
+    info.config.method.mechanism = &wrapped_pwrite<full_at_5000>();
+    auto f = File::open(comm::borrow(comm), info);
+    const std::vector<char> data(1000, 'a');
+    f->begin_write_all(comm.rank() == 0 ? write_of(data, 0) : write_of({}, 0));
+    if (comm.rank() == 1)
+      EXPECT_NE(f->write(write_of(data, 5000, CallKind::write_at)).agreed, ErrorClass::none);
+    (void)f->end_write_all();
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    if (comm.rank() != 0) return;
+    EXPECT_EQ(report.verified_bytes, 1000);
+    EXPECT_EQ(report.unverified_bytes, 1000);
+    EXPECT_EQ(report.mismatched_bytes, 0);
+  });
+}
+
 // Far apart, and further than one reads at once.
 TEST(Verify, ReadsBackPiecesThatLieFarApart) {
   const io::TemporaryFile file;
