@@ -151,24 +151,28 @@ WriteResult File::write_all(const Write& write) {
 }
 
 WriteResult File::write(const Write& write) {
-  State& s = *state_;
-  if (s.defers) return s.accept(write, exec::Returns::soon);
-  if (s.owners_write) return s.write_by_owners(write);
   const double begin_s = now_s();
-  const std::lock_guard one_at_a_time(s.by_itself);
-  s.drain();
-  const exec::WriteRequest r = s.request(write);
-  const Verifier::Call call(s.verifier.get());
-  exec::WriteOutcome outcome = s.pipeline->write_alone(r);
+  const std::lock_guard one_at_a_time(state_->by_itself);
+  return state_->write(write, begin_s);
+}
+
+// REQUIRES by_itself: a handle that is opened beside this one changes how.
+WriteResult File::State::write(const Write& write, double begin_s) {
+  if (defers) return accept(write, exec::Returns::soon, begin_s);
+  if (owners_write) return write_by_owners(write, begin_s);
+  drain();
+  const exec::WriteRequest r = request(write);
+  const Verifier::Call call(verifier.get());
+  exec::WriteOutcome outcome = pipeline->write_alone(r);
   call.ended(r, outcome.agreed == ErrorClass::none);
   outcome.algorithm = plan::find_algorithm("individual");
-  const std::optional<Error> earlier = s.untold();
-  const std::lock_guard lock(s.mutex);
-  s.spent_alone = s.pipeline->spent_alone();
-  s.keep_walk(write);
-  WriteResult result = s.account(write, r.range.size(), outcome, begin_s);
+  const std::optional<Error> earlier = untold();
+  const std::lock_guard lock(mutex);
+  spent_alone = pipeline->spent_alone();
+  keep_walk(write);
+  WriteResult result = account(write, r.range.size(), outcome, begin_s);
   if (!earlier) return result;
-  if (result.agreed == ErrorClass::none) ++s.notes.counters.errors;
+  if (result.agreed == ErrorClass::none) ++notes.counters.errors;
   result.agreed = worse(result.agreed, earlier->error_class);
   return result;
 }

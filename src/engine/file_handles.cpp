@@ -72,7 +72,9 @@ void File::State::forget_beside() {
   info.beside.clear();
 }
 
+// Behind the write that another thread is in: how it goes on is decided already.
 void File::State::stop_deferring() {
+  const std::lock_guard one_at_a_time(by_itself);
   lends = false;
   writes_at_once = true;
   const bool deferred = defers.exchange(false);

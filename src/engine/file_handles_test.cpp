@@ -5,12 +5,15 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <functional>
+#include <thread>
 
 #include "comm/thread_comm.hpp"
 #include "engine/file_for_tests.hpp"
 #include "io/eventually.hpp"
+#include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::engine::file_handles_test {
@@ -19,9 +22,12 @@ namespace {
 constexpr int64_t kBytes = 5000;
 
 io::FaultPlan faults;
+io::Hold* hold = nullptr;
 
 OpenedFile failing(OpenedFile inner) {
-  return std::make_unique<io::FaultyFile>(std::move(inner), faults);
+  OpenedFile file = std::make_unique<io::FaultyFile>(std::move(inner), faults);
+  if (hold == nullptr) return file;
+  return std::make_unique<io::HeldFile>(std::move(file), *hold);
 }
 
 // Of one process: the handle on the team's file, and one on its own.
@@ -76,7 +82,46 @@ void stage(File& file, Off at, int64_t bytes, char value) {
 
 class TwoHandles : public testing::Test {
  protected:
-  void SetUp() override { faults = {}; }
+  void SetUp() override {
+    faults = {};
+    hold = nullptr;
+  }
+
+  OpenInfo info() const {
+    OpenInfo info = info_for(path_.path());
+    info.config.method = *parse_method("two_phase+messages+pwrite+none+staged(limit=4KiB)");
+    info.config.method.mechanism = &wrapped_pwrite<failing>();
+    info.config.write_behind_page_bytes = 4096;
+    info.stager = std::make_shared<exec::Stager>();
+    return info;
+  }
+  static std::unique_ptr<File> open_alone(const OpenInfo& info) {
+    return File::open(std::move(comm::make_thread_team(1).front()), info);
+  }
+  // A thread is in `call`, whose first write to the file is held, while another handle is opened
+  // that shares nothing, and writes the byte at `again`.
+  template <class Call>
+  void open_another_meanwhile(OpenInfo info, Call&& call, Off again) {
+    io::Hold held;
+    hold = &held;
+    auto first = open_alone(info);
+    hold = nullptr;
+    std::jthread calling([&] { call(*first); });
+    held.wait_until_someone_waits();
+    const std::jthread letting_go([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      held.let_go();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      held.open();
+    });
+    info.config.write_behind = WriteBehind::off;
+    info.beside = {first.get()};
+    auto second = open_alone(info);
+    put(*second, again, 1, 'b');
+    calling.join();
+    EXPECT_EQ(Process::close(first), ErrorClass::none);
+    EXPECT_EQ(Process::close(second), ErrorClass::none);
+  }
 
   template <class Body>
   void on(int ranks, Body&& body) {
@@ -308,6 +353,21 @@ TEST_F(TwoHandles, TheLaterCallWinsWhereNothingIsShared) {
     EXPECT_EQ(Process::close(p.world), ErrorClass::none);
   });
   EXPECT_EQ(text(), std::string(20, 'b'));
+}
+
+// Nor does what a call brings that another thread was in.
+TEST_F(TwoHandles, TheLaterCallWinsThoughTheHandleWasOpenedInTheMiddleOfTheEarlierOne) {
+  OpenInfo behind = info();
+  behind.may_defer = true;
+  open_another_meanwhile(
+      behind, [](File& f) { put(f, 0, 4096 + 2, 'a'); }, 4096);
+  EXPECT_TRUE(text() == std::string(4096, 'a') + "ba");
+}
+
+TEST_F(TwoHandles, TheLaterCallWinsThoughTheHandleWasOpenedInTheMiddleOfANonBlockingOne) {
+  open_another_meanwhile(
+      info(), [](File& f) { stage(f, 0, 5 * 4096, 'a'); }, 5 * 4096 - 1);
+  EXPECT_TRUE(text() == std::string(5 * 4096 - 1, 'a') + "b");
 }
 
 // Ranks without a second handle stage what all brought together, and all meet about it later.

@@ -37,17 +37,17 @@ bool File::State::stages() const noexcept { return staged_limit() > 0; }
 
 WriteResult File::stage(const Write& write) {
   State& s = *state_;
+  const double begin_s = now_s();
   const bool collective = write.kind == CallKind::write_all || write.kind == CallKind::write_at_all;
-  if (!s.stages()) return this->write(write);
+  const std::lock_guard one_at_a_time(s.by_itself);
+  if (!s.stages()) return s.write(write, begin_s);
   if (collective) s.staged_by_all = true;  // by other ranks, where this one writes at once
-  if (s.writes_at_once) return this->write(write);
-  return s.accept(write, exec::Returns::at_once);
+  if (s.writes_at_once) return s.write(write, begin_s);
+  return s.accept(write, exec::Returns::at_once, begin_s);
 }
 
-// A write of this rank alone that returns when its bytes are copied.
-WriteResult File::State::accept(const Write& write, exec::Returns returns) {
-  const double begin_s = now_s();
-  const std::lock_guard one_at_a_time(by_itself);
+// A write of this rank alone that returns when its bytes are copied. REQUIRES by_itself.
+WriteResult File::State::accept(const Write& write, exec::Returns returns, double begin_s) {
   exec::WriteRequest r = request(write);
   r.returns = returns;
   // Before its own bytes are on their way, so that what it tells does not depend on the thread.
@@ -71,9 +71,9 @@ WriteResult File::State::accept(const Write& write, exec::Returns returns) {
 }
 
 // A write that is in the file when it returns, where this rank's node may not write all of it.
-WriteResult File::State::write_by_owners(const Write& write) {
-  WriteResult result = accept(write, exec::Returns::soon);
-  const std::lock_guard one_at_a_time(by_itself);
+// REQUIRES by_itself.
+WriteResult File::State::write_by_owners(const Write& write, double begin_s) {
+  WriteResult result = accept(write, exec::Returns::soon, begin_s);
   drain();
   const std::optional<Error> lost = untold();
   if (!lost) return result;

@@ -109,8 +109,8 @@ struct File::State {
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
   void give_to_owners(int64_t page_bytes);
-  WriteResult accept(const Write& write, exec::Returns returns);
-  WriteResult write_by_owners(const Write& write);
+  WriteResult accept(const Write& write, exec::Returns returns, double begin_s);
+  WriteResult write_by_owners(const Write& write, double begin_s);
 
   // file_handles.cpp
   void look_beside();
@@ -126,6 +126,7 @@ struct File::State {
   const layout::FileView& view_of(const Write& write) const noexcept;
   exec::WriteRequest request(const Write& write) const;
   exec::Pipeline::Policy policy() const;
+  WriteResult write(const Write& write, double begin_s);
   WriteResult account(const Write& write, int64_t bytes, const exec::WriteOutcome& outcome,
                       double begin_s);
   void note_algorithm(const exec::WriteOutcome& outcome);
