@@ -22,8 +22,13 @@ constexpr std::chrono::hours kNothingDue{1};
 Result<AlignedBuffer> Stager::memory(int64_t bytes, int64_t limit_bytes) {
   const int64_t size = align_up(std::max<int64_t>(bytes, 1), int64_t(AlignedBuffer::kAlignment));
   std::unique_lock lock(mutex_);
-  progress_.wait(
-      lock, [&] { return held_bytes_ + size <= limit_bytes || (queue_.empty() && !writing_); });
+  const int64_t turn = asked_++;
+  progress_.wait(lock, [&] {
+    const bool room = held_bytes_ + size <= limit_bytes || (queue_.empty() && !writing_);
+    return turn == answered_ && room;
+  });
+  ++answered_;
+  progress_.notify_all();
   AlignedBuffer memory = take_idle(size_t(size));
   if (memory.size() == 0) make_room(size, limit_bytes);
   if (auto got = memory.reserve(size_t(size)); !got) return tl::unexpected(std::move(got).error());
@@ -95,6 +100,11 @@ void Stager::drain(const Lane& lane) {
   std::unique_lock lock(mutex_);
   const int64_t number = lane.staged_;
   progress_.wait(lock, [&] { return lane.written_ >= number; });
+}
+
+int64_t Stager::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return asked_ - answered_;
 }
 
 int64_t Stager::held_bytes() const {

@@ -128,6 +128,7 @@ class Stager {
 
   // Memory for at least `bytes`. Waits until they fit beside all that is held, in `limit_bytes`;
   // but never when nothing is being written, so a piece of more than the limit comes through alone.
+  // Who asks first gets it first: small pieces do not keep a large one waiting.
   Result<AlignedBuffer> memory(int64_t bytes, int64_t limit_bytes);
   // Of memory() and not staged after all.
   void give_back(AlignedBuffer memory);
@@ -144,6 +145,7 @@ class Stager {
   // Returns when it is not being done, and never will be again. Harmless when it was not added.
   void remove(Chore& chore);
 
+  int64_t waiting() const;       // for memory
   int64_t held_bytes() const;    // given out and not yet written
   std::string degraded() const;  // why there is no thread; empty when there may be one
 
@@ -176,6 +178,7 @@ class Stager {
   };
   std::vector<Duty> duties_;
   const Chore* doing_ = nullptr;
+  int64_t asked_ = 0, answered_ = 0;  // for memory
   int64_t held_bytes_ = 0, idle_bytes_ = 0;
   std::vector<AlignedBuffer> idle_;  // kept warm
   std::optional<pthread_t> thread_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "io/eventually.hpp"
 #include "io/held_file.hpp"
 
 namespace penstock::exec::stager_test {
@@ -99,6 +100,29 @@ TEST(Stager, WhoDoesNotFitWaitsForAnEarlierWriteAndNotForAll) {
   hold.open();
   stager.drain(lane);
   EXPECT_EQ(order.size(), 3u);
+}
+
+// Else who writes small pieces on and on would keep out for ever who needs more.
+TEST(Stager, WhoAsksFirstGetsMemoryFirst) {
+  Stager stager;
+  Stager::Lane lane;
+  std::vector<int> order;
+  io::Hold hold;
+  const int64_t limit = 3 * kPage;
+  stager.stage(lane, staged(stager, order, 1, &hold, kPage, limit));
+  stager.stage(lane, staged(stager, order, 2, &hold, kPage, limit));
+  const auto ask = [&](int name, int64_t bytes) {
+    stager.stage(lane, staged(stager, order, name, &hold, bytes, limit));
+  };
+  std::thread large(ask, 3, limit);
+  EXPECT_TRUE(io::eventually([&] { return stager.waiting() == 1; }));
+  std::thread small(ask, 4, kPage);  // for which there is room
+  EXPECT_TRUE(io::eventually([&] { return stager.waiting() == 2; }));
+  hold.open();
+  large.join();
+  small.join();
+  stager.drain(lane);
+  EXPECT_EQ(order.size(), 4u);
 }
 
 TEST(Stager, WhatIsLargerThanTheBoundComesThroughAlone) {
