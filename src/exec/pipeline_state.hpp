@@ -75,6 +75,7 @@ struct Pipeline::State {
   void let_others_finish();
   WriteOutcome stage_alone(const WriteRequest& request);
   void flush_pages();
+  WriteBehind::Target by_thread() { return {file, sync, stager.get()}; }
   void stop_receiving();
   void end_shipping();
 
@@ -143,7 +144,7 @@ struct Pipeline::State {
   struct Service final : Chore {
     explicit Service(State& s) : state(s) {}
     void run(Why why) noexcept override {
-      const WriteBehind::Target target{state.file, state.sync};
+      const WriteBehind::Target target = state.by_thread();
       state.write_behind->serve_asked(target);
       if (why == Why::due) state.write_behind->serve_older(target, seconds);
     }
@@ -156,7 +157,7 @@ struct Pipeline::State {
   struct Receiving final : Chore {
     explicit Receiving(State& s) : state(s) {}
     void run(Why why) noexcept override {
-      if (why == Why::due) busy = state.write_behind->step({state.file, state.sync});
+      if (why == Why::due) busy = state.write_behind->step(state.by_thread());
     }
     std::chrono::microseconds pause() const noexcept override {
       return std::chrono::microseconds{busy ? 100 : 2000};

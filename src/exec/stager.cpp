@@ -167,7 +167,7 @@ bool Stager::add(Chore& chore) {
 
 void Stager::remove(Chore& chore) {
   std::unique_lock lock(mutex_);
-  progress_.wait(lock, [&] { return doing_ != &chore; });
+  progress_.wait(lock, [&] { return doing_ != &chore && answering_ != &chore; });
   std::erase_if(duties_, [&](const Duty& duty) { return duty.chore == &chore; });
   if (bell_ != nullptr) bell_->ring();  // a round under way may step over the one behind it
 }
@@ -194,6 +194,19 @@ void Stager::do_chores(std::unique_lock<std::mutex>& lock) {
     doing_ = nullptr;
     progress_.notify_all();
     if (why == Chore::Why::due) put_off(*chore);
+  }
+}
+
+void Stager::answer_calls() {
+  std::unique_lock lock(mutex_);
+  for (size_t i = 0; i < duties_.size(); ++i) {  // some may be removed meanwhile
+    Chore* const chore = duties_[i].chore;
+    answering_ = chore;
+    lock.unlock();
+    chore->run(Chore::Why::called);
+    lock.lock();
+    answering_ = nullptr;
+    progress_.notify_all();
   }
 }
 

@@ -108,7 +108,9 @@ class Chore {
     due,     // pause() has passed
   };
   virtual ~Chore() = default;
-  // No MPI call, but for loads between nodes (exec/shipping.hpp).
+  // No MPI call, but for loads between nodes (exec/shipping.hpp). What is `due` may wait for
+  // another rank's I/O thread, if it does answer_calls() meanwhile; what is `called` waits for
+  // devices only, and may be in the middle of any that is due.
   virtual void run(Why why) noexcept = 0;
   // After this one was due, until the next one is.
   virtual std::chrono::microseconds pause() const noexcept {
@@ -116,7 +118,9 @@ class Chore {
   }
 };
 
-// Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices only.
+// Thread-safe. What waits here waits for the I/O thread alone, and that waits for devices, and for
+// I/O threads of other ranks, which do so too; but while it waits for these, it does for any file
+// what they may wait for: there is no circle.
 class Stager {
  public:
   using Lane = StagedLane;
@@ -144,6 +148,8 @@ class Stager {
   bool add(Chore& chore);
   // Returns when it is not being done, and never will be again. Harmless when it was not added.
   void remove(Chore& chore);
+  // By the thread, in a chore that waits for other ranks: what each chore does when it is called.
+  void answer_calls();
 
   int64_t waiting() const;       // for memory
   int64_t held_bytes() const;    // given out and not yet written
@@ -178,6 +184,7 @@ class Stager {
   };
   std::vector<Duty> duties_;
   const Chore* doing_ = nullptr;
+  const Chore* answering_ = nullptr;  // in the middle of it
   int64_t asked_ = 0, answered_ = 0;  // for memory
   int64_t held_bytes_ = 0, idle_bytes_ = 0;
   std::vector<AlignedBuffer> idle_;  // kept warm

@@ -36,6 +36,8 @@
 
 namespace penstock::exec {
 
+class Stager;
+
 // Who writes a page that is full, in one stay: nobody else has written to it, or will, unless the
 // program writes a byte twice. What leaves in parts is its owner's in any case.
 enum class FullPage : uint8_t {
@@ -65,7 +67,8 @@ class WriteBehind {
  public:
   struct Target {
     io::MechanismFile& file;
-    io::FileSync* sync;  // or nullptr
+    io::FileSync* sync;        // or nullptr
+    Stager* thread = nullptr;  // whose thread this is, if it is an I/O thread
   };
 
   // Collective. Takes memory only as pages are filled. `bell`: of a thread that will call serve()

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
+#include "exec/stager.hpp"
 #include "exec/write_behind.hpp"
 #include "exec/write_behind_pages.hpp"
 
@@ -177,9 +178,10 @@ void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& st
 }
 
 // Pages that wait for somebody who will never write them; and this rank's own, since it may be its
-// thread that waits here for another's, which waits for these.
+// thread that waits here for another's, which waits for these: of this file, or of another.
 void WriteBehind::relieve(const Target& target) {
   serve_asked(target);
+  if (target.thread != nullptr) target.thread->answer_calls();
   for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); })) {
     note_taken_over();
     write_and_release(target, stay);
