@@ -29,6 +29,7 @@ class MpiParcels final : public Parcels {
   bool by_any_thread() const noexcept override { return multiple_; }
 
   void send(int to, std::vector<std::byte> bytes) override {
+    const int64_t number = sent_++;
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc =
         PMPI_Issend(bytes.data(), int(bytes.size()), MPI_BYTE, to, kTag, comm_, &request);
@@ -38,6 +39,7 @@ class MpiParcels final : public Parcels {
       return;
     }
     requests_.push_back(request);
+    numbers_.push_back(number);
     receivers_.push_back(to);
     buffers_.push_back(std::move(bytes));
   }
@@ -51,6 +53,7 @@ class MpiParcels final : public Parcels {
     if (rc != MPI_SUCCESS || done == 0 || index == MPI_UNDEFINED) return std::nullopt;
     Parcel parcel{receivers_[size_t(index)], std::move(buffers_[size_t(index)])};
     requests_.erase(requests_.begin() + index);
+    numbers_.erase(numbers_.begin() + index);
     receivers_.erase(receivers_.begin() + index);
     buffers_.erase(buffers_.begin() + index);
     return parcel;
@@ -62,7 +65,10 @@ class MpiParcels final : public Parcels {
     return all;
   }
 
-  int under_way() const noexcept override { return int(requests_.size() + unsent_.size()); }
+  int64_t sent() const noexcept override { return sent_; }
+  bool are_delivered(int64_t first) const noexcept override {
+    return unsent_.empty() && (numbers_.empty() || numbers_.front() >= first);
+  }
 
   std::optional<Parcel> receive() override {
     int found = 0, bytes = 0;
@@ -98,8 +104,10 @@ class MpiParcels final : public Parcels {
   Duplicate& ranks_;
   MPI_Comm comm_;
   const bool multiple_;
-  // Under way, same index.
+  int64_t sent_ = 0;
+  // Under way, same index, the oldest first.
   std::vector<MPI_Request> requests_;
+  std::vector<int64_t> numbers_;  // of those sent
   std::vector<int> receivers_;
   std::vector<std::vector<std::byte>> buffers_;
   std::vector<Parcel> unsent_;  // refused by MPI

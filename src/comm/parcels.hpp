@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -34,7 +35,9 @@ class Parcels {
   virtual std::optional<Parcel> delivered() = 0;
   // All that were sent and not yet given back.
   virtual std::vector<Parcel> take_back() = 0;
-  virtual int under_way() const noexcept = 0;
+  virtual int64_t sent() const noexcept = 0;  // how many so far
+  // Whether the first so many of these were given back.
+  virtual bool are_delivered(int64_t first) const noexcept = 0;
   // The next one that has come, or nothing. Does not wait for any to come.
   virtual std::optional<Parcel> receive() = 0;
 

@@ -241,7 +241,7 @@ class ThreadParcels final : public Parcels {
 
   void send(int to, std::vector<std::byte> bytes) override {
     auto item = std::make_shared<ParcelHub::Item>(rank_, to, std::move(bytes));
-    sent_.push_back(item);
+    sent_.push_back({count_++, item});
     ParcelHub::Box& box = hub_->boxes[size_t(to)];
     const std::lock_guard lock(box.mutex);
     box.items.push_back(std::move(item));
@@ -249,20 +249,23 @@ class ThreadParcels final : public Parcels {
 
   std::optional<Parcel> delivered() override {
     const auto found = std::ranges::find_if(
-        sent_, [](const auto& item) { return item->taken.load(std::memory_order_acquire); });
+        sent_, [](const Sent& s) { return s.item->taken.load(std::memory_order_acquire); });
     if (found == sent_.end()) return std::nullopt;
-    Parcel parcel{(*found)->to, std::move((*found)->bytes)};
+    Parcel parcel{found->item->to, std::move(found->item->bytes)};
     sent_.erase(found);
     return parcel;
   }
 
   std::vector<Parcel> take_back() override {
     std::vector<Parcel> all;
-    for (const auto& item : std::exchange(sent_, {})) all.push_back({item->to, item->bytes});
+    for (const Sent& s : std::exchange(sent_, {})) all.push_back({s.item->to, s.item->bytes});
     return all;
   }
 
-  int under_way() const noexcept override { return int(sent_.size()); }
+  int64_t sent() const noexcept override { return count_; }
+  bool are_delivered(int64_t first) const noexcept override {
+    return sent_.empty() || sent_.front().number >= first;
+  }
 
   std::optional<Parcel> receive() override {
     std::shared_ptr<ParcelHub::Item> item;
@@ -291,7 +294,12 @@ class ThreadParcels final : public Parcels {
  private:
   const std::shared_ptr<ParcelHub> hub_;
   const int rank_;
-  std::vector<std::shared_ptr<ParcelHub::Item>> sent_;
+  struct Sent {
+    int64_t number;
+    std::shared_ptr<ParcelHub::Item> item;
+  };
+  std::vector<Sent> sent_;  // and not given back, the oldest first
+  int64_t count_ = 0;
   int64_t awaited_ = 0;
 };
 

@@ -22,6 +22,8 @@ Extent hull_of(Shipping::Stream& stream, StreamRange range) {
   return hull;
 }
 
+constexpr double kLongestCollecting_s = 1;
+
 ParcelKind kind_of(const comm::Parcel& parcel) { return ParcelKind(parcel.bytes.front()); }
 
 // --- Making it ---
@@ -99,8 +101,22 @@ void Shipping::move_by_calls(std::string why) {
   put_.reset();
 }
 
+// What this rank has sent was taken: loads before a collective call ended, questions before they
+// were answered, and answers before who had asked came to close. Only MPI may not have said so yet,
+// and it says so without anybody's help. Where a rank has given up, its answers may never be taken.
+void Shipping::collect_last() {
+  const std::lock_guard lock(mutex_);
+  if (parcels_ == nullptr) return;
+  const double end_s = now_s() + kLongestCollecting_s;
+  for (Backoff backoff; !parcels_->are_delivered(parcels_->sent()); backoff.pause()) {
+    if (ended_ || !status() || now_s() > end_s) return;
+    collect_delivered();
+  }
+}
+
 // The others are asked first: what one of them has given up nobody can free.
 void Shipping::close() {
+  collect_last();
   if (put_ == nullptr) return;
   int64_t failed[1] = {0};
   {
@@ -247,12 +263,17 @@ bool Shipping::progress_locked(Pages& pages) {
   return moved;
 }
 
-bool Shipping::progress_parcels(Pages& pages) {
-  bool moved = false;
+bool Shipping::collect_delivered() {
+  bool any = false;
   while (auto parcel = parcels_->delivered()) {
-    moved = true;
+    any = true;
     if (kind_of(*parcel) == ParcelKind::load) buffers_.give_back(std::move(parcel->bytes));
   }
+  return any;
+}
+
+bool Shipping::progress_parcels(Pages& pages) {
+  bool moved = collect_delivered();
   while (auto parcel = parcels_->receive()) {
     moved = true;
     take_in(*std::move(parcel), pages);
@@ -440,7 +461,7 @@ void Shipping::exchange(Pages& pages) {
       send_all();
       sent = true;
     }
-    if (sent && !arrived && parcels_->under_way() == 0) {
+    if (sent && !arrived && parcels_->are_delivered(parcels_->sent())) {
       parcels_->arrive();
       arrived = true;
     }

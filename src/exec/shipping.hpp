@@ -127,6 +127,8 @@ class Shipping {
   void put(std::span<const std::byte> parcel, Pages& pages);
   bool progress_locked(Pages& pages);
   bool progress_parcels(Pages& pages);
+  bool collect_delivered();
+  void collect_last();
   void write_older_put(double then_s, Pages& pages);
   bool progress_put(Pages& pages);
   bool take_out(Pages& pages);
