@@ -23,6 +23,7 @@ Extent hull_of(Shipping::Stream& stream, StreamRange range) {
 }
 
 constexpr double kLongestCollecting_s = 1;
+constexpr int kMostAtOnce = 64;  // parcels, 4 MiB of loads
 
 ParcelKind kind_of(const comm::Parcel& parcel) { return ParcelKind(parcel.bytes.front()); }
 
@@ -272,9 +273,12 @@ bool Shipping::collect_delivered() {
   return any;
 }
 
+// Not all that comes, while others send on and on: the caller has other things to look at.
 bool Shipping::progress_parcels(Pages& pages) {
   bool moved = collect_delivered();
-  while (auto parcel = parcels_->receive()) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    auto parcel = parcels_->receive();
+    if (!parcel) break;
     moved = true;
     take_in(*std::move(parcel), pages);
   }
@@ -447,10 +451,13 @@ void Shipping::send_all() {
   settling_ = std::exchange(touched_, {});
 }
 
-// What was put goes first: owners have taken it out before its sender sends anything else.
+// What was put goes first: owners have taken it out before its sender sends anything else. What
+// another thread sends meanwhile is not waited for: it belongs to the next call, so that a thread
+// which writes on and on holds up nobody.
 void Shipping::exchange(Pages& pages) {
   std::unique_lock lock(mutex_);
-  bool sent = false, arrived = false;
+  std::optional<int64_t> sent;  // how many were, with all that was here
+  bool arrived = false;
   moved_s_ = now_s();
   for (Backoff backoff;;) {
     if (progress_locked(pages)) {
@@ -459,9 +466,9 @@ void Shipping::exchange(Pages& pages) {
     }
     if (!sent && (put_ == nullptr || put_->quiet())) {
       send_all();
-      sent = true;
+      sent = parcels_->sent();
     }
-    if (sent && !arrived && parcels_->are_delivered(parcels_->sent())) {
+    if (sent && !arrived && parcels_->are_delivered(*sent)) {
       parcels_->arrive();
       arrived = true;
     }
