@@ -199,16 +199,22 @@ void Job::write_log(bool finished) {
       written.error().message().c_str());
 }
 
-// Collective over MPI_COMM_WORLD. False when it failed: then every process keeps its own log.
-bool Job::merge_all() {
+// Collective over MPI_COMM_WORLD. Until all are here, files take in what others send and answer
+// them: a rank that still works by itself waits for that. nullptr: it failed.
+std::unique_ptr<comm::Comm> Job::meet_all() {
   auto world = comm::make_mpi_comm(MPI_COMM_WORLD);
-  if (!world) return false;
+  if (!world || !(*world)->barrier()) return nullptr;
+  return *std::move(world);
+}
+
+// Collective. False when it failed: then every process keeps its own log.
+bool Job::merge_all(comm::Comm& world) {
   const bool has_news = world_rank_ != 0 && !log_->empty();
   const std::string mine = has_news ? log_->encode_reports() : std::string();
   // Framed by lengths, because the texts arrive as one.
   int64_t length = int64_t(mine.size());
-  const auto lengths = (*world)->gather(std::as_bytes(std::span(&length, 1)), 0);
-  const auto texts = (*world)->gather(std::as_bytes(std::span(mine)), 0);
+  const auto lengths = world.gather(std::as_bytes(std::span(&length, 1)), 0);
+  const auto texts = world.gather(std::as_bytes(std::span(mine)), 0);
   int64_t failed = lengths && texts ? 0 : 1;
   if (failed == 0 && world_rank_ == 0) {
     const auto* sizes = reinterpret_cast<const int64_t*>(lengths->data());
@@ -217,7 +223,7 @@ bool Job::merge_all() {
       if (sizes[i] > 0 && !log_->merge(std::string(text, size_t(sizes[i])))) failed = 1;
     }
   }
-  return (*world)->all_max({&failed, 1}) && failed == 0;
+  return world.all_max({&failed, 1}) && failed == 0;
 }
 
 void Job::say_summary() const {
@@ -244,10 +250,11 @@ void Job::finalize() {
   finished_ = true;
   const bool all_meet = every_rank_is_here_ || config_.all_ranks;
   if (all_meet) ensure_log();
+  const std::unique_ptr<comm::Comm> world = all_meet ? meet_all() : nullptr;
   const bool left_open = take_open_files();
   // They may be closed in the library's MPI_Finalize, and a tool may exit from there.
   if (left_open) (void)std::atexit([] { job().finalized(); });
-  const bool merged = all_meet && merge_all();
+  const bool merged = world != nullptr && merge_all(*world);
   if (world_rank_ != 0 && merged) {
     // World rank 0 has these reports now.
     if (written_s_ != 0 && config_.log) (void)::unlink(log_->path().c_str());

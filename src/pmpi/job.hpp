@@ -43,7 +43,8 @@ class Job {
   bool is_due(double pause_s, double now) const noexcept;
   void write_log(bool finished);
   std::vector<engine::FileReport> snapshots() const;
-  bool merge_all();
+  std::unique_ptr<comm::Comm> meet_all();
+  bool merge_all(comm::Comm& world);
   void say_summary() const;
 
   std::recursive_mutex mutex_;

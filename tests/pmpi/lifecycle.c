@@ -5,6 +5,7 @@
  *   late       a file is closed inside MPI_Finalize, by an attribute's callback
  *   damaged    likewise, and somebody has changed a byte of it
  *   left-alone likewise, and ranks have written to it each on its own: small pieces, by turns
+ *   asks-late  left open by all but the first, which asks them for what it has written
  *   nothing    no file at all
  *   killed     writes, then dies by SIGKILL */
 #define _GNU_SOURCE
@@ -60,6 +61,26 @@ static long long write_by_turns(const char* path) {
   return PIECES * BYTES;
 }
 
+/* Into a page that another rank's node has. */
+static long long write_for_another(int rank, const char* path) {
+  enum { BYTES = 256 << 10 };
+  static char data[BYTES];
+  memset(data, 'x', sizeof data);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
+                      &fh) == MPI_SUCCESS);
+  if (rank != 0) return 0;
+  CHECK(MPI_File_write_at(fh, 1 << 20, data, BYTES, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  return BYTES;
+}
+
+/* The others are in MPI_Finalize by then. */
+static void ask_late(long long written) {
+  MPI_Offset size = 0;
+  sleep(1);
+  CHECK(MPI_File_get_size(fh, &size) == MPI_SUCCESS);
+  CHECK(size == (1 << 20) + written);
+}
+
 static long long write_own(int rank, const char* path) {
   char own[4096];
   snprintf(own, sizeof own, "%s.%d", path, rank);
@@ -75,10 +96,11 @@ static void close_in_finalize(MPI_Comm_delete_attr_function* callback, char* pat
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   CHECK(argc == 3);
   const char* what = argv[1];
-  int rank;
+  const int asks_late = strcmp(what, "asks-late") == 0;
+  int rank, level;
+  MPI_Init_thread(&argc, &argv, asks_late ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   long long mine = 0, sum = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (strcmp(what, "cleared") == 0 && rank > 0) clearenv();
@@ -86,6 +108,8 @@ int main(int argc, char** argv) {
     mine = write_own(rank, argv[2]);
   } else if (strcmp(what, "left-alone") == 0) {
     mine = write_by_turns(argv[2]);
+  } else if (asks_late) {
+    mine = write_for_another(rank, argv[2]);
   } else if (strcmp(what, "nothing") != 0) {
     mine = write_one(MPI_COMM_WORLD, argv[2]);
   }
@@ -94,6 +118,7 @@ int main(int argc, char** argv) {
   MPI_Reduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("written %lld\n", sum);
   fflush(stdout);
+  if (asks_late && rank == 0) ask_late(sum);
   if (strcmp(what, "killed") == 0) {
     usleep(300000); /* launchers that learn of a death first drop what was said last */
     raise(SIGKILL);
