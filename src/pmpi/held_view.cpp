@@ -11,19 +11,6 @@
 namespace penstock::pmpi {
 namespace {
 
-// Whose error handler returns. Not a copy of the program's, so that no attribute is copied with it.
-// Null while the library has no communicator left.
-MPI_Comm quiet_self() {
-  static std::mutex mutex;
-  static MPI_Comm comm = MPI_COMM_NULL;
-  const std::lock_guard lock(mutex);
-  if (comm != MPI_COMM_NULL) return comm;
-  MPI_Comm made = MPI_COMM_NULL;
-  if (PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return MPI_COMM_NULL;
-  PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-  return comm = made;
-}
-
 MPI_Datatype holder_of(MPI_Datatype type) {
   if (is_predefined(combiner_of(type))) return MPI_DATATYPE_NULL;
   MPI_Datatype holder = MPI_DATATYPE_NULL;

@@ -23,19 +23,30 @@ struct Packed {
   layout::LoopTree tree;
 };
 
+// Where the library packs. Without a communicator left programs are taken to be right.
+MPI_Comm where_packed() {
+  const MPI_Comm quiet = quiet_self();
+  return quiet != MPI_COMM_NULL ? quiet : MPI_COMM_SELF;
+}
+
+// The library counts packed bytes in an int.
 int pack_by_library(const WriteArguments& a, Packed& packed) {
   MPI_Count size = 0;
+  int64_t bytes = 0;
   int room = 0, position = 0;
   PMPI_Type_size_x(a.type, &size);
-  if (a.count > INT_MAX ||
-      PMPI_Pack_size(int(a.count), a.type, MPI_COMM_SELF, &room) != MPI_SUCCESS)
+  if (size < 0 || __builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes) ||
+      bytes > INT_MAX)
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+  packed.tree = layout::LoopTree::bytes(size);
+  if (bytes == 0) return MPI_SUCCESS;
+  const MPI_Comm comm = where_packed();
+  if (PMPI_Pack_size(int(a.count), a.type, comm, &room) != MPI_SUCCESS || room < bytes)
     return MPI_ERR_UNSUPPORTED_OPERATION;
   packed.bytes.resize(size_t(room));
-  const int rc = PMPI_Pack(a.buffer, int(a.count), a.type, packed.bytes.data(), room, &position,
-                           MPI_COMM_SELF);
-  if (rc != MPI_SUCCESS || position != a.count * size) return MPI_ERR_UNSUPPORTED_OPERATION;
-  packed.tree = layout::LoopTree::bytes(size);
-  return MPI_SUCCESS;
+  const int rc =
+      PMPI_Pack(a.buffer, int(a.count), a.type, packed.bytes.data(), room, &position, comm);
+  return rc == MPI_SUCCESS && position == bytes ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
 // What is wrong with a call, as an MPI class; MPI_SUCCESS and `write` filled when nothing is.
@@ -67,18 +78,21 @@ int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::W
   return MPI_SUCCESS;
 }
 
-// Whoever has no memory for it takes part in a collective call all the same.
+// Whoever fails at it takes part in a collective call all the same.
 int translate(const WriteArguments& a, const OpenFile& file, Packed& packed, engine::Write& write) {
   try {
     return understand(a, file, packed, write);
   } catch (const std::bad_alloc&) {
     return MPI_ERR_NO_MEM;
+  } catch (...) {
+    return MPI_ERR_INTERN;
   }
 }
 
 ErrorClass told_to_all(int wrong) {
   if (wrong == MPI_SUCCESS) return ErrorClass::none;
-  return wrong == MPI_ERR_NO_MEM ? ErrorClass::no_memory : ErrorClass::argument;
+  if (wrong == MPI_ERR_NO_MEM) return ErrorClass::no_memory;
+  return wrong == MPI_ERR_INTERN ? ErrorClass::internal : ErrorClass::argument;
 }
 
 // Wrong arguments as the library says it, unless something worse has happened to another rank.
@@ -213,7 +227,7 @@ namespace {
 int unpack_by_library(const WriteArguments& a, Packed& packed) {
   int position = 0;
   const int rc = PMPI_Unpack(packed.bytes.data(), int(packed.bytes.size()), &position,
-                             const_cast<void*>(a.buffer), int(a.count), a.type, MPI_COMM_SELF);
+                             const_cast<void*>(a.buffer), int(a.count), a.type, where_packed());
   return rc == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 

@@ -94,6 +94,36 @@ static void wrong_arguments(void) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* So deep that the library has to pack what is written, which it does up to 2 GiB. Nothing of it,
+ * on some rank or on all, is nothing to pack. */
+static void deep_type(void) {
+  enum { mib = 1 << 20, deep = 300, beyond = 2100 };
+  static char data[mib];
+  MPI_Datatype type, next;
+  MPI_Status status;
+  int n = -1;
+  MPI_File fh = open_fresh();
+  MPI_Type_contiguous(mib, MPI_BYTE, &type);
+  for (int i = 0; i < deep; ++i) {
+    MPI_Type_contiguous(1, type, &next);
+    MPI_Type_free(&type);
+    type = next;
+  }
+  MPI_Type_commit(&type);
+  CHECK(MPI_File_write_at(fh, 0, data, 0, type, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all(fh, 0, data, rank == 0 ? 1 : 0, type, &status) == MPI_SUCCESS);
+  MPI_Get_elements(&status, MPI_BYTE, &n);
+  CHECK(n == (rank == 0 ? mib : 0));
+  written += n;
+  CHECK(MPI_File_read_at_all(fh, 0, data, rank == 0 ? 0 : 1, type, MPI_STATUS_IGNORE) ==
+        MPI_SUCCESS);
+  CHECK(class_of(
+            MPI_File_write_at_all(fh, 0, data, rank == 0 ? beyond : 0, type, MPI_STATUS_IGNORE)) ==
+        (rank == 0 ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_ARG));
+  MPI_Type_free(&type);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
 static void own_handler(void) {
   int a[4] = {0, 0, 0, 0};
   MPI_Errhandler mine;
@@ -193,6 +223,7 @@ int main(int argc, char** argv) {
   start_job(argc, argv);
   no_communicator_left();
   wrong_arguments();
+  deep_type();
   own_handler();
   handler_that_syncs();
   file_size_limit();
