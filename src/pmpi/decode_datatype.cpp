@@ -142,6 +142,8 @@ Result<LoopTree> decode_fresh(MPI_Datatype type, int depth);
 // Decodes and frees the children, all of them, also after one failed.
 Result<std::vector<LoopTree>> decode_children(const std::vector<MPI_Datatype>& types, int depth) {
   Result<std::vector<LoopTree>> trees;
+  if (depth >= kDeepest)
+    trees = fail(ErrorClass::unsupported, "datatype", "nested more than 256 deep");
   for (MPI_Datatype type : types) {
     if (trees) {
       auto tree = decode_fresh(type, depth + 1);
@@ -159,13 +161,12 @@ Result<std::vector<LoopTree>> decode_children(const std::vector<MPI_Datatype>& t
 Result<LoopTree> decode_fresh(MPI_Datatype type, int depth) {
   TypeContents c = contents_of(type);
   if (is_predefined(c.combiner)) return decode_predefined(type);
-  auto children = decode_children(depth < kDeepest ? c.types : decltype(c.types){}, depth);
+  auto children = decode_children(c.types, depth);
   if (!children) return tl::unexpected(std::move(children.error()));
   const auto combiner = neutral(c.combiner);
-  if (!combiner || depth >= kDeepest) {
+  if (!combiner) {
     return fail(ErrorClass::unsupported, "datatype",
-                combiner ? "nested more than 256 deep"
-                         : "combiner " + std::to_string(c.combiner) + " of this MPI library");
+                "combiner " + std::to_string(c.combiner) + " of this MPI library");
   }
   TypeDescription d;
   d.combiner = *combiner;

@@ -27,6 +27,9 @@ std::vector<T> room(size_t n) {
 }  // namespace
 
 bool is_predefined(int combiner) noexcept {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  if (combiner == MPI_COMBINER_VALUE_INDEX) return true;  // a pair that has no name
+#endif
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
