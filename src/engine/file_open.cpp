@@ -25,6 +25,7 @@ bool names_writers(const Config& config) {
 }
 
 constexpr const char* kDifferentFiles = "ranks see different files under this name";
+constexpr const char* kDifferentModes = "ranks opened it with different access modes";
 
 struct Reason {
   bool holds;
@@ -112,6 +113,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   comm::Agreement agreed;
   const auto unserved = agreed.some(!mine.empty()), unread = agreed.some(!mine_of_reads.empty());
   const auto same_file = agreed.alike(inode_of(file ? file->fd() : readable ? readable->fd() : -1));
+  const auto same_modes = agreed.alike((info.writable ? 1 : 0) + (info.readable ? 2 : 0));
   const auto same_method = agreed.alike(int64_t(std::hash<std::string>{}(to_string(c.method))));
   const auto incoherent = agreed.some(!file_system.is_coherent());
   const auto page_bytes = agreed.largest(g.page_bytes), block_bytes = agreed.largest(g.block_bytes);
@@ -130,12 +132,14 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   never_served =
       first_reason({{!mine.empty(), mine},
                     {!reached, broken},
+                    {!agreed[same_modes], kDifferentModes},
                     {agreed[unserved], "another rank cannot be served"},
                     {!agreed[same_file], kDifferentFiles},
                     {!agreed[same_method], "ranks are configured with different methods"}});
   never_read =
       first_reason({{!mine_of_reads.empty(), mine_of_reads},
                     {!reached, broken},
+                    {!agreed[same_modes], kDifferentModes},
                     {agreed[unread], "another rank's reads cannot be served"},
                     {!agreed[same_file], kDifferentFiles},
                     {comm->nodes() > 1 && agreed[incoherent],

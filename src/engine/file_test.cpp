@@ -236,6 +236,21 @@ TEST(File, PassesThroughWhenRanksAreConfiguredDifferently) {
   });
 }
 
+TEST(File, PassesThroughWhenRanksOpenedItDifferently) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    OpenInfo info = info_for(file.path());
+    info.readable = true;
+    info.writable = comm.rank() == 0;
+    auto f = open(comm, info);
+    EXPECT_TRUE(f->serves_nothing());
+    EXPECT_EQ(f->why_unserved(), comm.rank() == 0 ? "ranks opened it with different access modes"
+                                                  : "not opened for writing");
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
 TEST(File, TellsEveryRankWhenFsyncFails) {
   const io::TemporaryFile file;
   comm::run_thread_team(3, [&](comm::Comm& comm) {

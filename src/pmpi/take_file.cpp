@@ -158,15 +158,14 @@ void note_failed_close(engine::FileReport& report, int rc, int64_t rank, int cal
         "rank " + std::to_string(rank) + ": " + error_of_mpi("close", rc)->message();
 }
 
-// Collective where the file was written. The worst of what the library's close did on any rank, as
-// an MPI class. Of a file that was only read each rank knows its own.
+// Collective. The worst of what the library's close did on any rank, as an MPI class.
 int agree_on_close(const OpenFile& file, int rc, engine::FileReport& report) {
   comm::Comm& comm = file.file->comm();
   int64_t most[] = {int64_t(class_of_mpi(rc)), rc != MPI_SUCCESS ? comm.size() - comm.rank() : 0};
-  if (file.writable && !comm.all_max(most)) return rc;
+  if (!comm.all_max(most)) return rc;
   if (most[0] == 0) return MPI_SUCCESS;
   const int agreed = rc != MPI_SUCCESS ? rc : mpi_class(ErrorClass(most[0]));
-  note_failed_close(report, agreed, comm.size() - most[1], file.writable ? comm.size() : 1);
+  note_failed_close(report, agreed, comm.size() - most[1], comm.size());
   return agreed;
 }
 
