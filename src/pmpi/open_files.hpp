@@ -65,8 +65,9 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   // pointer is known, and all independent calls but those at the shared pointer are the engine's.
   // On all ranks or on none.
   std::unique_ptr<HeldView> held;
-  bool split_begun = false;          // a split collective write of ours was begun and not ended
-  std::optional<Served> split_read;  // likewise of a read
+  // A split collective write of ours was begun and not ended; what was wrong with it on this rank.
+  std::optional<int> split_write;
+  std::optional<Served> split_read;  // likewise of a read; what it came to
 };
 
 using OpenFilePtr = std::shared_ptr<OpenFile>;

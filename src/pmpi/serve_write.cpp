@@ -95,12 +95,6 @@ ErrorClass told_to_all(int wrong) {
   return wrong == MPI_ERR_INTERN ? ErrorClass::internal : ErrorClass::argument;
 }
 
-// Wrong arguments as the library says it, unless something worse has happened to another rank.
-int told_here(int wrong, ErrorClass agreed, Together together) {
-  const bool own_words = together != Together::yes || agreed == ErrorClass::argument;
-  return wrong != MPI_SUCCESS && own_words ? wrong : mpi_class(agreed);
-}
-
 // Where the individual pointer is; -1 when the library cannot say.
 MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
   if (const auto known = file.pointer.known()) return *known;
@@ -174,6 +168,11 @@ void remember(MPI_Datatype type, OpenFile& file) {
 
 }  // namespace
 
+int told_here(int wrong, ErrorClass agreed, Together together) {
+  const bool own_words = together != Together::yes || agreed == ErrorClass::argument;
+  return wrong != MPI_SUCCESS && own_words ? wrong : mpi_class(agreed);
+}
+
 bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together) {
   const bool all = together == Together::yes;
   if (!(all ? file.file->served() : file.file->serves_independent())) return false;
@@ -208,6 +207,7 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
   write.argument_error = told_to_all(wrong);
   if (wrong == MPI_SUCCESS && alone) remember(a.type, file);
   const engine::WriteResult result = hand_over(*file.file, write, together, when);
+  if (when == Return::begun) return {wrong, 0};
   if (result.agreed == ErrorClass::none) return {MPI_SUCCESS, result.bytes};
   return {told_here(wrong, result.agreed, together), result.bytes};
 }

@@ -32,9 +32,14 @@ enum class Together : uint8_t { no, yes, unsynchronised };
 enum class Return : uint8_t { written, staged, begun };
 
 // REQUIRES that the engine serves this kind of call on this file, and the lock of its kind. The
-// individual pointer, where it is used, has moved when this returns, by what was asked for.
+// individual pointer, where it is used, has moved when this returns, by what was asked for. Of a
+// write that is begun: what is wrong with it on this rank, for told_here() at its end.
 Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
                    Together together, Return when);
+
+// What to tell of a call that came to `agreed`: wrong arguments as the library says it, unless
+// something worse has happened to another rank.
+int told_here(int wrong, ErrorClass agreed, Together together);
 
 // The same for a read: a collective one, or one of this rank alone. REQUIRES that the engine serves
 // it.

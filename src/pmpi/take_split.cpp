@@ -1,8 +1,10 @@
 // The split collective writes. `begin` brings the bytes to their writers, and the I/O threads write
 // them while the program computes; `end` waits for that and reports it: the status and the error,
-// once, the same on all ranks, where the operation completes.
+// once, the same on all ranks, where the operation completes. Wrong arguments too: a rank that
+// heard of them in `begin` might leave out `end`, in which others would wait for it.
 #include <mpi.h>
 
+#include <optional>
 #include <utility>
 
 #include "pmpi/real.hpp"
@@ -17,9 +19,9 @@ int begin_write(const WriteArguments& a, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return take_or_pass(a, entry, as_given, pointer, Together::yes, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
-    if (file.split_begun || file.split_read) return raise(a.handle, MPI_ERR_IO);
-    file.split_begun = true;
-    (void)serve_write(a, file, kind_of(facts), pointer, Together::yes, Return::begun);
+    if (file.split_write || file.split_read) return raise(a.handle, MPI_ERR_IO);
+    file.split_write =
+        serve_write(a, file, kind_of(facts), pointer, Together::yes, Return::begun).error_class;
     return MPI_SUCCESS;
   });
 }
@@ -32,9 +34,10 @@ int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* statu
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
-    if (!std::exchange(file->split_begun, false)) return real(handle, buffer, status);
+    const std::optional<int> wrong = std::exchange(file->split_write, std::nullopt);
+    if (!wrong) return real(handle, buffer, status);
     const engine::WriteResult result = file->file->end_write_all();
-    const Served served{mpi_class(result.agreed), result.bytes};
+    const Served served{told_here(*wrong, result.agreed, Together::yes), result.bytes};
     set_status(status, served.bytes);
     return raise_served(handle, served);
   });

@@ -94,6 +94,28 @@ static void wrong_arguments(void) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* Of a split write wrong arguments are told where it ends, by the same words. */
+static void wrong_split(MPI_File fh, int count, MPI_Datatype type, int class) {
+  int a[4] = {0, 0, 0, 0};
+  CHECK(MPI_File_write_at_all_begin(fh, rank, a, count, type) == MPI_SUCCESS);
+  CHECK(class_of(MPI_File_write_at_all_end(fh, a, MPI_STATUS_IGNORE)) == class);
+}
+
+static void wrong_splits(void) {
+  MPI_Datatype uncommitted;
+  MPI_File fh = open_fresh();
+  CHECK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+  wrong_split(fh, -1, MPI_INT, MPI_ERR_COUNT);
+  wrong_split(fh, 1, MPI_DATATYPE_NULL, MPI_ERR_TYPE);
+  wrong_split(fh, 1, uncommitted, MPI_ERR_TYPE);
+  wrong_split(fh, 3, MPI_BYTE, MPI_ERR_IO);
+  wrong_split(fh, rank == 0 ? -1 : 0, MPI_INT, rank == 0 ? MPI_ERR_COUNT : MPI_ERR_ARG);
+  wrong_split(fh, 0, MPI_INT, MPI_SUCCESS);
+  MPI_Type_free(&uncommitted);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
 /* So deep that the library has to pack what is written, which it does up to 2 GiB. Nothing of it,
  * on some rank or on all, is nothing to pack. */
 static void deep_type(void) {
@@ -223,6 +245,7 @@ int main(int argc, char** argv) {
   start_job(argc, argv);
   no_communicator_left();
   wrong_arguments();
+  wrong_splits();
   deep_type();
   own_handler();
   handler_that_syncs();
