@@ -52,6 +52,7 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   bool readable = false;
   bool may_sieve = true;       // the library, when it writes (library_hints.hpp)
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
+  bool view_is_known = true;   // the engine has the library's view, or its etype at least
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
   std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;

@@ -122,6 +122,9 @@ class Counted {
 
   const Words& words() const noexcept { return words_; }
 
+  // Of a call that moved all that it was asked for.
+  bool is_whole() const { return status_ != nullptr && has_count() && bytes() == requested(); }
+
   int64_t bytes() const {
     if (status_ == nullptr) return requested();
     MPI_Count n = 0;
@@ -152,6 +155,16 @@ class Counted {
   MPI_Status own_{};
 };
 
+// The pointer goes on by what a whole call moved; otherwise the library knows where it is.
+void follow_pointer(OpenFile& file, bool whole, int64_t bytes) {
+  const std::lock_guard lock(file.alone);
+  const auto before = file.pointer.known();
+  const int64_t etype_bytes = file.file->view().etype_bytes();
+  file.pointer.forget();
+  if (!whole || !before || !file.view_is_known || bytes < 0 || bytes % etype_bytes != 0) return;
+  file.pointer.set(*before + bytes / etype_bytes);
+}
+
 int pass_counted(int entry, const Words& words, OpenFile& file) {
   const Passing& passing = kPassing[size_t(entry)];
   const Counted call(passing, words);
@@ -159,13 +172,10 @@ int pass_counted(int entry, const Words& words, OpenFile& file) {
   const int rc = call_real(entry, call.words());
   const double elapsed_s = now_s() - begin_s;
   if (passing.writes) file.wrote_outside = true;
-  if (passing.pointer) {
-    const std::lock_guard lock(file.alone);
-    file.pointer.forget();
-  }
+  const int64_t bytes = rc == MPI_SUCCESS ? call.bytes() : 0;
+  if (passing.pointer) follow_pointer(file, rc == MPI_SUCCESS && call.is_whole(), bytes);
   const std::string_view name = kEntries[size_t(entry)].name;
-  file.file->passed_through(passing.kind, rc == MPI_SUCCESS ? call.bytes() : 0, elapsed_s,
-                            name.data(), error_of_mpi(name, rc));
+  file.file->passed_through(passing.kind, bytes, elapsed_s, name.data(), error_of_mpi(name, rc));
   return rc;
 }
 

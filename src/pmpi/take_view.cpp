@@ -165,6 +165,7 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optio
       PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
   View view = rc == MPI_SUCCESS && known ? *std::move(known) : unserved(why_not(rc));
   file.view_is_empty = view.is_empty;
+  file.view_is_known = view.unserved_why.empty();
   if (rc == MPI_SUCCESS)
     file.pointer.set(0);
   else
@@ -187,6 +188,7 @@ int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view)
   }
   if (failed[0] != 0) return set_both(handle, file, a, std::move(view));
   file.view_is_empty = false;
+  file.view_is_known = true;
   file.pointer.set(0);
   file.held = std::make_unique<HeldView>(a);
   return told(handle, MPI_SUCCESS, flushed);
