@@ -272,6 +272,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
     if (mine && !synced) mine = synced;
     if (mine && !closed) mine = closed;
   }
+  if (mine) mine = s.never_ended();
   if (!mine) s.note_error(mine.error());
   tell(own, mine);
   const Result<void> agreed = comm::agree(*s.comm, mine);
@@ -280,8 +281,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   s.take_spent_alone();
   report = merge(*s.comm, s.notes_now(), describe(s.info, s.file_system));
   report.closed = true;
-  const ErrorClass never_ended = s.split ? s.split->result->agreed : ErrorClass::none;
-  return worse(agreed ? ErrorClass::none : agreed.error().error_class, never_ended);
+  return agreed ? ErrorClass::none : agreed.error().error_class;
 }
 
 }  // namespace penstock::engine

@@ -120,6 +120,12 @@ void File::State::settle_split() {
   split->result = account(split->write, valid ? bytes : 0, outcome, begin_s - split->seconds);
 }
 
+// What the end of a split write would have told. Others may have ended it.
+Result<void> File::State::never_ended() const {
+  if (!split || split->result->agreed == ErrorClass::none) return {};
+  return fail(split->result->agreed, "split write", "it failed, and was begun and never ended");
+}
+
 WriteResult File::end_write_all() {
   State& s = *state_;
   const std::lock_guard one_at_a_time(s.together);

@@ -249,6 +249,20 @@ TEST_F(FileStages, ASplitWriteThatNobodyEndsIsFinishedAndToldByClose) {
   EXPECT_EQ(closed, 2);
 }
 
+TEST_F(FileStages, AFailedSplitWriteThatOneRankNeverEndsIsToldByCloseToAll) {
+  fail_write(1);
+  std::atomic<int> closed = 0;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = open(comm, path_.path());
+    const std::vector<char> data(kBytes, 'x');
+    f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    if (comm.rank() == 0) EXPECT_EQ(f->end_write_all().agreed, ErrorClass::no_space);
+    FileReport report;
+    if (f->close(report) == ErrorClass::no_space) ++closed;
+  });
+  EXPECT_EQ(closed, 2) << "the library's close follows on all or on none";
+}
+
 TEST_F(FileStages, WrongArgumentsOfOneRankAreToldAtTheEndToAll) {
   comm::run_thread_team(3, [&](comm::Comm& comm) {
     auto f = open(comm, path_.path());

@@ -138,6 +138,7 @@ struct File::State {
   void drain_together();
   void meet_in_pages();
   void settle_split();
+  Result<void> never_ended() const;
   ErrorClass flush(Drain to);
   void count_error();
   bool has_untold() const;

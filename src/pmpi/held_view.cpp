@@ -1,7 +1,6 @@
 #include "pmpi/held_view.hpp"
 
 #include <cstring>
-#include <mutex>
 
 #include "pmpi/errors.hpp"
 #include "pmpi/open_files.hpp"
