@@ -186,7 +186,7 @@ int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view)
     failed[0] = rc == MPI_SUCCESS ? 0 : 1;
     if (!file.file->comm().all_max(failed)) failed[0] = 1;
   }
-  if (failed[0] != 0) return set_both(handle, file, a, std::move(view));
+  if (failed[0] != 0) return told(handle, set_both(handle, file, a, std::move(view)), flushed);
   file.view_is_empty = false;
   file.view_is_known = true;
   file.pointer.set(0);

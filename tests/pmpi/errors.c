@@ -221,6 +221,40 @@ static void file_size_limit(void) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* What a non-blocking write lost is told by the next call, be that a view of many blocks, where
+ * reads are the library's: it is given the view then after all. Without Penstock the write itself
+ * fails. */
+static void loss_before_a_large_view(void) {
+  enum { blocks = 2000, limit = 64 << 10 };
+  const char byte = 'x';
+  struct rlimit old, small;
+  MPI_File fh;
+  MPI_Info info;
+  MPI_Request request;
+  MPI_Datatype tile;
+  if (getenv("PENSTOCK_ALL_RANKS") == NULL) return;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "penstock_read", "pass");
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh) ==
+        MPI_SUCCESS);
+  MPI_Info_free(&info);
+  MPI_Type_vector(blocks, 1, 2, MPI_BYTE, &tile);
+  MPI_Type_commit(&tile);
+  getrlimit(RLIMIT_FSIZE, &old);
+  small = old;
+  small.rlim_cur = limit;
+  setrlimit(RLIMIT_FSIZE, &small);
+  CHECK(MPI_File_iwrite_at(fh, limit + rank, &byte, 1, MPI_BYTE, &request) == MPI_SUCCESS);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  CHECK(class_of(MPI_File_set_view(fh, rank, MPI_BYTE, tile, "native", MPI_INFO_NULL)) ==
+        MPI_ERR_IO);
+  setrlimit(RLIMIT_FSIZE, &old);
+  CHECK(MPI_File_write_at(fh, rank, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  ++written;
+  MPI_Type_free(&tile);
+  CHECK(class_of(MPI_File_close(&fh)) == MPI_ERR_IO);
+}
+
 static void no_file(void) {
   MPI_File fh = MPI_FILE_NULL;
   MPI_Offset size = 0;
@@ -250,6 +284,7 @@ int main(int argc, char** argv) {
   own_handler();
   handler_that_syncs();
   file_size_limit();
+  loss_before_a_large_view();
   no_file();
   tell("written", written);
   MPI_Finalize();
