@@ -228,7 +228,7 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   const double end_s = now_s();
   ++s.notes.counters.calls[size_t(CallKind::sync)];
   s.notes.counters.sync_ns += ns(end_s - begin_s);
-  if (agreed) s.notes.synced_s = end_s;
+  s.notes.synced_s = agreed ? end_s : 0;
   if (!mine) s.note_error(mine.error());
   if (!agreed) ++s.notes.counters.errors;
   tell(own, mine);

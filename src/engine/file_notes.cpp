@@ -40,14 +40,16 @@ void File::passed_through(CallKind kind, int64_t bytes, double seconds, const ch
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   Counters& c = s.notes.counters;
-  ++c.calls[size_t(kind)];
+  if (kind == CallKind::sync)
+    s.note_library_sync(seconds, failure.has_value());
+  else
+    ++c.calls[size_t(kind)];
   if (failure) {
     ++c.errors;
     s.note_error(*failure);
   }
   if (kind == CallKind::read) c.read_bytes += bytes;
   if (kind == CallKind::read) s.note_passed_read(function);
-  if (kind == CallKind::sync) c.sync_ns += ns(seconds);
   const bool resizes = std::string_view(function).ends_with("set_size");
   if (is_write(kind) || resizes) s.verified_together->written_past();
   if (!is_write(kind)) return;
@@ -63,6 +65,13 @@ void File::passed_through(CallKind kind, int64_t bytes, double seconds, const ch
     ++s.notes.degraded[std::string(function) + ": " +
                        (serves_independent() ? "not taken over" : why_unserved())];
   }
+}
+
+// Its part of a sync that the engine's has begun, and counted: only now all is on the device, and
+// only where both succeeded. REQUIRES mutex.
+void File::State::note_library_sync(double seconds, bool failed) {
+  notes.counters.sync_ns += ns(seconds);
+  if (notes.synced_s > 0) notes.synced_s = failed ? 0 : now_s();
 }
 
 // A collective read that could have been the engine's, and that nobody asked to pass.

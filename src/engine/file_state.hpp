@@ -170,6 +170,7 @@ struct File::State {
   void count_pattern(const Write& write, StreamRange range);
   void note_passed_read(std::string_view function);
   void note_error(const Error& error);
+  void note_library_sync(double seconds, bool failed);
   void note_mechanism();
   void note_unwritten();
   void take_sync_notes(FileNotes& into) const;

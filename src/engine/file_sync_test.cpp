@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
@@ -255,6 +257,39 @@ TEST_F(FileSyncs, WithoutALockTheFileIsPassedThroughAndSaysWhy) {
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::none);
   });
+}
+
+// What two ranks report of a file that is the library's, written by both, after a sync of both:
+// rank 1's part of it in the library comes later, or fails.
+FileReport passed_and_synced(OpenInfo info, const std::optional<Error>& failure) {
+  FileReport report;
+  info.config.mode = Mode::observe;
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), info);
+    f->passed_through(CallKind::write_at_all, 1000, 0.001, "write_at_all");
+    EXPECT_EQ(f->sync(), ErrorClass::none);
+    if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    f->passed_through(CallKind::sync, 0, 0.05, "sync", comm.rank() == 1 ? failure : std::nullopt);
+    FileReport mine;
+    EXPECT_EQ(f->close(mine), ErrorClass::none);
+    if (comm.rank() == 0) report = mine;
+  });
+  return report;
+}
+
+TEST_F(FileSyncs, OfTheLibraryCountOnceAndTheActualRateIsUntilTheLastOfThem) {
+  const FileReport report = passed_and_synced(info_for(path_.path(), "two_phase"), std::nullopt);
+  EXPECT_EQ(report.sum.calls[size_t(CallKind::sync)], 2);
+  EXPECT_EQ(report.actual_rate_source, "fsync");
+  EXPECT_LE(report.actual_rate, 2000 / 0.05);
+}
+
+TEST_F(FileSyncs, ThatFailInTheLibraryLeaveTheActualRateUnknown) {
+  const FileReport report = passed_and_synced(info_for(path_.path(), "two_phase"),
+                                              Error{ErrorClass::io, EIO, "MPI_File_sync", ""});
+  EXPECT_EQ(report.sum.calls[size_t(CallKind::sync)], 2);
+  EXPECT_EQ(report.sum.errors, 1);
+  EXPECT_EQ(report.actual_rate_source.rfind("not known", 0), 0u) << report.actual_rate_source;
 }
 
 TEST_F(FileSyncs, RanksOfDifferentNodesDoNotTakeTurns) {

@@ -354,8 +354,9 @@ int sync_both(MPI_File handle, OpenFile& file) {
   if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
     const double begin_s = now_s();
     rc = PENSTOCK_REAL(sync)(handle);
-    file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync",
-                              error_of_mpi("sync", rc));
+    // A call that failed already counts once.
+    const auto failed = ours == ErrorClass::none ? error_of_mpi("sync", rc) : std::nullopt;
+    file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync", failed);
     if (rc != MPI_SUCCESS && wrote) file.wrote_outside = true;
   }
   return ours == ErrorClass::none ? rc : raise(handle, mpi_class(ours));
