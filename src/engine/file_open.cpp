@@ -20,7 +20,9 @@ namespace {
 // of the file of all ranks comes to that of one), which asks for nothing.
 bool names_writers(const Config& config) {
   return std::ranges::any_of(config.given, [](const Assignment& a) {
-    return a.key == "writers" || (a.key == "method" && a.layer != Layer::hint);
+    if (a.key != "method" || a.layer == Layer::hint) return a.key == "writers";
+    const Result<Method> named = parse_method(a.value);
+    return named && named->parameters.writers != 0;
   });
 }
 

@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <thread>
 
 #include "comm/thread_comm.hpp"
 #include "engine/file_for_tests.hpp"
+#include "engine/foreign_hints.hpp"
 #include "io/async_file.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
@@ -357,6 +359,23 @@ TEST(File, AViewThatIsServedInPartLimitsItsOwnRankAloneAndAllRanksTogether) {
     EXPECT_FALSE(f->view_is_limited());
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
+// PnetCDF hands cb_nodes of the file of all ranks on to its file of one.
+TEST(File, SaysThatWritersAreMoreThanRanksWhereAMethodNamedThemNotOfAHandedOnHint) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    for (const char* method : {"two_phase", "two_phase(writers=2)"}) {
+      OpenInfo info = info_for(file.path());
+      ASSERT_TRUE(apply_setting("method", method, info.config));
+      apply_foreign_hints({{"cb_nodes", "2"}}, info.config);
+      ASSERT_EQ(info.config.method.parameters.writers, 2);
+      info.config.given = {{"method", method, "--method", Layer::option}};
+      FileReport report;
+      EXPECT_EQ(open(comm, info)->close(report), ErrorClass::none);
+      EXPECT_EQ(report.degraded.size(), std::string_view(method) == "two_phase" ? 0u : 1u);
+    }
   });
 }
 
