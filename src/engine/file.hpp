@@ -163,6 +163,8 @@ class File {
   // Before anything else is done with the file: what was accepted is in the file when it returns,
   // or the class of what was lost and not told yet.
   ErrorClass flush(Drain drain);
+  // As Drain::lane, but what was lost is left for a later call to tell.
+  void flush_lane_untold();
   // Local. Where the last byte ends that this node's ranks have accepted and that may not be in the
   // file yet. To be asked before the file's size is, which is at least that then.
   Off accepted_end() const;

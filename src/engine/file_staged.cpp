@@ -139,6 +139,14 @@ void File::State::drain() {
   if (pipeline != nullptr) pipeline->drain();
 }
 
+// REQUIRES a pipeline.
+void File::State::drain_lane() {
+  if (comm->nodes() == 1)
+    pipeline->drain_lane();
+  else
+    drain();
+}
+
 // Collective.
 void File::State::drain_together() {
   if (pipeline != nullptr) pipeline->drain_together();
@@ -189,8 +197,8 @@ ErrorClass File::State::flush(Drain to) {
     settle_split();
   }
   if (to == Drain::last) pipeline->end_shipping();
-  if (to == Drain::lane && comm->nodes() == 1)
-    pipeline->drain_lane();
+  if (to == Drain::lane)
+    drain_lane();
   else if (to == Drain::joint || to == Drain::all)
     drain_together();
   else
@@ -206,6 +214,10 @@ ErrorClass File::flush(Drain drain) {
   const ErrorClass failed = state_->flush(drain);
   if (failed != ErrorClass::none) state_->count_error();
   return failed;
+}
+
+void File::flush_lane_untold() {
+  if (state_->pipeline != nullptr) state_->drain_lane();
 }
 
 Off File::accepted_end() const {

@@ -135,6 +135,7 @@ struct File::State {
   bool stages() const noexcept;
   int64_t staged_limit() const noexcept;
   void drain();
+  void drain_lane();
   void drain_together();
   void meet_in_pages();
   void settle_split();
@@ -169,8 +170,8 @@ struct File::State {
   void count_call(const Write& write, int64_t bytes, double seconds);
   void count_pattern(const Write& write, StreamRange range);
   void note_passed_read(std::string_view function);
-  void note_error(const Error& error);
   void note_library_sync(double seconds, bool failed);
+  void note_error(const Error& error);
   void note_mechanism();
   void note_unwritten();
   void take_sync_notes(FileNotes& into) const;

@@ -296,17 +296,19 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
   });
 }
 
-// HDF5 asks on rank 0 alone, so that nobody may be waited for. What lies in pages counts though it
-// stays there; the file is asked after them, since what leaves meanwhile is in it.
+// HDF5 asks on rank 0 alone and tells the others what it heard: nobody may be waited for, and a
+// loss told to this rank would leave them waiting for it, so the next write, set_size, sync or
+// close tells it. What lies in pages counts though it stays there; the file is asked after them,
+// since what leaves meanwhile is in it.
 int take_get_size(MPI_File handle, MPI_Offset* size) {
   return protect("get_size", [&] {
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_size)(handle, size);
-    const ErrorClass flushed = file->file->flush(engine::Drain::lane);
+    file->file->flush_lane_untold();
     const Off accepted = file->file->accepted_end();
     const int rc = PENSTOCK_REAL(get_size)(handle, size);
     if (rc == MPI_SUCCESS) *size = std::max<MPI_Offset>(*size, accepted);
-    return told(handle, rc, flushed);
+    return rc;
   });
 }
 
