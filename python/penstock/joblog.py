@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.errors import ArgumentError
-from penstock.strict import validated
+from penstock.strict import text_of, validated
 
 SCHEMA_VERSION = 1
 
@@ -149,12 +149,7 @@ def load(path: Path) -> JobLog:
     ArgumentError
         If it cannot be read, is no job log, or is of a later schema; the message says which.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ArgumentError(f"{path} cannot be read: {reason}") from error
-    return parse(text, str(path))
+    return parse(text_of(path), str(path))
 
 
 def parse(text: str, name: str) -> JobLog:

@@ -33,12 +33,22 @@ def read(path: Path) -> dict[str, Any]:
     ArgumentError
         If it cannot be read.
     """
+    return parsed(text_of(path), str(path))
+
+
+def text_of(path: Path) -> str:
+    """What a file holds.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read, or is not text.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ArgumentError(f"{path} cannot be read: {why}") from error
-    return parsed(text, str(path))
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:

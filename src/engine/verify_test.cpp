@@ -338,14 +338,18 @@ OpenedFile full_at_5000(OpenedFile inner) {
                                           io::FaultPlan{.at_offset = 5000, .write_errno = ENOSPC});
 }
 
+OpenInfo verified_until_full(const io::TemporaryFile& file) {
+  OpenInfo info = info_for(file.path());
+  info.config.verify = true;
+  info.config.method.mechanism = &wrapped_pwrite<full_at_5000>();
+  return info;
+}
+
 // Every rank was told; nobody is told of damage on top of it.
 TEST(Verify, LeavesUnverifiedWhatACallThatFailedBrought) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    info.config.method.mechanism = &wrapped_pwrite<full_at_5000>();
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = File::open(comm::borrow(comm), verified_until_full(file));
     const std::vector<char> data(5000, 'a');
     EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 1000)).agreed, ErrorClass::no_space);
     FileReport report;
@@ -361,10 +365,7 @@ TEST(Verify, LeavesUnverifiedWhatACallThatFailedBrought) {
 TEST(Verify, LeavesUnverifiedWhatFailedBetweenTheHalvesOfACallThatBroughtNothing) {
   const io::TemporaryFile file;
   comm::run_thread_team(2, [&](comm::Comm& comm) {
-    OpenInfo info = info_for(file.path());
-    info.config.verify = true;
-    info.config.method.mechanism = &wrapped_pwrite<full_at_5000>();
-    auto f = File::open(comm::borrow(comm), info);
+    auto f = File::open(comm::borrow(comm), verified_until_full(file));
     const std::vector<char> data(1000, 'a');
     f->begin_write_all(comm.rank() == 0 ? write_of(data, 0) : write_of({}, 0));
     if (comm.rank() == 1)
