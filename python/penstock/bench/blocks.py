@@ -2,8 +2,10 @@
 
 Block 0 holds the warm-ups. Each later block holds every measurement that is still wanted once, and
 one canary: one of them again, so that whatever differs between the two is noise. The order within a
-block is drawn from the seed and the block's number. Since nothing else decides, a session that was
-killed and one that was not take the same samples.
+block is drawn from the seed and the block's number: that of the cells, and that of the variants in
+each. A cell's turns follow each other, so that what is compared meets the same minute of the disk
+(docs/decisions/0067). Since nothing else decides, a session that was killed and one that was not
+take the same samples.
 """
 
 from __future__ import annotations
@@ -100,6 +102,9 @@ class Plan:
         if number > 0:
             turns.append((draw.choice(wanted), True))
         draw.shuffle(turns)
+        cells = list(dict.fromkeys(cell for cell, _ in wanted))
+        draw.shuffle(cells)
+        turns.sort(key=lambda turn: cells.index(turn[0][0]))
         return [
             Turn(cell, variant, number, place, canary)
             for place, ((cell, variant), canary) in enumerate(turns)

@@ -62,6 +62,18 @@ def test_the_order_is_the_seeds_and_the_blocks() -> None:
     assert [t.key[:2] for t in plan(1).block(3, [])] != [t.key[:2] for t in plan(1).block(4, [])]
 
 
+def test_what_is_compared_follows_each_other() -> None:
+    """In each block, the canary too; the cells' order and the variants' in a cell are drawn."""
+    blocks = [plan().block(number, []) for number in range(40)]
+    for turns in blocks:
+        cells = [turn.cell for turn in turns]
+        assert cells == sorted(cells, key=cells.index)
+    for drawn in (lambda turn: turn.cell, lambda turn: turn.variant):
+        first = [drawn(turns[0]) for turns in blocks]
+        assert all(5 <= first.count(one) <= 35 for one in set(first))
+        assert len(set(first)) > 1
+
+
 def test_steady_cells_stop_at_the_minimum() -> None:
     samples = run(plan())
     for pair in PAIRS:
