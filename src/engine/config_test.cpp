@@ -65,7 +65,7 @@ TEST(Config, EveryVariableReachesItsField) {
                        {"PENSTOCK_ALL_RANKS", "1"}});
   ASSERT_TRUE(c) << c.error().message();
   EXPECT_EQ(to_string(c->method),
-            "two_phase(writers=4, cycle=1MiB) + shm + pwrite + anticipate=2MiB + written");
+            "two_phase(writers=4, cycle=1MiB) + shm + pwrite + anticipate=1MiB + written");
   EXPECT_TRUE(c->require && c->verify && c->quiet && c->all_ranks);
   EXPECT_FALSE(c->log);
   EXPECT_EQ(c->log_dir, "/logs");
@@ -178,7 +178,7 @@ log_dir = "logs"
                             c);
   ASSERT_TRUE(r) << r.error().message();
   EXPECT_EQ(to_string(c.method),
-            "two_phase(writers=3, cycle=64KiB) + messages + null + anticipate=2MiB + written");
+            "two_phase(writers=3, cycle=64KiB) + messages + null + anticipate=1MiB + written");
   EXPECT_TRUE(c.require && c.verify && c.quiet);
   EXPECT_FALSE(c.log);
   EXPECT_EQ(c.log_dir, "logs");

@@ -19,7 +19,7 @@ constexpr size_t kLongestText = 1024;
 constexpr std::string_view kWriteBehind = "write_behind";
 constexpr std::array<std::string_view, 4> kBehindOptions = {"stages", "page", "limit", "seconds"};
 constexpr const char* kOrder = "algorithm + exchange + mechanism + sync + return";
-constexpr int64_t kAnticipatedBytes = int64_t{2} << 20;
+constexpr int64_t kAnticipatedBytes = kMiB;
 
 // ---- the families and their words
 

@@ -52,7 +52,7 @@ struct Method {
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
 // valid one and the reason. An option that some other choice of the family takes is `unsupported`.
 Result<Method> parse_method(std::string_view text);
-Method default_method();  // "auto + shm + pwrite + anticipate=2MiB + written"
+Method default_method();  // "auto + shm + pwrite + anticipate=1MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
 

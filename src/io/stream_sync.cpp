@@ -12,9 +12,12 @@
 namespace penstock::io {
 namespace {
 
-// What one call hands to the kernel: long enough for large requests, short enough that close does
-// not wait long for the one under way.
-constexpr int64_t kStreamedBytes = int64_t{4} << 20;
+// What one call hands to the kernel is a request of the device's: a disk that takes few at a time
+// is longer at work on long ones, and has the next for it later. Also, close waits for one.
+constexpr int64_t kLeastPiece = kMiB, kMostPiece = 4 * kMiB;
+
+// A range in which this writer has less than this part is mostly holes or others', who start it.
+constexpr int64_t kMostlyOthers = 16;
 
 // Ranks that write short pieces beside each other fill memory pages together, and a page whose
 // write-back has begun goes to the device once more for each who comes after it.
@@ -67,7 +70,9 @@ int64_t StreamSync::collect(Extent where, int64_t bytes) {
   pending_ = pending_.empty()
                  ? fresh
                  : Extent{std::min(pending_.begin, fresh.begin), std::max(pending_.end, fresh.end)};
-  return fresh.begin < where.begin ? fresh.size() : bytes;
+  const int64_t came = fresh.begin < where.begin ? fresh.size() : bytes;
+  pending_bytes_ += came;
+  return came;
 }
 
 // What the program did not ask for has to be worth it.
@@ -78,6 +83,7 @@ int64_t StreamSync::least_run_bytes() const noexcept {
 void StreamSync::drop_pending() {
   const std::lock_guard lock(mutex_);
   pending_ = {};
+  pending_bytes_ = 0;
   run_collected_ = run_.end;
 }
 
@@ -106,13 +112,18 @@ void StreamSync::stop() {
   thread_.stop();
 }
 
+int64_t StreamSync::most_bytes_of_piece() const noexcept {
+  return std::clamp(due_.every_bytes(), kLeastPiece, kMostPiece);
+}
+
 // Empty when nothing is left, or the kernel wants none.
 Extent StreamSync::take_piece() {
   const std::lock_guard lock(mutex_);
   if (!refused_.empty()) return {};
   const Extent piece{pending_.begin,
-                     std::min(pending_.end, capped_sum(pending_.begin, kStreamedBytes))};
+                     std::min(pending_.end, capped_sum(pending_.begin, most_bytes_of_piece()))};
   pending_.begin = piece.end;
+  if (pending_.empty()) pending_bytes_ = 0;
   return piece;
 }
 
@@ -145,7 +156,21 @@ void StreamSync::note_lost(Extent piece, int sys_errno) {
 
 // --- The program ---
 
+// A sync alone would hand over what the thread has not come to in requests as long as can be. What
+// comes meanwhile is not waited for.
+void StreamSync::start_the_rest() {
+  for (int64_t pieces = pieces_left(); pieces > 0 && start_piece(); --pieces) {
+  }
+}
+
+int64_t StreamSync::pieces_left() const {
+  const std::lock_guard lock(mutex_);
+  if (pending_.size() / kMostlyOthers > pending_bytes_) return 0;
+  return pending_.size() / most_bytes_of_piece() + 1;
+}
+
 Result<void> StreamSync::sync_now(SyncKind kind) {
+  if (wanted()) start_the_rest();
   synced_ = true;
   note_synced();
   drop_pending();

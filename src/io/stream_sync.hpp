@@ -15,8 +15,9 @@ namespace penstock::io {
 
 // sync_file_range(2) does not wait for the bytes, but where the device's queue is full it waits for
 // room in it; hence the thread: a writer never goes at the device's pace. The thread starts at the
-// first write that is due and ends at close, which waits for one piece at most. What could not be
-// written back is told by the next wrote(), once, too.
+// first write that is due and ends at close, which waits for one piece at most. A sync starts what
+// the thread has not come to. What could not be written back is told by the next wrote(), once,
+// too.
 class StreamSync final : public FileSync {
  public:
   // if_it_syncs: as sync_habit() says at each write, and long runs only.
@@ -46,6 +47,9 @@ class StreamSync final : public FileSync {
   void drop_pending();  // all of it is pushed
   Extent take_piece();
   bool start_piece();
+  void start_the_rest();
+  int64_t pieces_left() const;  // 0 where they are not worth it
+  int64_t most_bytes_of_piece() const noexcept;
   bool wanted() const noexcept;
   void stream();
   void stop();
@@ -57,10 +61,11 @@ class StreamSync final : public FileSync {
   const Streams streams_;
   std::atomic<bool> wrote_ = false, synced_ = false;  // since it was opened
 
-  mutable std::mutex mutex_;  // of what follows; not held in system calls
-  Extent run_;                // the last writes, as far as they followed each other
-  Off run_collected_ = 0;     // the part of it that is pending or started ends there
-  Extent pending_;            // written, and its write-back not started
+  mutable std::mutex mutex_;   // of what follows; not held in system calls
+  Extent run_;                 // the last writes, as far as they followed each other
+  Off run_collected_ = 0;      // the part of it that is pending or started ends there
+  Extent pending_;             // written, and its write-back not started
+  int64_t pending_bytes_ = 0;  // that came since there was nothing pending
   std::optional<Error> untold_;
   std::string refused_;
 

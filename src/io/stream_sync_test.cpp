@@ -148,9 +148,39 @@ TEST_F(StreamSyncs, NoThreadIsInTheLog) {
 
 TEST_F(StreamSyncs, LongRangesGoInPieces) {
   const auto sync = stream(file_, 100);
-  EXPECT_TRUE(sync->wrote({0, 10 << 20}, 10 << 20));
+  EXPECT_TRUE(sync->wrote({0, 5 << 19}, 5 << 19));
   EXPECT_EQ(write_back.started,
-            (std::vector<Extent>{{0, 4 << 20}, {4 << 20, 8 << 20}, {8 << 20, 10 << 20}}));
+            (std::vector<Extent>{{0, 1 << 20}, {1 << 20, 2 << 20}, {2 << 20, 5 << 19}}));
+  write_back.started.clear();
+  EXPECT_TRUE(stream(file_, 3 << 20)->wrote({0, 4 << 20}, 4 << 20));
+  EXPECT_EQ(write_back.started, (std::vector<Extent>{{0, 3 << 20}, {3 << 20, 4 << 20}}))
+      << "of as much as somebody asked for";
+}
+
+// What is not due yet is what the thread has not come to.
+TEST_F(StreamSyncs, ASyncStartsTheRestInPiecesAndTellsWhatItLost) {
+  const auto sync = stream(file_, 100 << 20);
+  EXPECT_TRUE(sync->wrote({0, 6 << 20}, 6 << 20));
+  ASSERT_TRUE(write_back.started.empty());
+  EXPECT_TRUE(sync->sync(SyncKind::full));
+  EXPECT_EQ(write_back.started, (std::vector<Extent>{{0, 4 << 20}, {4 << 20, 6 << 20}}));
+  EXPECT_EQ(record_.full, 1) << "what was only started is not on the device";
+  EXPECT_TRUE(sync->wrote({6 << 20, 7 << 20}, 1 << 20));
+  write_back.fails_with = EIO;
+  EXPECT_FALSE(sync->sync(SyncKind::full));
+  EXPECT_EQ(record_.full, 2) << "what is not lost is still pushed";
+  EXPECT_FALSE(sync->at_close());
+}
+
+TEST_F(StreamSyncs, ASyncLeavesARangeThatIsMostlyOthersOrHoles) {
+  const auto sync = stream(file_, 100 << 20);
+  EXPECT_TRUE(sync->wrote({0, 1 << 20}, 1 << 20));
+  EXPECT_TRUE(sync->wrote({Off{1} << 40, (Off{1} << 40) + 100}, 100));
+  EXPECT_TRUE(sync->sync(SyncKind::full));
+  EXPECT_TRUE(write_back.started.empty()) << "a million calls for two pieces";
+  EXPECT_TRUE(sync->wrote({0, 100}, 100)) << "and begins anew";
+  EXPECT_TRUE(sync->sync(SyncKind::full));
+  EXPECT_EQ(write_back.started, (std::vector<Extent>{{0, 100}}));
 }
 
 TEST_F(StreamSyncs, AWriterDoesNotWaitForASlowDeviceAndCloseForOnePieceAtMost) {
@@ -223,6 +253,13 @@ class Anticipates : public StreamSyncs {
 };
 
 TEST_F(Anticipates, NothingWhereNothingIsKnown) { EXPECT_FALSE(starts()); }
+
+TEST_F(Anticipates, ASyncThatNobodyExpectedStartsNothing) {
+  const auto sync = open();
+  EXPECT_TRUE(sync->wrote({0, 100}, 100));
+  EXPECT_TRUE(sync->sync(SyncKind::full));
+  EXPECT_TRUE(write_back.started.empty());
+}
 
 TEST_F(Anticipates, AsTheProgramIsLinked) {
   expect_syncs(true);

@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-#define EXACT " + shm + pwrite + anticipate=2MiB + written"
+#define EXACT " + shm + pwrite + anticipate=1MiB + written"
 
 static int open_with(const struct place* p, const char* path, const penstock_options* options) {
   penstock_file* file = (penstock_file*)1;
@@ -225,7 +225,7 @@ static void too_large_with(const struct place* p, const char* method) {
 }
 
 void too_large(const struct place* p) {
-  too_large_with(p, "individual + none + pwrite + anticipate=2MiB + written");
+  too_large_with(p, "individual + none + pwrite + anticipate=1MiB + written");
   too_large_with(p, "two_phase(writers=1, cycle=4KiB)" EXACT);
   too_large_with(p, "two_phase(writers=2, cycle=64KiB)" EXACT);
 }

@@ -32,7 +32,7 @@ OPTIONS = [
     {"name": "verify", "kind": "choice", "choices": ["all", "none"]},
 ]
 LISTED = {
-    "default_method": "auto + shm + pwrite + anticipate=2MiB + written",
+    "default_method": "auto + shm + pwrite + anticipate=1MiB + written",
     "strategies": [
         {"name": "S1A", "available": True, "files": "per_worker", "least_workers": 1},
         {"name": "S2", "available": False, "why": "not in this version", "least_workers": 2},

@@ -43,12 +43,12 @@ def test_ways_come_from_what_the_program_lists(listed: Listed) -> None:
 
 def test_a_mechanism_is_put_into_the_default_method(listed: Listed) -> None:
     way = thread_ways(2, listed)[-1]
-    assert way.parameters["method"] == "auto + shm + uring + anticipate=2MiB + written"
+    assert way.parameters["method"] == "auto + shm + uring + anticipate=1MiB + written"
 
 
 def test_a_mechanism_of_whole_blocks_goes_with_an_algorithm_that_owns_them(listed: Listed) -> None:
     way = next(w for w in thread_ways(2, listed) if w.name.startswith("mmap"))
-    assert way.parameters["method"] == "two_phase + shm + mmap + anticipate=2MiB + written"
+    assert way.parameters["method"] == "two_phase + shm + mmap + anticipate=1MiB + written"
 
 
 def test_what_users_have_now_comes_first(listed: Listed) -> None:
