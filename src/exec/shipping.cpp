@@ -27,80 +27,7 @@ constexpr int kMostAtOnce = 64;  // parcels, 4 MiB of loads
 
 ParcelKind kind_of(const comm::Parcel& parcel) { return ParcelKind(parcel.bytes.front()); }
 
-// --- Making it ---
-
-// What a way of moving needs; or why it cannot be had.
-struct Means {
-  std::unique_ptr<PutLoads> put;
-  int64_t put_bytes = 0;  // of this rank, for others
-  std::string why_calls;
-  std::unique_ptr<comm::Parcels> parcels;  // where they are needed at once
-};
-
-// A quarter of what loads may take is where others put theirs: a slot for each of them at most.
-comm::SlotsShape slots_for(const comm::Comm& comm, const Shipping::Shape& shape) {
-  const int64_t most = shape.limit_bytes / 4 / shape.load_bytes;
-  return {int(std::clamp<int64_t>(most, 1, comm.size() - 1)), shape.load_bytes};
-}
-
-// Collective.
-Means means_to_put(comm::Comm& comm, const Shipping::Shape& shape) {
-  const comm::SlotsShape slots = slots_for(comm, shape);
-  auto made = comm.slots(slots);
-  if (!made) return {nullptr, 0, made.error().message(), nullptr};
-  return {std::make_unique<PutLoads>(*std::move(made)), slots.slots * slots.parcel_bytes, "",
-          nullptr};
-}
-
-// Collective.
-Result<Means> means_to_send(comm::Comm& comm) {
-  auto parcels = comm.parcels();
-  if (!parcels) return tl::unexpected(std::move(parcels).error());
-  int64_t single[] = {(*parcels)->by_any_thread() ? 0 : 1};
-  if (auto r = comm.all_max(single); !r) return tl::unexpected(std::move(r).error());
-  std::string why = single[0] == 0 ? "" : "the program was not granted MPI_THREAD_MULTIPLE";
-  return Means{nullptr, 0, std::move(why), *std::move(parcels)};
-}
-
-// Collective.
-Result<Means> means_for(comm::Comm& comm, const Shipping::Shape& shape) {
-  if (shape.progress == Progress::rma) return means_to_put(comm, shape);
-  if (shape.progress == Progress::thread) return means_to_send(comm);
-  return Means{};
-}
-
 }  // namespace
-
-Result<std::unique_ptr<Shipping>> Shipping::make(comm::Comm& comm, const Shape& asked) {
-  auto map = map_nodes(comm);
-  if (!map) return tl::unexpected(std::move(map).error());
-  auto means = means_for(comm, asked);
-  if (!means) return tl::unexpected(std::move(means).error());
-  Shape shape = asked;
-  shape.limit_bytes -= means->put_bytes;
-  std::unique_ptr<Shipping> made(
-      new Shipping(comm, shape, *std::move(map), std::move(means->parcels), std::move(means->put)));
-  if (!means->why_calls.empty()) made->move_by_calls(std::move(means->why_calls));
-  return made;
-}
-
-Shipping::Shipping(comm::Comm& comm, const Shape& shape, NodeMap map,
-                   std::unique_ptr<comm::Parcels> parcels, std::unique_ptr<PutLoads> put)
-    : comm_(comm),
-      shape_(shape),
-      map_(std::move(map)),
-      node_(comm.own_node()),
-      progress_(shape.progress),
-      parcels_(std::move(parcels)),
-      put_(std::move(put)),
-      buffers_(shape.load_bytes, shape.limit_bytes) {}
-
-void Shipping::move_by_calls(std::string why) {
-  progress_ = Progress::calls;
-  why_calls_ = std::move(why);
-  if (put_ != nullptr) put_->free();
-  put_.reset();
-}
 
 // What this rank has sent was taken: loads before a collective call ended, questions before they
 // were answered, and answers before who had asked came to close. Only MPI may not have said so yet,
@@ -189,6 +116,13 @@ bool Shipping::may_pass(int64_t page) const {
   if (shape_.sharing != layout::Sharing::any) return false;
   return !buffers_.has(owner) && !touched_.contains(owner) && !settling_.contains(owner) &&
          !asked_.contains(owner);
+}
+
+bool Shipping::stays_here(int64_t page) const {
+  const int owner = owner_of(page);
+  if (!is_foreign(owner)) return true;
+  const std::lock_guard lock(mutex_);
+  return ended_ || here_.contains(owner);
 }
 
 // --- Moving ---
@@ -411,20 +345,20 @@ bool Shipping::move_all(Pages& pages) {
   {
     const std::lock_guard lock(mutex_);
     if (!any) here_.clear();  // what these had is flushed below, before another load is sent
-    in_settle_ = any;
+    in_settle_ = any || put_ != nullptr;  // by rma it would be sent at once
   }
   if (any && have_parcels())
     exchange(pages);
   else if (any)
     keep_for_good(pages);
   pages.flush();
-  if (!any) return false;
-  const Result<void> met = comm_.barrier();  // all owners have flushed
+  const Result<void> met = any ? comm_.barrier() : Result<void>();  // all owners have flushed
   const std::lock_guard lock(mutex_);
+  in_settle_ = false;
+  if (!any) return false;
   if (!met) note_failure(met.error());
   settling_.clear();
   if (put_ != nullptr) put_->forget();
-  in_settle_ = false;
   return true;
 }
 

@@ -80,6 +80,8 @@ class Shipping {
   int64_t take(int64_t page, Stream& stream, StreamRange part, Pages& pages);
   // Whether this rank may write the whole page itself: nothing of it is on its way elsewhere.
   bool may_pass(int64_t page) const;
+  // Whether take() leaves what comes for it to the pages of this node, until a collective call.
+  bool stays_here(int64_t page) const;
   // What this rank has brought is in the file, or known to be lost; and what this node's pages
   // held.
   void flush(Pages& pages);

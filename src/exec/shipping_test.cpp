@@ -202,6 +202,49 @@ TEST_P(Moves, AFlushOfOneRankWaitsForWhatACollectiveCallHasTakenAlong) {
   });
 }
 
+io::HeldFile held_file(const io::TemporaryFile& path, io::Hold& hold) {
+  return {io::find_mechanism("pwrite")->open({.path = path.path()}).value(), hold};
+}
+
+// One thread's write is on its way into a page of this node, which is just leaving, while a whole
+// collective call of another thread goes by.
+void write_while_a_collective_call_goes_by(Rank& rank, const io::TemporaryFile& path,
+                                           std::span<const std::byte> bytes) {
+  io::Hold hold;
+  io::HeldFile held = held_file(path, hold);
+  EXPECT_FALSE(rank.write(bytes_at(kPage, 100), kPage).mine);
+  const std::jthread flushing([&] { rank.behind->flush({held, nullptr}); });
+  hold.wait_until_someone_waits();
+  const std::jthread writing([&] { EXPECT_FALSE(rank.write(bytes, kPage).mine); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::jthread together([&] { rank.behind->flush_together(rank.target); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  hold.open();
+}
+
+TEST(Shipping, AWriteThatACollectiveCallHasOvertakenDoesNotOvertakeALaterOne) {
+  const io::TemporaryFile path;
+  constexpr std::byte kOld{1}, kNew{2};
+  on_two_nodes(2, path, moving(kCalls), [&](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 1) {
+      rank.behind->flush_together(rank.target);
+      rank.behind->flush_together(rank.target);
+    } else {
+      write_while_a_collective_call_goes_by(rank, path, std::vector(100, kOld));
+      EXPECT_FALSE(rank.write(std::vector(100, kNew), kPage).mine);
+      io::Hold hold;
+      io::HeldFile late = held_file(path, hold);
+      const std::jthread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        hold.open();
+      });
+      rank.behind->flush_together({late, nullptr});
+    }
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_EQ(path.contents()[kPage], kNew);
+}
+
 // At the end of MPI nobody may ask anybody.
 TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
   const io::TemporaryFile path;

@@ -142,11 +142,9 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
       filling.failed = beyond_every_file("write behind");
       break;
     }
-    if (keeps_here(filling, page, part))
-      kept_ = kept_ || shipping_->is_of_another_node(page);
-    else
-      at += ship(target, filling, page, part);
+    if (!keeps_here(filling, page, part)) at += ship(target, filling, page, part);
     if (at == part.end) continue;
+    kept_ = kept_ || (shipping_ != nullptr && shipping_->is_of_another_node(page));
     room = fill(target, filling, page, {at, part.end});
     if (room) at = part.end;
   }
@@ -218,9 +216,10 @@ bool WriteBehind::keeps_here(const Filling& filling, int64_t page, StreamRange p
          part.size() == pool_->page_bytes() && shipping_->may_pass(page);
 }
 
-// What comes now must not enter the file before it.
+// What goes to its owner now must not enter the file before what this node has of the page, also
+// where a collective call of another thread has gone by since that was kept.
 void WriteBehind::let_kept_leave(const Target& target, int64_t page) {
-  if (!kept_ || !shipping_->is_of_another_node(page)) return;
+  if (!kept_ || shipping_->stays_here(page)) return;
   const std::optional<PagePool::Stay> stay = pool_->find(page);
   if (!stay) return;
   send_off(target, *stay);
