@@ -104,6 +104,8 @@ make_venv() {
   local python=$1 stamp
   stamp="$(cksum <scripts/requirements-dev.txt) $PWD"
   if [ -x .venv/bin/python ] && [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ]; then return; fi
+  [ ! -L .venv ] || stop ".venv is a link to $(readlink .venv), which is not of this checkout; making it anew would empty that" \
+    "remove the link, then run this again:" "  rm .venv"
   say "making .venv with $python"
   "$python" -m venv --clear .venv
   pip_install scripts/requirements-dev.txt
