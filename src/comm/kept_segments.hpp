@@ -18,7 +18,7 @@ namespace penstock::comm {
 class KeptSegments {
  public:
   // For each rank of a node, and of what the machine has free. More is given back at once.
-  static constexpr size_t kMostBytesPerRank = size_t{8} << 20;
+  static constexpr size_t kMostBytesPerRank = size_t{16} << 20;
   static constexpr size_t kMostOfFree = 16;  // a sixteenth
 
   // One that all ranks have made, which its user has from now on, and which is idle when nobody has
