@@ -178,13 +178,17 @@ TEST_P(Moves, AFlushOfOneRankBringsItsBytesIntoTheFile) {
   });
 }
 
+io::HeldFile held_file(const io::TemporaryFile& path, io::Hold& hold) {
+  return {io::find_mechanism("pwrite")->open({.path = path.path()}).value(), hold};
+}
+
 // Nor does it come back while a collective call of another thread still has them.
 TEST_P(Moves, AFlushOfOneRankWaitsForWhatACollectiveCallHasTakenAlong) {
   const io::TemporaryFile path;
   io::Hold hold;
   on_two_nodes(2, path, moving(GetParam()), [&](comm::Comm& comm, Rank& rank) {
     if (comm.rank() == 1) {
-      io::HeldFile held(io::find_mechanism("pwrite")->open({.path = path.path()}).value(), hold);
+      io::HeldFile held = held_file(path, hold);
       rank.behind->flush_together({held, nullptr});
       EXPECT_TRUE(held.close());
     } else {
@@ -200,10 +204,6 @@ TEST_P(Moves, AFlushOfOneRankWaitsForWhatACollectiveCallHasTakenAlong) {
     }
     EXPECT_TRUE(comm.barrier());
   });
-}
-
-io::HeldFile held_file(const io::TemporaryFile& path, io::Hold& hold) {
-  return {io::find_mechanism("pwrite")->open({.path = path.path()}).value(), hold};
 }
 
 // One thread's write is on its way into a page of this node, which is just leaving, while a whole
