@@ -112,7 +112,8 @@ enum {
 typedef struct penstock_options {
   size_t size;          /* sizeof(penstock_options) */
   unsigned flags;       /* of rank 0; default PENSTOCK_CREATE */
-  unsigned permissions; /* of rank 0: of a file it makes, less the umask; default 0666 */
+  unsigned permissions; /* of rank 0: of a file it makes, less the umask; default 0666,
+                           with 0200 where the flags have CREATE */
   const char* method;   /* how to write, such as "two_phase(writers=4, cycle=16MiB)"; NULL: as
                            configured, by default "auto" */
   const char* config;   /* settings as in penstock.toml, such as "verify = true"; NULL: none */

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include "capi/status.hpp"
@@ -90,8 +92,17 @@ Result<Prepared> prepare(penstock_rank& rank, const char* path, const penstock_o
   return p;
 }
 
+std::string octal(unsigned permissions) {
+  std::ostringstream text;
+  text << '0' << std::oct << permissions;
+  return text.str();
+}
+
 // Makes or empties the file, on rank 0. Without flags it only asks whether it could be written.
 Result<void> make_file(const std::string& path, const penstock_options& options) {
+  if ((options.flags & PENSTOCK_CREATE) != 0 && (options.permissions & S_IWUSR) == 0)
+    return refuse("options->permissions must let the owner write (0200), got " +
+                  octal(options.permissions) + ": every rank opens the file that rank 0 makes");
   int flags = O_WRONLY | O_CLOEXEC;
   if ((options.flags & PENSTOCK_CREATE) != 0) flags |= O_CREAT;
   if ((options.flags & PENSTOCK_EXCLUSIVE) != 0) flags |= O_EXCL;
@@ -135,8 +146,7 @@ Result<penstock_options> known_options(const penstock_options* given) {
   if ((options.flags & PENSTOCK_EXCLUSIVE) != 0 && (options.flags & PENSTOCK_CREATE) == 0)
     return refuse("options->flags: PENSTOCK_EXCLUSIVE needs PENSTOCK_CREATE");
   if (options.permissions > 07777)
-    return refuse("options->permissions must be at most 07777, got " +
-                  std::to_string(options.permissions));
+    return refuse("options->permissions must be at most 07777, got " + octal(options.permissions));
   return options;
 }
 

@@ -38,7 +38,7 @@ Verification File::State::verify() {
                                          library_wrote || lost);
   if (v.unasked_bytes > 0)
     notes.degraded
-        ["verify: bytes differ that ranks outside this handle's communicator may have written"] = 1;
+        ["verify: bytes differ that ranks may have written whom this handle could not ask"] = 1;
   return v;
 }
 

@@ -24,7 +24,8 @@ struct Verification {
   int64_t verified_bytes = 0;  // read back and equal
   int64_t unverified_bytes =
       0;  // written again in part, by another rank or the MPI library later, or not readable
-  // Of the unverified: they differ, and who may have written them has no part in the handle.
+  // Of the unverified: they differ, and who may have written them has no part in the handle, or
+  // could not be asked.
   int64_t unasked_bytes = 0;
   int64_t mismatched_bytes = 0;  // differ from what was handed over: the file is wrong
 };
@@ -99,10 +100,10 @@ class Verifier {
   int64_t written_again(const Block& block) const;
   std::vector<Block> read_back(io::ReadableFile& file, Verification& v) const;
   int64_t remembered_bytes() const;
-  std::vector<bool> answered(comm::Comm& comm, std::span<const Piece> asked, size_t most,
-                             const VerifiedTogether& beside) const;
-  std::vector<bool> explained(comm::Comm& comm, const std::vector<Block>& differing,
-                              const VerifiedTogether& beside) const;
+  Result<std::vector<bool>> answered(comm::Comm& comm, std::span<const Piece> asked, size_t most,
+                                     const VerifiedTogether& beside) const;
+  Result<std::vector<bool>> explained(comm::Comm& comm, const std::vector<Block>& differing,
+                                      const VerifiedTogether& beside) const;
 
   mutable std::mutex mutex_;
   int64_t moment_ = 0;

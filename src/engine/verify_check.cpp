@@ -168,35 +168,40 @@ class Verifier::Pieces {
 };
 
 // Collective: which blocks somebody else wrote to, earlier or later.
-std::vector<bool> Verifier::explained(comm::Comm& comm, const std::vector<Block>& differing,
-                                      const VerifiedTogether& beside) const {
+Result<std::vector<bool>> Verifier::explained(comm::Comm& comm, const std::vector<Block>& differing,
+                                              const VerifiedTogether& beside) const {
   std::vector<bool> blocks(differing.size());
   Pieces pieces(*this, differing);
   for (;;) {
     const std::vector<Piece> asked = pieces.next(kMostAsked);
     int64_t most[] = {int64_t(asked.size())};
-    if (!comm.all_max(most) || most[0] == 0) return blocks;
-    const std::vector<bool> answers = answered(comm, asked, size_t(most[0]), beside);
+    if (auto r = comm.all_max(most); !r) return tl::unexpected(r.error());
+    if (most[0] == 0) return blocks;
+    const auto answers = answered(comm, asked, size_t(most[0]), beside);
+    if (!answers) return tl::unexpected(answers.error());
     for (size_t i = 0; i < asked.size(); ++i)
-      if (answers[i]) blocks[asked[i].block] = true;
+      if ((*answers)[i]) blocks[asked[i].block] = true;
   }
 }
 
 // Every rank asks about `most` pieces, and is answered by all.
-std::vector<bool> Verifier::answered(comm::Comm& comm, std::span<const Piece> asked, size_t most,
-                                     const VerifiedTogether& beside) const {
+Result<std::vector<bool>> Verifier::answered(comm::Comm& comm, std::span<const Piece> asked,
+                                             size_t most, const VerifiedTogether& beside) const {
   std::vector<Extent> mine(most), all(most * size_t(comm.size()));
   std::ranges::transform(asked, mine.begin(), &Piece::where);
-  (void)comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  if (auto r =
+          comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+      !r)
+    return tl::unexpected(r.error());
   std::vector<int64_t> answers(all.size());
   const size_t begin = most * size_t(comm.rank());
   for (size_t i = 0; i < all.size(); ++i) {
     const bool is_own = i >= begin && i < begin + most;
     answers[i] = !all[i].empty() && beside.wrote(all[i], is_own ? this : nullptr);
   }
-  (void)comm.all_max(answers);
+  if (auto r = comm.all_max(answers); !r) return tl::unexpected(r.error());
   const auto own = answers.begin() + ptrdiff_t(begin);
-  return {own, own + ptrdiff_t(asked.size())};
+  return std::vector<bool>(own, own + ptrdiff_t(asked.size()));
 }
 
 Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
@@ -217,13 +222,14 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
   const auto some_differ = agreement.some(!differing.empty());
   const auto excused_by_some = agreement.some(excused);
   const auto others_may_write = agreement.some(beside.others_may_write(comm.size()));
-  if (!agreement.reach(comm) || !agreement[some_differ]) return v;
+  const Result<void> met = agreement.reach(comm);
+  if (met && !agreement[some_differ]) return v;
   // Rare: somebody sees a difference.
-  const std::vector<bool> others = explained(comm, differing, beside);
+  const auto others = met ? explained(comm, differing, beside) : tl::unexpected(met.error());
   for (size_t i = 0; i < differing.size(); ++i) {
     const int64_t bytes = differing[i].range.size();
-    const bool known = agreement[excused_by_some] || others[i];
-    const bool unverified = known || agreement[others_may_write];
+    const bool known = agreement[excused_by_some] || (others && (*others)[i]);
+    const bool unverified = known || agreement[others_may_write] || !others;
     (unverified ? v.unverified_bytes : v.mismatched_bytes) += bytes;
     if (!known && unverified) v.unasked_bytes += bytes;
   }

@@ -243,7 +243,6 @@ class DerivedTrees {
 Result<LoopTree> decode_derived(MPI_Datatype type) {
   static DerivedTrees& derived = *new DerivedTrees;
   if (auto tree = derived.find(type)) return *std::move(tree);
-  if (!is_committed(type)) return fail(ErrorClass::argument, "datatype", "is not committed");
   auto tree = decode_fresh(type, 0);
   if (tree) derived.keep(type, *tree);
   return tree;
@@ -254,6 +253,9 @@ Result<LoopTree> decode_derived(MPI_Datatype type) {
 Result<LoopTree> decode_datatype(MPI_Datatype type) {
   static PredefinedTrees& predefined = *new PredefinedTrees;
   if (auto tree = predefined.find(type)) return *std::move(tree);
+  // Before anything else is asked of it, whose errors would go to the communicators' handlers.
+  if (!is_committed(type))
+    return fail(ErrorClass::argument, "datatype", "is none, or is not committed");
   if (combiner_of(type) != MPI_COMBINER_NAMED) return decode_derived(type);
   auto tree = decode_predefined(type);
   if (tree) predefined.keep(type, *tree);

@@ -155,9 +155,11 @@ class Counted {
   MPI_Status own_{};
 };
 
-// The pointer goes on by what a whole call moved; otherwise the library knows where it is.
+// The pointer goes on by what a whole call moved; otherwise the library knows where it is. Not
+// where it has not the view: there it refused the call.
 void follow_pointer(OpenFile& file, bool whole, int64_t bytes) {
   const std::lock_guard lock(file.alone);
+  if (file.held != nullptr) return;
   const auto before = file.pointer.known();
   const int64_t etype_bytes = file.file->view().etype_bytes();
   file.pointer.forget();

@@ -123,7 +123,7 @@ void move_pointer(const WriteArguments& a, OpenFile& file) {
 
 // Where the write ends in the view's stream. Wrong arguments end nowhere: they are told off later.
 int64_t end_bytes(const WriteArguments& a, OpenFile& file, Pointer pointer) {
-  if (a.count < 0 || a.type == MPI_DATATYPE_NULL) return 0;
+  if (a.count < 0 || !may_be_used(a.type, file)) return 0;
   const std::lock_guard lock(file.alone);
   const MPI_Offset from = pointer == Pointer::given ? a.offset : position_of(a.handle, file);
   MPI_Count size = 0;
@@ -264,9 +264,10 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
   const engine::ReadResult result =
       together == Together::yes ? file.file->read_all(read) : file.file->read(read);
   const int told = told_here(wrong, result.agreed, together);
-  if (told != MPI_SUCCESS) return {told, wrong == MPI_SUCCESS ? result.bytes : 0};
+  if (wrong != MPI_SUCCESS) return {told, 0};
   const int unpacked =
       packed.bytes.empty() || result.bytes == 0 ? MPI_SUCCESS : unpack_by_library(a, packed);
+  if (told != MPI_SUCCESS) return {told, unpacked == MPI_SUCCESS ? result.bytes : 0};
   return {unpacked, told_bytes(read, packed, result.bytes)};
 }
 

@@ -288,6 +288,7 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
     if (file->held != nullptr && is_whence(whence))
       return told(handle, seek_held(handle, *file, offset, whence), flushed);
     const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
+    if (file->held != nullptr) return told(handle, rc, flushed);  // it was no whence
     const auto before = file->pointer.known();
     file->pointer.forget();  // MPI_SEEK_END: the library knows where the end is
     if (rc == MPI_SUCCESS && whence == MPI_SEEK_SET) file->pointer.set(offset);
@@ -346,14 +347,22 @@ int take_set_atomicity(MPI_File handle, int flag) {
 
 namespace {
 
+// Collective. The library's sync tells each rank its own error: who has none is told the worst.
+int agree_on_sync(MPI_File handle, OpenFile& file, int rc) {
+  int64_t most[] = {int64_t(class_of_mpi(rc))};
+  if (!file.file->comm().all_max(most) || most[0] == 0 || rc != MPI_SUCCESS) return rc;
+  return raise(handle, mpi_class(ErrorClass(most[0])));
+}
+
 // The library syncs too when it wrote on some rank: then it may hold what our sync cannot see.
 int sync_both(MPI_File handle, OpenFile& file) {
   const ErrorClass ours = file.file->sync();
   // Taken down before the library syncs: what another thread writes meanwhile is not covered by it.
   const bool wrote = file.wrote_outside.exchange(false);
   int64_t outside = wrote || !file.file->served() ? 1 : 0;
+  const bool both = !file.file->comm().all_max({&outside, 1}) || outside != 0;
   int rc = MPI_SUCCESS;
-  if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
+  if (both) {
     const double begin_s = now_s();
     rc = PENSTOCK_REAL(sync)(handle);
     // A call that failed already counts once.
@@ -361,7 +370,8 @@ int sync_both(MPI_File handle, OpenFile& file) {
     file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync", failed);
     if (rc != MPI_SUCCESS && wrote) file.wrote_outside = true;
   }
-  return ours == ErrorClass::none ? rc : raise(handle, mpi_class(ours));
+  if (ours != ErrorClass::none) return raise(handle, mpi_class(ours));
+  return both ? agree_on_sync(handle, file, rc) : rc;
 }
 
 }  // namespace

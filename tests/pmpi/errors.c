@@ -116,6 +116,19 @@ static void wrong_splits(void) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* Another rank's arguments are wrong: what this one's status counts it has read. */
+static void bytes_that_count_are_there(MPI_File fh, MPI_Datatype type) {
+  enum { mib = 1 << 20 };
+  static char memory[mib];
+  MPI_Status status;
+  int n = 0;
+  memset(memory, 'x', mib); /* the file has zeros */
+  CHECK(MPI_File_read_at_all(fh, 0, memory, rank == 0 ? 1 : -1, type, &status) !=
+        (ranks > 1 ? MPI_SUCCESS : -1));
+  MPI_Get_elements(&status, MPI_BYTE, &n);
+  if (rank == 0) CHECK(n == 0 || (n == mib && memory[0] == 0 && memory[mib - 1] == 0));
+}
+
 /* So deep that the library has to pack what is written, which it does up to 2 GiB. Nothing of it,
  * on some rank or on all, is nothing to pack. */
 static void deep_type(void) {
@@ -139,10 +152,24 @@ static void deep_type(void) {
   written += n;
   CHECK(MPI_File_read_at_all(fh, 0, data, rank == 0 ? 0 : 1, type, MPI_STATUS_IGNORE) ==
         MPI_SUCCESS);
+  bytes_that_count_are_there(fh, type);
   CHECK(class_of(
             MPI_File_write_at_all(fh, 0, data, rank == 0 ? beyond : 0, type, MPI_STATUS_IGNORE)) ==
         (rank == 0 ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_ARG));
   MPI_Type_free(&type);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
+/* A variable that nobody made a type of. Its error is the file's, not a communicator's. */
+static void no_type(void) {
+  static MPI_Datatype none;
+  int a[4] = {0, 0, 0, 0};
+  MPI_Status status;
+  MPI_File fh = open_fresh();
+  CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, none, &status)) == MPI_ERR_TYPE);
+  CHECK(class_of(MPI_File_write_at(fh, 0, a, 1, none, &status)) == MPI_ERR_TYPE);
+  CHECK(class_of(MPI_File_write_at_all(fh, 0, a, 1, none, &status)) == MPI_ERR_TYPE);
+  CHECK(class_of(MPI_File_read_at_all(fh, 0, a, 1, none, &status)) == MPI_ERR_TYPE);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
@@ -281,6 +308,7 @@ int main(int argc, char** argv) {
   wrong_arguments();
   wrong_splits();
   deep_type();
+  no_type();
   own_handler();
   handler_that_syncs();
   file_size_limit();

@@ -135,6 +135,8 @@ static void seeks(MPI_File fh) {
   expect_position(fh, 1100);
   CHECK(MPI_File_seek(fh, -1101, MPI_SEEK_CUR) != MPI_SUCCESS);
   expect_position(fh, 1100);
+  CHECK(MPI_File_seek(fh, 1, 12345) != MPI_SUCCESS); /* no whence */
+  expect_position(fh, 1100);
   MPI_Barrier(MPI_COMM_WORLD); /* all have written */
   CHECK(MPI_File_seek(fh, -10, MPI_SEEK_END) == MPI_SUCCESS);
   expect_position(fh, n - 10);
@@ -235,6 +237,21 @@ static void of_a_file_opened_for_reading(void) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* A call that the library refuses moves no pointer. */
+static void read_where_only_writing_is_allowed(void) {
+  MPI_Status status;
+  MPI_File fh = open_as(MPI_MODE_WRONLY);
+  set_view(fh);
+  CHECK(MPI_File_write(fh, data, 100, MPI_INT, &status) == MPI_SUCCESS);
+  CHECK(MPI_File_read(fh, memory, 1, MPI_INT, &status) != MPI_SUCCESS);
+  expect_position(fh, 100);
+  CHECK(MPI_File_write(fh, data + 100, 100, MPI_INT, &status) == MPI_SUCCESS);
+  expect_position(fh, 200);
+  written += 200 * (long long)sizeof(int);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   start_job(argc, argv);
   part = n / 3;
@@ -253,6 +270,7 @@ int main(int argc, char** argv) {
   wrong_views(fh);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);
+  read_where_only_writing_is_allowed();
   of_a_file_opened_for_reading();
   tell("written", written);
   tell("read", got);

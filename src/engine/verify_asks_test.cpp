@@ -1,0 +1,69 @@
+// --verify where ranks that may have written what differs cannot be asked: nobody guesses.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "comm/borrow.hpp"
+#include "comm/thread_comm.hpp"
+#include "engine/verify.hpp"
+#include "exec/random_case.hpp"
+#include "io/reader.hpp"
+#include "io/temporary_file.hpp"
+
+namespace penstock::engine::verify_asks_test {
+namespace {
+
+// So many collectives succeed, and then none.
+class Failing final : public comm::Borrowed {
+ public:
+  Failing(comm::Comm& owner, int succeed) : Borrowed(owner), left_(succeed) {}
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return fails() ? failure() : Borrowed::allgather(mine, all);
+  }
+  Result<void> all_max(std::span<int64_t> values) override {
+    return fails() ? failure() : Borrowed::all_max(values);
+  }
+
+ private:
+  bool fails() { return left_-- <= 0; }
+  static Result<void> failure() {
+    return tl::unexpected(Error{ErrorClass::communication, 0, "allgather", "a rank is gone"});
+  }
+  int left_;
+};
+
+constexpr int64_t kBytes = 1000;
+
+// Each rank wrote a part of the file, of which nothing is there.
+Verification checked(comm::Comm& comm, int collectives) {
+  const io::TemporaryFile file;
+  const auto verifier = std::make_shared<Verifier>();
+  const std::vector<std::byte> data(kBytes, std::byte{1});
+  const layout::FileView view;
+  const Off at = comm.rank() * kBytes;
+  const Verifier::Call call(verifier.get());
+  call.ended({&view, {at, at + kBytes}, data.data(), layout::LoopTree::bytes(1), kBytes}, true);
+  VerifiedTogether together;
+  together.opened(comm.size(), comm.size());
+  together.add(verifier);
+  const auto readable = io::open_for_reading(file.path());
+  Failing failing(comm, collectives);
+  return verifier->check(failing, readable->get(), together, false);
+}
+
+// One collective says that some differ; then come their number, their places and the answers.
+TEST(VerifyAsks, WhatDiffersIsToldAndIsNoDamageWhereSomebodyCannotBeAsked) {
+  comm::run_thread_team(2, [](comm::Comm& comm) {
+    for (const int collectives : {0, 1, 2, 3}) {
+      const Verification v = checked(comm, collectives);
+      EXPECT_EQ(v.unverified_bytes, kBytes) << collectives;
+      EXPECT_EQ(v.unasked_bytes, kBytes) << collectives;
+      EXPECT_EQ(v.mismatched_bytes, 0) << collectives;
+    }
+    EXPECT_EQ(checked(comm, 100).mismatched_bytes, kBytes);
+  });
+}
+
+}  // namespace
+}  // namespace penstock::engine::verify_asks_test
