@@ -7,6 +7,7 @@
 #include "base/backoff.hpp"
 #include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
+#include "comm/agreement.hpp"
 #include "exec/abandon.hpp"
 
 namespace penstock::exec {
@@ -125,6 +126,16 @@ bool Shipping::stays_here(int64_t page) const {
   return ended_ || here_.contains(owner);
 }
 
+int64_t Shipping::settles() const {
+  const std::lock_guard lock(mutex_);
+  return settles_;
+}
+
+bool Shipping::settled_since(int64_t settles) const {
+  const std::lock_guard lock(mutex_);
+  return settles_over_ > settles;
+}
+
 // --- Moving ---
 
 void Shipping::send(int owner) {
@@ -227,9 +238,10 @@ void Shipping::take_in(comm::Parcel parcel, Pages& pages) {
     case ParcelKind::flush:
       pages.flush();
       // By rma it is answered when it is released.
-      if (progress_ == Progress::thread) send_word(parcel.peer, ParcelKind::done);
+      if (progress_ == Progress::thread) answer(parcel.peer, pages);
       return;
     case ParcelKind::done:
+      take_answer(parcel);
       if (--asked_[parcel.peer] == 0) asked_.erase(parcel.peer);
       return;
   }
@@ -324,26 +336,34 @@ void Shipping::ask_owners() {
 
 // --- All ranks ---
 
-bool Shipping::anybody_has_any() {
-  int64_t any[1];
-  {
-    const std::lock_guard lock(mutex_);
-    const bool put = put_ != nullptr && !ended_ && put_->used();
-    any[0] = put || !buffers_.empty() || !touched_.empty() || !asked_.empty() ? 1 : 0;
-  }
-  if (const Result<void> r = comm_.all_max(any); !r) {
-    const std::lock_guard lock(mutex_);
-    note_failure(r.error());
-    return false;
-  }
-  return any[0] != 0;
+void Shipping::settle(Pages& pages) {
+  const Facts facts = meet(pages);
+  move_all(pages, facts.any);
+  if (facts.any || facts.may_lose) share(pages);
 }
 
-// Whether anything has moved between nodes: the same on all ranks.
-bool Shipping::move_all(Pages& pages) {
-  const bool any = anybody_has_any();
+bool Shipping::has_any() const {
+  const std::lock_guard lock(mutex_);
+  const bool put = put_ != nullptr && !ended_ && put_->used();
+  return put || !buffers_.empty() || !touched_.empty() || !asked_.empty();
+}
+
+Shipping::Facts Shipping::meet(const Pages& pages) {
+  comm::Agreement agreement;
+  const auto any = agreement.some(has_any());
+  const auto may_lose = agreement.some(!pages.empty() || has_news(pages));
+  if (const Result<void> r = agreement.reach(comm_); !r) {
+    const std::lock_guard lock(mutex_);
+    note_failure(r.error());
+    return {};
+  }
+  return {agreement[any], agreement[may_lose]};
+}
+
+void Shipping::move_all(Pages& pages, bool any) {
   {
     const std::lock_guard lock(mutex_);
+    ++settles_;
     if (!any) here_.clear();  // what these had is flushed below, before another load is sent
     in_settle_ = any || put_ != nullptr;  // by rma it would be sent at once
   }
@@ -355,11 +375,11 @@ bool Shipping::move_all(Pages& pages) {
   const Result<void> met = any ? comm_.barrier() : Result<void>();  // all owners have flushed
   const std::lock_guard lock(mutex_);
   in_settle_ = false;
-  if (!any) return false;
+  settles_over_ = settles_;
+  if (!any) return;
   if (!met) note_failure(met.error());
   settling_.clear();
   if (put_ != nullptr) put_->forget();
-  return true;
 }
 
 // Collective. Files that are written by collective calls alone never need them, and a communicator

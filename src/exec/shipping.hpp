@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,6 +52,9 @@ class Shipping {
     virtual void put(const layout::Run& run, const std::byte* bytes) = 0;
     virtual void flush() = 0;  // all that they hold is in the file, or known to be lost
     virtual bool holds(const layout::Run& run) const = 0;  // it lies in one page
+    virtual bool empty() const = 0;
+    virtual int64_t failures() const = 0;  // of its losses
+    virtual StagedNotes losses() const = 0;
   };
   // A stream of bytes on its way into the file.
   class Stream {
@@ -82,6 +86,9 @@ class Shipping {
   bool may_pass(int64_t page) const;
   // Whether take() leaves what comes for it to the pages of this node, until a collective call.
   bool stays_here(int64_t page) const;
+  // How many settle() have begun; and whether one is over that began after settles() had said so.
+  int64_t settles() const;
+  bool settled_since(int64_t settles) const;
   // What this rank has brought is in the file, or known to be lost; and what this node's pages
   // held.
   void flush(Pages& pages);
@@ -99,12 +106,9 @@ class Shipping {
   bool empty() const;
 
   // --- Collective ---
-  // What any rank has brought is in the file, or known to be lost, and all know the worst loss
-  // of those that `losses()` tells on each.
-  template <class Losses>
-  void settle(Pages& pages, Losses&& losses) {
-    if (move_all(pages)) share(losses());
-  }
+  // What any rank has brought is in the file, or known to be lost, and all know the worst of the
+  // losses that were not told yet.
+  void settle(Pages& pages);
 
   // The last call, behind a settle().
   void close();
@@ -124,6 +128,8 @@ class Shipping {
   void send(int owner);
   void put_out(int owner, PutLoads::Which which);
   void send_word(int to, ParcelKind kind);
+  void answer(int to, const Pages& pages);
+  void take_answer(const comm::Parcel& answer);
   void keep_here(int owner, Pages& pages);
   void keep_all_here(Pages& pages);
   void put(std::span<const std::byte> parcel, Pages& pages);
@@ -136,13 +142,20 @@ class Shipping {
   bool take_out(Pages& pages);
   void take_in(comm::Parcel parcel, Pages& pages);
   void give_up(Pages& pages);
-  bool anybody_has_any();
-  bool move_all(Pages& pages);
+  struct Facts {
+    bool any = false;       // somebody has bytes for another node, or asked for some
+    bool may_lose = false;  // some node's pages do, or have
+  };
+  bool has_any() const;
+  Facts meet(const Pages& pages);
+  void move_all(Pages& pages, bool any);
   bool have_parcels();
   void keep_for_good(Pages& pages);
   void send_all();
   void exchange(Pages& pages);
-  void share(const StagedNotes& mine);
+  bool has_news(const Pages& pages) const { return pages.failures() > shared_failures_; }
+  void share(const Pages& pages);
+  void note_told(std::span<const int64_t> words);
   void ask_owners();
   bool was_put(int owner, Extent where) const;
   void await(const std::vector<int>& owners, Pages& pages, std::unique_lock<std::mutex>& lock);
@@ -167,11 +180,13 @@ class Shipping {
   std::unordered_set<int> touched_;     // that were sent loads since the last flush
   std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
   std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet
-  bool in_settle_ = false;
+  bool in_settle_ = false;              // nothing leaves for another node but what settle() moves
+  int64_t settles_ = 0, settles_over_ = 0;
   std::atomic<double> moved_s_ = -1;  // when something last came in exchange(); -1: not in it
   bool ended_ = false;
   Traffic traffic_;
-  StagedNotes told_;  // by other nodes
+  std::map<int, StagedNotes> told_;  // by other nodes: each one's, as it was told last
+  int64_t shared_failures_ = 0;      // of this node's, when all were told last
   std::optional<Error> failure_;
 };
 

@@ -245,6 +245,34 @@ TEST(Shipping, AWriteThatACollectiveCallHasOvertakenDoesNotOvertakeALaterOne) {
   EXPECT_EQ(path.contents()[kPage], kNew);
 }
 
+// There is memory for one load. So a load for another owner sends the first to the pages of this
+// node.
+void keep_here(Rank& rank, int64_t page, Off at) {
+  EXPECT_FALSE(rank.write(bytes_at(page * kPage + at, 100), page * kPage + at).mine);
+  EXPECT_FALSE(rank.write(bytes_at((page + 1) * kPage + at, 100), (page + 1) * kPage + at).mine);
+  EXPECT_FALSE(rank.write(bytes_at(page * kPage + at + 100, 100), page * kPage + at + 100).mine);
+}
+
+TEST(Shipping, WhatARankKeptHereBeforeAllMetMakesNoPageOfOthersLeaveInParts) {
+  const io::TemporaryFile path;
+  on_two_nodes(4, path, moving(kCalls, 2 * kLoad), [&](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 0) keep_here(rank, 2, 0);
+    rank.behind->flush_together(rank.target);
+    rank.behind->flush_together(rank.target);  // nobody has any: loads go to their owners again
+    if (comm.rank() == 1) keep_here(rank, 2, 1000);
+    EXPECT_TRUE(comm.barrier());
+    if (comm.rank() == 0) {
+      EXPECT_FALSE(rank.write(bytes_at(2 * kPage + 2000, 100), 2 * kPage + 2000).mine);
+      EXPECT_EQ(path.contents()[2 * kPage + 1000], std::byte{0}) << "it waits for its neighbours";
+    }
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
+  for (const Off at : {0, 1000, 2000})
+    EXPECT_EQ(path.contents()[2 * kPage + at], value_at(2 * kPage + at));
+}
+
 // At the end of MPI nobody may ask anybody.
 TEST_P(Moves, AtTheEndEachWritesWhatItStillHas) {
   const io::TemporaryFile path;

@@ -144,9 +144,9 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
     }
     if (!keeps_here(filling, page, part)) at += ship(target, filling, page, part);
     if (at == part.end) continue;
-    kept_ = kept_ || (shipping_ != nullptr && shipping_->is_of_another_node(page));
     room = fill(target, filling, page, {at, part.end});
     if (room) at = part.end;
+    if (shipping_ != nullptr && shipping_->is_of_another_node(page)) kept_ = shipping_->settles();
   }
   if (sends_at_once()) shipping_->send_at_once();
   WriteOutcome outcome;
@@ -219,6 +219,7 @@ bool WriteBehind::keeps_here(const Filling& filling, int64_t page, StreamRange p
 // What goes to its owner now must not enter the file before what this node has of the page, also
 // where a collective call of another thread has gone by since that was kept.
 void WriteBehind::let_kept_leave(const Target& target, int64_t page) {
+  if (kept_ && shipping_->settled_since(*kept_)) kept_.reset();  // all of it is in the file
   if (!kept_ || shipping_->stays_here(page)) return;
   const std::optional<PagePool::Stay> stay = pool_->find(page);
   if (!stay) return;

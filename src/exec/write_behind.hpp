@@ -195,7 +195,9 @@ class WriteBehind {
   static constexpr int kNoGuest = -1;
   std::optional<PagePool::Stay> last_;  // that was filled; this guest has come
   int64_t untold_ = 0;                  // newly dirty bytes of it, which the pool has not been told
-  bool kept_ = false;                   // some page of another node was
+  // shipping()'s settles() when bytes of another node's page last came to this node's pages; none:
+  // these have none of them that this rank brought.
+  std::optional<int64_t> kept_;
   // For pages of others: looks in vain since one that was not, and pages to be taken before the
   // next.
   std::atomic<int> vain_looks_ = 0, not_to_look_ = 0;

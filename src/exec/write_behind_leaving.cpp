@@ -58,11 +58,7 @@ void WriteBehind::flush_together(const Target& target) {
     return;
   }
   NodePages pages(*this, target);
-  shipping_->settle(pages, [this] {
-    StagedNotes losses;
-    pool_->losses().add_to(losses);
-    return losses;
-  });
+  shipping_->settle(pages);
 }
 
 bool WriteBehind::step(const Target& target) {

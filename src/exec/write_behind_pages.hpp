@@ -21,6 +21,13 @@ class WriteBehind::NodePages final : public Shipping::Pages {
     behind_.put(target_, run, bytes);
   }
   void flush() override { behind_.flush_pages(target_); }
+  bool empty() const override { return behind_.pool_->empty(); }
+  int64_t failures() const override { return behind_.pool_->losses().failures(); }
+  StagedNotes losses() const override {
+    StagedNotes losses;
+    behind_.pool_->losses().add_to(losses);
+    return losses;
+  }
   bool holds(const layout::Run& run) const override {
     const PagePool& pool = *behind_.pool_;
     return (run.count == 1 || run.stride >= 0) &&
