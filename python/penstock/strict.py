@@ -17,9 +17,11 @@ from penstock.errors import ArgumentError
 
 
 class Strict(BaseModel):
-    """A value of a file, which has the keys that it may have and no others."""
+    """A value of a file, which has the keys that it may have and no others; numbers are finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False
+    )
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -158,7 +159,7 @@ def _why_no_number(value: Any, kind: str) -> str:
         return ""
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     if kind == "seconds":
-        good = whole or (isinstance(value, float) and value >= 0)
+        good = whole or (isinstance(value, float) and 0 <= value < math.inf)
         return "" if good else "must be seconds, 0 or more"
     return "" if whole else "must be a whole number, 0 or more"
 

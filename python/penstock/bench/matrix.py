@@ -29,21 +29,28 @@ from penstock.bench.statistics import Stopping
 from penstock.errors import ArgumentError
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+_MOST_H = 500  # poll(2), by which a program's end is waited for, takes 596 h at most
 _NAMES = ("cell", "variant")  # what an exclusion may name besides parameters
 
 
 def seconds(value: Any) -> float:
     """Seconds of ``90``, ``"90s"``, ``"1.5min"`` or ``"2h"``."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        number, unit = float(value), "s"
-    else:
-        found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]*)\s*", str(value))
-        if found is None or (found[2] or "s") not in _UNITS_S:
-            raise ValueError(f"must be a time such as 90, '90s', '5min' or '2h', got {value!r}")
-        number, unit = float(found[1]), found[2] or "s"
-    if number <= 0:
+    number, unit_s = _number_and_unit(value)
+    if not number > 0:  # nan, too
         raise ValueError(f"must be more than 0, got {value!r}")
-    return number * _UNITS_S[unit]
+    if number > _MOST_H * 3600.0 / unit_s:
+        raise ValueError(f"must be at most '{_MOST_H}h', got {value!r}")
+    return number * unit_s
+
+
+def _number_and_unit(value: Any) -> tuple[float, float]:
+    """What a time says, and how many seconds its unit has."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value, 1.0
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*)\s*", str(value))
+    if found is None or (found[2] or "s") not in _UNITS_S:
+        raise ValueError(f"must be a time such as 90, '90s', '5min' or '2h', got {value!r}")
+    return float(found[1]), _UNITS_S[found[2] or "s"]
 
 
 def _file_name(value: str) -> str:

@@ -13,6 +13,7 @@ import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, Self
@@ -143,7 +144,7 @@ def find(samples: Sequence[Sample], rate: RateKind = "application") -> list[Find
     rate : {"application", "actual"}
         Which rate to look at.
     """
-    in_order = sorted(samples, key=lambda s: s.started)
+    in_order = sorted(samples, key=_began_s)
     taken = _taken(in_order, rate)
     return [
         *_canary(in_order, rate),
@@ -155,6 +156,17 @@ def find(samples: Sequence[Sample], rate: RateKind = "application") -> list[Find
         *_memory_moves(in_order),
         *_unsettled(in_order),
     ]
+
+
+def _began_s(sample: Sample) -> float:
+    """Unix time. The text is of local time, which goes back an hour once a year.
+
+    What is no time comes first, in the order of the file.
+    """
+    try:
+        return datetime.fromisoformat(sample.started).timestamp()
+    except (ValueError, OverflowError):
+        return -math.inf
 
 
 def by_variant(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
@@ -173,7 +185,7 @@ def _taken(samples: Sequence[Sample], rate: RateKind) -> list[_Taken]:
         if rated:
             median = float(np.median([r for _, r in rated]))
             found += [_Taken(s, r, math.log(r) - math.log(median)) for s, r in rated]
-    return sorted(found, key=lambda t: t.sample.started)
+    return sorted(found, key=lambda t: _began_s(t.sample))
 
 
 def canary_ratio(samples: Iterable[Sample], rate: RateKind = "application") -> tuple[Ratio, int]:
@@ -324,21 +336,29 @@ def _readings(sample: Sample) -> tuple[MachineReading, MachineReading] | None:
     )
 
 
+def _pauses(samples: Sequence[Sample]) -> Iterator[tuple[MachineReading, MachineReading]]:
+    """What one process read at the beginning and the end of each pause between its samples.
+
+    Another process of a resumed session, a machine that was started anew and another node count
+    from other beginnings: their differences say nothing.
+    """
+    told = [(s.provenance, r) for s in samples if (r := _readings(s)) is not None]
+    for (where, (_, a)), (then, (b, _)) in pairwise(told):
+        if where == then and b.own_cpu_s >= a.own_cpu_s and b.cpu_total_s >= a.cpu_total_s:
+            yield a, b
+
+
 def _cpus(samples: Sequence[Sample]) -> Iterator[Finding]:
-    readings = [r for s in samples if (r := _readings(s)) is not None]
-    pauses = [(a[1], b[0]) for a, b in pairwise(readings)]
+    pauses = list(_pauses(samples))
     total = sum(b.cpu_total_s - a.cpu_total_s for a, b in pauses)
-    busy = sum(
-        (b.cpu_busy_s - a.cpu_busy_s) - (b.own_cpu_s - a.own_cpu_s)
-        for a, b in pauses
-        if b.own_cpu_s >= a.own_cpu_s  # another process of a resumed session begins anew
-    )
+    busy = sum((b.cpu_busy_s - a.cpu_busy_s) - (b.own_cpu_s - a.own_cpu_s) for a, b in pauses)
     if total > 1.0 and busy / total > _BUSY:
         yield Finding(
             name="cpu-busy",
             evidence=f"between samples others kept {100 * busy / total:.0f} % of the CPU time busy",
             remedy="stop what else runs on this machine, or measure in an allocation of your own",
         )
+    readings = [r for s in samples if (r := _readings(s)) is not None]
     ran = sum(b.cpu_total_s - a.cpu_total_s for a, b in readings)
     stolen = sum(b.cpu_steal_s - a.cpu_steal_s for a, b in readings)
     if ran > 0.0 and stolen / ran > _STOLEN:

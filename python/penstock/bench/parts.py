@@ -6,6 +6,7 @@ N. A sweep that was submitted is in parts before the first begins: ``submit.json
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,7 +141,8 @@ def gather(out: Path, there: Division, wanted: Wanted) -> Gathered:
     if there.of is None:
         raise ArgumentError(
             f"the parts in {out} do not say of how many they are (an earlier penstock wrote them): "
-            f"read them with penstock report {out}, or measure anew with another --out"
+            f"read them with penstock report {shlex.quote(str(out))}, or measure anew with another "
+            "--out"
         )
     for number, header in there.headers.items():
         if why := _difference(header, wanted, number, there.of):

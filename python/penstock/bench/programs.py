@@ -288,9 +288,10 @@ def _from_path(path: Path, environ: Mapping[str, str]) -> Launcher:
         raise LaunchError(f"mpi {given} is no mpiexec, and {path} is not there", exit_code=127)
     found = _asked(path.absolute(), environ)
     if found is None:
+        template = f"{shlex.quote(str(path))} -n {_RANKS}"
         raise LaunchError(
             f"{path} --version names no MPI that is known: give --mpi mpich, openmpi or abi, and "
-            f"--launcher '{path} -n {_RANKS}'"
+            f"--launcher {shlex.quote(template)}"
         )
     libraries = path.absolute().parent.parent / "lib"
     if not libraries.is_dir() or libraries in (Path("/usr/lib"), Path("/lib")):

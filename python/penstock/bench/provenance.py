@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -97,17 +98,22 @@ def file_system(directory: Path) -> dict[str, Any]:
 def _mount(directory: Path) -> dict[str, Any]:
     """The line of /proc/self/mountinfo with the longest mount point above the directory."""
     best: tuple[int, dict[str, Any]] = (-1, {})
-    for line in (_text(_PROC / "self/mountinfo") or "").splitlines():
+    for line in (_text(_PROC / "self/mountinfo") or "").split("\n"):
         fields, _, rest = line.partition(" - ")
         words, behind = fields.split(" "), rest.split(" ")
         if len(words) < 6 or len(behind) < 3:
             continue
-        point = Path(words[4].encode().decode("unicode_escape"))
+        point = Path(_unescaped(words[4]))
         if directory.is_relative_to(point) and len(point.parts) >= best[0]:
             options = ",".join(dict.fromkeys([*words[5].split(","), *behind[2].split(",")]))
             facts = {"type": behind[0], "mount": str(point), "options": options}
             best = (len(point.parts), {**facts, "source": behind[1]})
     return best[1]
+
+
+def _unescaped(field: str) -> str:
+    """Of mountinfo, which has blanks, newlines, backslashes and # as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
 
 
 def _device(directory: Path) -> dict[str, Any] | None:

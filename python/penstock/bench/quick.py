@@ -8,8 +8,6 @@ the times say how many bytes, ways and cells the budget allows.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,11 +17,12 @@ from typing import Any
 from penstock import _core
 from penstock.bench import cases as cases_
 from penstock.bench.cases import Case, Programs
-from penstock.bench.execute import ProgramResult, execute
+from penstock.bench.execute import MARK, ProgramResult, end_leftovers, execute
 from penstock.bench.programs import THREADS, present
-from penstock.bench.session import environment
+from penstock.bench.session import environment, interruptions_wait
+from penstock.bench.settle import Scratch
 from penstock.bench.statistics import Stopping
-from penstock.errors import ArgumentError, LaunchError, WriteError
+from penstock.errors import ArgumentError, LaunchError
 
 BUDGET_S = 50.0  # of pilot and samples; starting and telling take the rest of a minute
 TIMEOUT_S = 30.0
@@ -41,6 +40,7 @@ _PILOT_BYTES = 4 * 2**20
 _LARGE_PILOT_BYTES = 16 * 2**20
 _LEAST_BYTES, _MOST_BYTES = 2**20, 256 * 2**20
 _WITHOUT = "without "
+_RECORD = "quick_look"  # in the plan of its results
 _OF_FREE_SPACE = 20  # a sample takes at most this part of it
 
 
@@ -53,6 +53,18 @@ class Wish:
     mpi: tuple[str, ...] = ()
     ranks: int | None = None
     threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Where ways are tried, and the mark of the processes that do (`execute.MARK`).
+
+    Both are those of the session that follows: the next run of a quick look that was killed while
+    it tried takes over its directory, and ends its processes.
+    """
+
+    scratch: Path
+    mark: str
 
 
 @dataclass(frozen=True)
@@ -97,11 +109,13 @@ class Tried:
     wall_s: float
 
 
-def choose(wish: Wish, known: Programs) -> Choice:
+def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
     """Choose, by trying.
 
     Raises
     ------
+    ArgumentError
+        If no way can be measured, or another penstock bench uses the pilot's directory.
     LaunchError
         If no measuring program is built.
     WriteError
@@ -112,18 +126,15 @@ def choose(wish: Wish, known: Programs) -> Choice:
     ways = in_turn([_ways_of(mpi, workers, wish, known, notes) for mpi in _mpis(wish)])
     if not ways:
         raise LaunchError("; ".join(notes) or "there is no measuring program: make build")
+    scratch = Scratch(pilot.scratch)
     try:
-        scratch = Path(tempfile.mkdtemp(prefix=".penstock-pilot-", dir=wish.directory))
-    except OSError as error:
-        raise WriteError(
-            error.errno or 0,
-            f"nothing can be written into {wish.directory}: {error.strerror}; measure in a "
-            "directory where you may write",
-        ) from error
-    try:
-        return _by_pilot(wish, workers, ways, known, scratch, notes)
+        with interruptions_wait():
+            scratch.make()
+        if ended := end_leftovers(pilot.mark):
+            notes.append(f"{ended} processes of an earlier run were still there and were ended")
+        return _by_pilot(wish, ways, _Attempt(workers, known, scratch, pilot.mark), notes)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.remove()
 
 
 def _mpis(wish: Wish) -> list[str]:
@@ -218,17 +229,24 @@ def _available(listed: Mapping[str, Any], family: str) -> list[Mapping[str, Any]
     return [one for one in listed.get(family, []) if one.get("available")]
 
 
-def _by_pilot(
-    wish: Wish,
-    workers: int,
-    ways: Sequence[Way],
-    known: Programs,
-    scratch: Path,
-    notes: list[str],
-) -> Choice:
-    def attempt(way: Way, total_bytes: int) -> ProgramResult:
-        return _try(way, total_bytes, workers, known, scratch)
+@dataclass(frozen=True)
+class _Attempt:
+    """Runs a way once, in an empty directory."""
 
+    workers: int
+    known: Programs
+    scratch: Scratch
+    mark: str
+
+    def __call__(self, way: Way, total_bytes: int) -> ProgramResult:
+        self.scratch.empty()
+        case = way.case("pilot", _CELLS["contiguous"], total_bytes, self.workers)
+        made = cases_.measurement(case, self.known, self.scratch.path, TIMEOUT_S)
+        ran = execute(made.command, {**environment(made.env), MARK: self.mark}, TIMEOUT_S)
+        return replace(ran, failed=ran.failed or made.expect(ran))
+
+
+def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[str]) -> Choice:
     begin_s = time.monotonic()
     tried = _each_once(ways, attempt, notes)
     if not tried:
@@ -247,10 +265,12 @@ def _by_pilot(
     if left_out := [way.name for way in ways if way.name not in told]:
         notes.append(f"not measured, to stay within the time: {'; '.join(left_out)}")
     notes.append(
-        f"{_core.human_size(total)} per sample by {workers} workers, {len(chosen)} ways in "
+        f"{_core.human_size(total)} per sample by {attempt.workers} workers, {len(chosen)} ways in "
         f"{len(cells)} cell{'s' if len(cells) > 1 else ''}; {_about_memory(chosen[0].way)}"
     )
-    made = [one.way.case(cell, _CELLS[cell], total, workers) for cell in cells for one in chosen]
+    made = [
+        one.way.case(cell, _CELLS[cell], total, attempt.workers) for cell in cells for one in chosen
+    ]
     return Choice(made, notes, left_s)
 
 
@@ -287,15 +307,6 @@ def _about_memory(way: Way) -> str:
     if way.parameters.get("regime") == "warm":
         return "memory is made warm before each"
     return "memory is left as it is: making it warm would take too long here"
-
-
-def _try(way: Way, total_bytes: int, workers: int, known: Programs, scratch: Path) -> ProgramResult:
-    case = way.case("pilot", _CELLS["contiguous"], total_bytes, workers)
-    made = cases_.measurement(case, known, scratch, TIMEOUT_S)
-    ran = execute(made.command, environment(made.env), TIMEOUT_S)
-    for left in scratch.iterdir():
-        left.unlink()
-    return replace(ran, failed=ran.failed or made.expect(ran))
 
 
 def _room(directory: Path) -> int:
@@ -346,3 +357,51 @@ def _rounded(total: int) -> int:
     """Down to a power of two, so that the same machine gets the same sizes."""
     bounded = max(total, _LEAST_BYTES)
     return 1 << (bounded.bit_length() - 1)
+
+
+# ---- going on with what was measured before ----
+
+
+def record(wish: Wish) -> dict[str, Any]:
+    """What the results of a quick look keep in their plan of what a person said."""
+    return {_RECORD: {"mpi": list(wish.mpi), "ranks": wish.ranks, "threads": wish.threads}}
+
+
+def is_quick(plan: Mapping[str, Any]) -> bool:
+    """Whether a results file's plan is a quick look's; earlier versions kept its rule only."""
+    return _RECORD in plan or Stopping.of_plan(plan) == STOPPING
+
+
+def difference(wish: Wish, plan: Mapping[str, Any], cases: Sequence[Case]) -> str:
+    """What was said this time that an earlier quick look is not of; empty if it can go on.
+
+    Parameters
+    ----------
+    wish : Wish
+        This time's. What it does not say fits any.
+    plan, cases
+        Of the results.
+    """
+    return _other_mpi(wish, plan, cases) or _other_workers(wish, cases)
+
+
+def _other_mpi(wish: Wish, plan: Mapping[str, Any], cases: Sequence[Case]) -> str:
+    said = plan.get(_RECORD, {}).get("mpi", [])
+    used = list(dict.fromkeys(case.mpi for case in cases))
+    if not wish.mpi or {*wish.mpi} in ({*said}, {*used}):
+        return ""
+    return f"its ways are of {', '.join(used)}, not {', '.join(wish.mpi)} (--mpi)"
+
+
+def _other_workers(wish: Wish, cases: Sequence[Case]) -> str:
+    """Ranks and threads are as many: the ways of both are compared."""
+    option = "--ranks" if wish.threads is None else "--threads"
+    said = wish.threads or wish.ranks
+    used = {_workers(case) for case in cases}
+    if said is None or used == {said}:
+        return ""
+    return f"it has {', '.join(map(str, sorted(used)))} workers, not {said} ({option})"
+
+
+def _workers(case: Case) -> int:
+    return case.ranks if case.mpi != "none" else int(case.parameters.get("threads", 1))

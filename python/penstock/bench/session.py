@@ -180,7 +180,7 @@ class Session:
         self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
         self._provenance_ids: dict[Path, str] = {}
         self._begin_s, self._spent_before_s = time.monotonic(), 0.0
-        self._mark = mark_of(store.path)[:16]
+        self._mark = process_mark(store.path)
         self._said_dropped: set[Pair] = set()
 
     def run(self) -> Ending:
@@ -370,6 +370,11 @@ class Session:
             decisions[pair] = "not converged" if said == "go on" else said
         dropped = {pair: one.last_failure for pair, one in progress.items() if one.dropped}
         return Ending(reason, decisions, dropped)
+
+
+def process_mark(results: Path) -> str:
+    """What all processes carry that measure into a results file, and no others (`execute.MARK`)."""
+    return mark_of(results)[:16]
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import hashlib
 import json
 import lzma
 import os
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -85,8 +86,19 @@ def files_of(path: Path) -> list[Path]:
             )
         return found
     if not path.exists():
-        raise ArgumentError(f"there are no results at {path}: penstock bench DIR --out {path}")
+        raise ArgumentError(
+            f"there are no results at {path}: penstock bench DIR --out {shlex.quote(str(path))}"
+        )
     return [path]
+
+
+def same_files(a: Path, b: Path) -> bool:
+    """Whether two paths stand for the same samples files; not, where one stands for none."""
+    try:
+        of_a, of_b = ([file.resolve() for file in files_of(path)] for path in (a, b))
+    except ArgumentError:
+        return False
+    return of_a == of_b
 
 
 def load(path: Path) -> Results:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import secrets
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from penstock import native
 from penstock.bench import cases as cases_
@@ -17,7 +19,7 @@ from penstock.bench import parts, provenance, quick
 from penstock.bench.blocks import Keep, Pair, Plan
 from penstock.bench.cases import Case, Programs
 from penstock.bench.estimate import remaining_s
-from penstock.bench.execute import execute
+from penstock.bench.execute import MARK, end_leftovers, execute
 from penstock.bench.matrix import Matrix
 from penstock.bench.parts import Gathered
 from penstock.bench.sample import Provenance, RateKind, Sample
@@ -30,6 +32,7 @@ from penstock.bench.session import (
     difference,
     environment,
     other_plan,
+    process_mark,
 )
 from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Stopping
@@ -90,6 +93,8 @@ class Sweep:
     """Cells whose data lie in another directory than the request's."""
     keep: Keep | None = None
     """Which pairs the blocks after the warm-ups hold; then only whole blocks are begun."""
+    keeps: Mapping[str, Any] = field(default_factory=dict)
+    """What else the plan of the results keeps, as it was at the first sample."""
 
     @property
     def samples_file(self) -> Path:
@@ -104,6 +109,11 @@ class Sweep:
     def scratch_in(self, directory: Path) -> Path:
         """The sweep's own directory in one that is measured."""
         return directory.resolve() / f"{SCRATCH}{mark_of(self.samples_file)[:8]}"
+
+    @property
+    def mark(self) -> str:
+        """What the sweep's processes carry in their environment, those of a pilot too."""
+        return process_mark(self.samples_file)
 
     @property
     def plan(self) -> Plan:
@@ -167,6 +177,7 @@ class Sweep:
                 keep_pairs=self.keep,
                 whole_blocks=self.keep is not None,
                 part=self.request.part,
+                keeps=self.keeps,
             )
             return session.run()
 
@@ -248,7 +259,7 @@ def gathered(request: Request) -> Gathered | None:
     if request.matrix is None:
         raise ArgumentError(
             f"{out} holds parts of a sweep: give its --matrix, or read them with penstock report "
-            f"{out}"
+            f"{shlex.quote(str(out))}"
         )
     matrix = matrices.load(request.matrix)
     wanted = parts.Wanted(
@@ -359,12 +370,28 @@ def _quick(request: Request) -> Sweep:
         budget_s=wish.budget_s,
         timeout_s=quick.TIMEOUT_S,
         settle_s=quick.SETTLE_S,
+        keeps=quick.record(wish),
     )
-    if before := _planned(sweep.samples_file):
-        return replace(sweep, cases=tuple(before))
-    chosen = quick.choose(wish, known)
+    if _has_lines(sweep.samples_file):
+        return replace(sweep, cases=tuple(_begun_quick(sweep, wish)))
+    chosen = quick.choose(wish, known, quick.Pilot(sweep.scratch, sweep.mark))
     made = replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
     return replace(made, budget_s=chosen.budget_s)
+
+
+def _begun_quick(sweep: Sweep, wish: quick.Wish) -> Sequence[Case]:
+    """What a quick look that was begun measures; refused if that is not what is asked for."""
+    there = load(sweep.samples_file)
+    plan = there.headers[0].plan
+    if not quick.is_quick(plan):
+        raise ArgumentError(
+            f"{sweep.out} holds the results of a sweep, not of a quick look: give its --matrix, or "
+            f"read them with penstock report {shlex.quote(str(sweep.out))}"
+        )
+    cases = _cases_of(plan)
+    if why := quick.difference(wish, plan, cases):
+        raise other_plan(sweep.samples_file, why, any(s.counts for s in there.samples))
+    return cases
 
 
 def planned_before(sweep: Sweep) -> frozenset[Pair]:
@@ -375,8 +402,11 @@ def planned_before(sweep: Sweep) -> frozenset[Pair]:
 def _planned(path: Path) -> Sequence[Case]:
     if not _has_lines(path):
         return []
-    header = load(path).headers[0]
-    return [cases_.of_plan(one) for one in header.plan["measurements"]]
+    return _cases_of(load(path).headers[0].plan)
+
+
+def _cases_of(plan: Mapping[str, Any]) -> list[Case]:
+    return [cases_.of_plan(one) for one in plan["measurements"]]
 
 
 def _seed(sweep: Sweep, request: Request) -> int:
@@ -419,13 +449,18 @@ def estimate(sweep: Sweep) -> Estimate:
     scratch = Scratch(sweep.scratch)
     scratch.make()
     try:
-        ran = [(m, execute(m.command, environment(m.env), m.timeout_s)) for m in some]
+        end_leftovers(sweep.mark)  # of a pilot that was killed
+        ran = [(m, execute(m.command, _environment(sweep, m), m.timeout_s)) for m in some]
     finally:
         scratch.remove()
     failed = tuple(f"{m.variant} of {m.cell}: {r.failed}" for m, r in ran if r.failed)
     good = [r.wall_s for _, r in ran if not r.failed]
     usual_s = sum(good) / len(good) if good else None
     return Estimate(remaining_s(sweep.plan, [], usual_s), f"from a pilot of {len(ran)}", failed)
+
+
+def _environment(sweep: Sweep, measurement: Measurement) -> dict[str, str]:
+    return {**environment(measurement.env), MARK: sweep.mark}
 
 
 def command_of(arguments: Sequence[str]) -> list[str]:

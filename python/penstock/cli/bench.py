@@ -241,8 +241,8 @@ def _print_next(said: Summary, out: Path) -> None:
         if best is not None and best.method:
             given = "" if best.method == default else f"--method {shlex.quote(best.method)} "
             typer.echo(f"for programs like {cell.cell}: penstock run {given}-- ...")
-    typer.echo(f"against another run: penstock compare OTHER {out}")
-    typer.echo(f"as a page: penstock report {out}")
+    typer.echo(f"against another run: penstock compare OTHER {shlex.quote(str(out))}")
+    typer.echo(f"as a page: penstock report {shlex.quote(str(out))}")
 
 
 def _export(results: Results, out: Path, formats: list[Format]) -> None:

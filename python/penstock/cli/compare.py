@@ -95,7 +95,7 @@ def _found(
 ) -> Differences:
     """Load and compare. Imported here: numpy, scipy and pydantic would slow every command."""
     from penstock.bench.differences import Side, differences
-    from penstock.bench.store import load
+    from penstock.bench.store import load, same_files
 
     if len(variants) > 2:
         raise ArgumentError(f"--variant can be given twice at most, got {len(variants)}")
@@ -106,7 +106,10 @@ def _found(
         )
     first, last = (variants[0], variants[-1]) if variants else (None, None)
     of_a = Side(str(a), load(a), first)
-    of_b = Side(str(b), load(b), last) if b is not None else Side(str(a), of_a.results, last)
+    if b is None or same_files(a, b):
+        of_b = Side(str(b or a), of_a.results, last)
+    else:
+        of_b = Side(str(b), load(b), last)
     return differences(of_a, of_b, _kinds(rate, of_a), margin, cell)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -131,6 +132,7 @@ def _made(
     names: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Report:
     """Load and report. Imported here: numpy, scipy and pydantic would slow every command."""
+    from penstock.bench.store import same_files
     from penstock.report.load import BenchResults, DarshanLog, Wanted, load
 
     if not 0.0 <= margin < 1.0:
@@ -138,7 +140,8 @@ def _made(
     wanted = Wanted(*names)
     first = load(path)
     if path2 is not None:
-        return _compared((first, path), (load(path2), path2), rate, margin, wanted)
+        second = first if same_files(path, path2) else load(path2)
+        return _compared((first, path), (second, path2), rate, margin, wanted)
     if isinstance(first, BenchResults):
         return _session(first, rate, margin, wanted)
     _refuse_options(path, rate, wanted)
@@ -184,7 +187,8 @@ def _compared(
     from penstock.bench.differences import differences
     from penstock.report import compared
 
-    a, b = _side(*first, wanted), _side(*second, wanted)
+    a = _side(*first, wanted)
+    b = replace(a, name=str(second[1])) if second[0] is first[0] else _side(*second, wanted)
     kinds: tuple[RateKind, ...] = (rate,) if rate else ("application", "actual")
     return compared.report(a, b, differences(a, b, kinds, margin))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import shlex
 import tempfile
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def require_there(directory: Path) -> None:
     if not is_directory:
         raise ArgumentError(
             f"DIR must be a directory, and there is no {directory}: give one that is there, "
-            f"or make it with mkdir -p {directory}"
+            f"or make it with mkdir -p {shlex.quote(str(directory))}"
         )
 
 

@@ -31,6 +31,7 @@ def one(**parameters: object) -> Case:
         ({"iters": "many"}, "iters must be a whole number, 0 or more, got 'many'"),
         ({"iters": True}, "iters must be a whole number"),
         ({"comptime": -1}, "comptime must be seconds, 0 or more"),
+        ({"comptime": float("inf")}, "comptime must be seconds, 0 or more, got inf"),
         ({"sync_each": 1}, "sync_each must be true or false, got 1"),
         ({"hint": "a=b"}, "hint must be a list of texts"),
         ({"files": "per-worker"}, r"must be one of .* \(did you mean per_worker\?\)"),

@@ -130,7 +130,16 @@ def test_parts_share_the_cells_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(90, 90), ("90s", 90), ("1.5min", 90), ("2h", 7200), ("5 min", 300)]
+    ("value", "expected"),
+    [
+        (90, 90),
+        ("90s", 90),
+        ("1.5min", 90),
+        ("2h", 7200),
+        ("5 min", 300),
+        (".5h", 1800),
+        ("500h", 1.8e6),
+    ],
 )
 def test_times_have_units(value: object, expected: float) -> None:
     assert seconds(value) == expected
@@ -151,6 +160,15 @@ def test_times_have_units(value: object, expected: float) -> None:
         ("[stop]\nchecks = [0]", r"stop\.checks\.0: .*greater than or equal to 1, got 0"),
         ("[stop]\nprecision = true", r"stop\.precision: .*valid number, got True"),
         ("name = 'a/b'", "name: must be a name that a file can have, without /, got 'a/b'"),
+        ("[stop]\nprecision = inf", r"stop\.precision: .*finite number, got inf"),
+        ("[stop]\nprecision = nan", r"stop\.precision: .*finite number, got nan"),
+        ("timeout = '600h'", "timeout: must be at most '500h', got '600h'"),
+        ("timeout = inf", "timeout: must be at most '500h', got inf"),
+        ("settle = 1e300", r"settle: must be at most '500h', got 1e\+300"),
+        (f"budget = {'9' * 400}", "budget: must be at most '500h', got 9999"),
+        ("budget = nan", "budget: must be more than 0, got nan"),
+        ("budget = '.'", r"budget: must be a time such as .*, got '\.'"),
+        ("budget = '1.2.3s'", r"budget: must be a time such as .*, got '1\.2\.3s'"),
         ("budget = '5 fortnights'", "budget: must be a time such as"),
         ("rate = 'net'", "rate: .*'application' or 'actual', got 'net'"),
         ("[sweep]\niters = 5", "sweep.iters: .*list, got 5"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,21 @@ def test_drift_is_named_with_what_it_moved(draws: np.random.Generator) -> None:
     assert "interleaved" in found[0].remedy
 
 
+def test_samples_follow_each_other_where_the_clock_goes_back(draws: np.random.Generator) -> None:
+    begin = datetime(2025, 10, 26, tzinfo=UTC)
+    falling = []
+    for i, rate in enumerate(rates(draws)):
+        local = timezone(timedelta(hours=2 if i < 15 else 1))  # 2:00 to 2:56, twice
+        started = (begin + timedelta(minutes=4 * i)).astimezone(local).isoformat()
+        falling.append(sample("a", i + 1, rate * (1 - 0.01 * i), started=started))
+    found = [f for f in noise.find(falling) if f.name == "drift"]
+    assert "ran at 76 % of the rate of the first third" in found[0].evidence
+
+
+def test_a_sample_that_was_begun_at_no_time_is_looked_at_all_the_same() -> None:
+    assert noise.find([sample(started="soon"), sample(block=2)]) == []
+
+
 def test_samples_like_their_neighbours_are_named(draws: np.random.Generator) -> None:
     waves = [1e9 * (1 + 0.1 * np.sin(i / 3.0)) for i in range(60)]
     assert "neighbours-alike" in names(session({"a": waves}))
@@ -151,6 +167,24 @@ def test_what_the_machine_did_meanwhile_is_named(
     per_second: dict[str, float], expected: set[str]
 ) -> None:
     assert names(with_readings(**per_second)) == expected
+
+
+@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize(
+    ("provenance", "later"),
+    [
+        ("p", {"cpu_busy_s": 9.0, "own_cpu_s": 0.01}),  # resumed: this one's own began anew
+        ("p", {"cpu_total_s": 5.0, "cpu_busy_s": 4.0, "own_cpu_s": 0.2}),  # started anew
+        ("q", {"cpu_total_s": 1e6, "cpu_busy_s": 3e5, "own_cpu_s": 0.2}),  # another node
+    ],
+)
+def test_a_pause_between_two_runs_says_nothing(
+    provenance: str, later: dict[str, float], busy: bool
+) -> None:
+    before = with_readings(cpu_busy_s=1.0 if busy else 0.0, own_cpu_s=0.01)
+    again = reading(1000.0, **later)
+    last = sample("a", 6, provenance=provenance, machine_before=again, machine_after=again)
+    assert names([*before, last]) == ({"cpu-busy"} if busy else set())
 
 
 def test_memory_that_others_took_is_named() -> None:

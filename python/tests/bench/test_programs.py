@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -134,6 +135,18 @@ def test_what_cannot_be_launched_is_named(
 ) -> None:
     with pytest.raises(LaunchError, match=words):
         launcher(mpi, environ(tmp_path), template)
+
+
+def test_the_template_for_an_mpi_that_is_not_known_can_be_given(
+    tmp_path: Path, tool: Callable[..., Path]
+) -> None:
+    path = tool("mpiexec", "Hello\n", "my mpi")
+    with pytest.raises(LaunchError, match="names no MPI that is known") as raised:
+        launcher(str(path), environ(tmp_path))
+    option, template = shlex.split(str(raised.value))[-2:]
+    assert option == "--launcher"
+    given = launcher("mpich", environ(tmp_path), template)
+    assert given.before(3) == [str(path), "-n", "3"]
 
 
 def test_a_missing_mpi_is_named(tmp_path: Path) -> None:

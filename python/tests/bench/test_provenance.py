@@ -37,6 +37,30 @@ def test_what_changed_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("told", "mount"),
+    [
+        ("/donn\u00e9es", "/donn\u00e9es"),
+        (r"/my\040disk", "/my disk"),
+        (r"/a\134nb", r"/a\nb"),
+        ("/a\u2028b", "/a\u2028b"),
+    ],
+)
+def test_a_mount_point_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, mount: str
+) -> None:
+    (tmp_path / "self").mkdir()
+    lines = [
+        "22 1 0:20 / / rw,relatime shared:1 - ext4 /dev/root rw",
+        f"23 22 0:21 / {told} rw,noatime shared:2 - xfs /dev/disk rw",
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    (tmp_path / "self" / "mountinfo").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(provenance, "_PROC", tmp_path)
+    found = provenance._mount(Path(mount) / "below")
+    assert (found["type"], found["mount"]) == ("xfs", mount)
+
+
 def test_memory_has_no_device() -> None:
     assert provenance.file_system(Path("/dev/shm"))["device"] is None  # noqa: S108
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,20 @@ import pytest
 
 from penstock.bench import quick
 from penstock.bench.cases import Programs
+from penstock.bench.execute import MARK
 from penstock.bench.programs import Launcher, Program
-from penstock.bench.quick import Tried, Way, Wish, choose, fit, in_turn, mpi_ways, thread_ways
+from penstock.bench.quick import (
+    Pilot,
+    Tried,
+    Way,
+    Wish,
+    choose,
+    fit,
+    in_turn,
+    mpi_ways,
+    thread_ways,
+)
+from penstock.bench.settle import Scratch
 from penstock.errors import LaunchError, WriteError
 
 MIB = 2**20
@@ -23,6 +38,10 @@ Listed = dict[str, Any]
 def listed(native: Path) -> Listed:
     """What the stand-in lists: two algorithms, S1A, two further mechanisms."""
     return Program(native / "penstock-measure-threads", Launcher("threads")).ask("--list")
+
+
+def pilot(directory: Path) -> Pilot:
+    return Pilot(directory / ".penstock-bench-pilot", "of the tests of the quick look")
 
 
 def tried(*walls_s: float) -> list[Tried]:
@@ -104,11 +123,11 @@ def test_choosing_tries_each_and_names_what_cannot_run(
 ) -> None:
     monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
     monkeypatch.setenv("PATH", str(tmp_path))  # no MPI here
-    chosen = choose(Wish(tmp_path, threads=2), Programs())
+    chosen = choose(Wish(tmp_path, threads=2), Programs(), pilot(tmp_path))
     assert {case.cell for case in chosen.cases} == {"contiguous", "interleaved-4KiB"}
     assert {case.parameters["threads"] for case in chosen.cases} == {2}
     assert "ways in 2 cells" in chosen.notes[-1]
-    assert not list(tmp_path.glob(".penstock-pilot-*"))
+    assert not pilot(tmp_path).scratch.exists()
 
 
 def test_an_mpi_that_was_asked_for_must_be_there(
@@ -117,12 +136,29 @@ def test_an_mpi_that_was_asked_for_must_be_there(
     monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LaunchError, match="no mpiexec of mpich"):
-        choose(Wish(tmp_path, mpi=("mpich",)), Programs())
+        choose(Wish(tmp_path, mpi=("mpich",)), Programs(), pilot(tmp_path))
 
 
 def test_a_directory_that_cannot_be_written_is_named(
     native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
-    with pytest.raises(WriteError, match=r"nothing can be written into /proc.*"):
-        choose(Wish(Path("/proc")), Programs())
+    with pytest.raises(WriteError, match=r"makes its files in /proc/.*, and the system refuses"):
+        choose(Wish(Path("/proc")), Programs(), pilot(Path("/proc")))
+
+
+def test_what_a_killed_pilot_left_is_taken_over(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    where = pilot(tmp_path)
+    killed = Scratch(where.scratch)
+    killed.make()
+    (where.scratch / "data.0").touch()
+    os.close(killed._marker)  # as the end of its process does
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: where.mark}) as left:
+        chosen = choose(Wish(tmp_path, mpi=("none",), threads=2), Programs(), where)
+        assert left.wait(timeout=10) == -signal.SIGKILL
+    assert chosen.notes[0] == "1 processes of an earlier run were still there and were ended"
+    assert not where.scratch.exists()

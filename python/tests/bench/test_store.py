@@ -198,6 +198,11 @@ def test_missing_results_are_named(tmp_path: Path) -> None:
         load(tmp_path / "nowhere")
 
 
+def test_results_that_are_missing_are_made_by_the_command_that_is_told() -> None:
+    with pytest.raises(ArgumentError, match=r"penstock bench DIR --out '/no/such results'$"):
+        load(Path("/no/such results"))
+
+
 def test_all_parts_of_a_directory_are_read(results: Path) -> None:
     with Store(results / "samples.2.jsonl") as store:
         store.append(HEADER)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,12 @@ def test_the_same_command_again_measures_nothing_new(
         assert done.returncode == 0, done.stderr
     assert "goes on after 14 samples" in done.stderr
     assert len(load(tmp_path / "empty" / "penstock-bench-sizes").samples) == 14
+
+
+def test_commands_that_are_printed_can_be_run(cli: Cli, measure: Path) -> None:
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--out", "my results")
+    assert "penstock compare OTHER 'my results'\n" in done.stdout
+    assert "penstock report 'my results'\n" in done.stdout
 
 
 def test_json_is_alone_on_stdout(cli: Cli, measure: Path) -> None:
@@ -255,6 +263,58 @@ def test_a_quick_look_needs_no_configuration(cli: Cli, measure: Path, tmp_path: 
     again = cli(*words, **TELLS)  # with the sizes of the first time
     assert again.returncode == 0, again.stderr
     assert "goes on after" in again.stderr
+
+
+def test_a_quick_look_does_not_go_on_with_a_sweep(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    words = ("bench", str(measure), "--out", "my results")
+    assert cli(*words, "--matrix", "sizes.toml").returncode == 0
+    before = (tmp_path / "empty" / "my results" / "samples.jsonl").read_bytes()
+    for more in ([], ["--dry-run"]):
+        done = cli(*words, *more)
+        assert done.returncode == 2, done.stdout
+        assert "my results holds the results of a sweep, not of a quick look" in done.stderr
+        assert done.stderr.endswith("or read them with penstock report 'my results'\n")
+    assert (tmp_path / "empty" / "my results" / "samples.jsonl").read_bytes() == before
+
+
+def processes_of(directory: Path) -> list[Path]:
+    """Those that have a directory on their command line."""
+    found = []
+    for words in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if os.fsencode(directory) in words.read_bytes():
+                found.append(words)
+    return found
+
+
+@pytest.mark.parametrize(
+    "words", [["--mpi", "none", "--budget", "4s"], ["--matrix", "sizes.toml", "--dry-run"]]
+)
+def test_what_a_pilot_left_that_was_killed_goes_with_the_next(
+    cli: Cli,
+    measure: Path,
+    tmp_path: Path,
+    clean_environment: dict[str, str],
+    words: list[str],
+) -> None:
+    program = tmp_path / "native" / "penstock-measure-threads"
+    text = program.read_text()
+    program.write_text(text.replace("--noise", "--sleep 50 --noise"))
+    command = [sys.executable, "-m", "penstock", "bench", str(measure), *words]
+    killed = subprocess.Popen(
+        command, cwd=tmp_path / "empty", env=clean_environment, stderr=subprocess.DEVNULL
+    )
+    until_s = time.monotonic() + 30
+    while not list(measure.glob(".penstock-*/data*")) and time.monotonic() < until_s:
+        time.sleep(0.02)
+    killed.kill()
+    killed.wait()
+    assert len(processes_of(measure)) == 1
+    program.write_text(text)
+    done = cli("bench", str(measure), *words, **TELLS)
+    assert done.returncode == 0, done.stderr
+    assert processes_of(measure) == []
+    assert list(measure.iterdir()) == []
 
 
 def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:

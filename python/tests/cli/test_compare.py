@@ -133,6 +133,21 @@ def test_a_torn_line_is_said_and_the_rest_compared(cli: Cli, tmp_path: Path) -> 
     assert "ends within a line" in done.stdout
 
 
+@pytest.mark.parametrize("again", ["r", "r/samples.jsonl", "link"])
+def test_the_same_results_twice_are_those_of_one_session(
+    cli: Cli, tmp_path: Path, again: str
+) -> None:
+    a = results(tmp_path, "r", {"x": 1e9, "y": 2e9})
+    (tmp_path / "link").symlink_to(a)
+    with (Path(a) / "samples.jsonl").open("a") as file:
+        file.write('{"record": "sample", "ce')
+    done = cli(*("compare", a, str(tmp_path / again), "--variant", "x", "--variant", "y", "--json"))
+    assert done.returncode == 0, done.stderr
+    notices = json.loads(done.stdout)["notices"]
+    assert len(notices) == 1
+    assert "ends within a line" in notices[0]
+
+
 def test_help_has_examples_and_tells_the_direction(cli: Cli) -> None:
     done = cli("compare", "--help")
     assert done.returncode == 0

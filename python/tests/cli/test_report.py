@@ -59,6 +59,16 @@ def test_two_results_are_compared(cli: Cli, results: Path, tmp_path: Path) -> No
     assert "not interleaved" in done.stdout
 
 
+def test_the_same_results_twice_are_those_of_one_session(cli: Cli, results: Path) -> None:
+    with (results / "samples.jsonl").open("a") as file:
+        file.write('{"record": "sample", "ce')
+    again = str(results / "samples.jsonl")
+    done = cli("report", str(results), again, "--format", "md", "--without", "y")
+    assert done.returncode == 0, done.stderr
+    assert "not interleaved" not in done.stdout
+    assert done.stdout.count("ends within a line") == 1
+
+
 def test_a_job_log_is_reported(cli: Cli) -> None:
     done = cli("report", str(made_reports.JOB_LOG), "--format", "md")
     assert done.stdout.startswith("## two_phase wrote 64.0 MiB to /scratch/heat.dat")

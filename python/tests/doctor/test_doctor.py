@@ -168,6 +168,8 @@ def test_what_no_directory_can_be_examined_is_an_argument_error(tmp_path: Path) 
     file.touch()
     with pytest.raises(ArgumentError, match=r"mkdir -p .*/missing"):
         doctor.examine(tmp_path / "missing")
+    with pytest.raises(ArgumentError, match=r"mkdir -p '.*/my data'"):
+        doctor.examine(tmp_path / "my data")
     with pytest.raises(ArgumentError, match=r"got the file .*/file"):
         doctor.examine(file)
 

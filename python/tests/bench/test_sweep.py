@@ -1,0 +1,110 @@
+"""Sweeps that go on with results: which are theirs, and what is said of the others."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from made_samples import header
+from penstock.bench import quick, sweep
+from penstock.bench.cases import Case
+from penstock.bench.sample import as_line
+from penstock.bench.statistics import Stopping
+from penstock.bench.sweep import Request
+from penstock.errors import ArgumentError
+
+TWO_THREADS = Case("contiguous", "penstock, threads", parameters={"threads": 2})
+TWO_RANKS = Case("contiguous", "penstock", "mpich", 2)
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> Request:
+    """A quick look's, with a results directory whose name has a blank."""
+    (tmp_path / "my results").mkdir()
+    return Request(directory=tmp_path, out=tmp_path / "my results")
+
+
+def begun(
+    request: Request,
+    cases: Sequence[Case],
+    stopping: Stopping = quick.STOPPING,
+    name: str = "samples.jsonl",
+    **more: Any,
+) -> None:
+    """Results in which nothing was measured yet."""
+    measurements = [
+        {"cell": case.cell, "variant": case.variant, "command": [], "parameters": case.as_plan()}
+        for case in cases
+    ]
+    plan = {"measurements": measurements, "rate": "application", "stopping": asdict(stopping)}
+    assert request.out is not None
+    (request.out / name).write_text(as_line(header(plan={**plan, **more})))
+
+
+def of(*mpi: str, **workers: int) -> dict[str, Any]:
+    """What the results of a quick look keep of what was said."""
+    return quick.record(quick.Wish(Path(), mpi=mpi, **workers))
+
+
+@pytest.mark.parametrize(
+    ("cases", "kept", "given"),
+    [
+        ([TWO_RANKS, TWO_THREADS], of(), {}),
+        ([TWO_RANKS, TWO_THREADS], of(), {"mpi": ("none", "mpich"), "ranks": 2, "threads": 2}),
+        ([TWO_RANKS, TWO_THREADS], {}, {"threads": 2}),  # of an earlier version
+        ([TWO_THREADS], of("none", ranks=2), {"mpi": ("none",), "ranks": 2}),
+        ([TWO_RANKS], of("mpich", "none"), {"mpi": ("none", "mpich")}),  # none had no time
+        ([TWO_RANKS], of("mpich", "none"), {}),
+    ],
+)
+def test_a_quick_look_goes_on_with_what_was_chosen_then(
+    request_: Request, cases: list[Case], kept: dict[str, Any], given: dict[str, Any]
+) -> None:
+    begun(request_, cases, **kept)
+    assert sweep.prepare(replace(request_, **given)).cases == tuple(cases)
+
+
+@pytest.mark.parametrize("kept", [of(), {}])
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"mpi": ("none",)}, r"its ways are of mpich, none, not none \(--mpi\)"),
+        ({"mpi": ("openmpi", "none")}, r"its ways are of mpich, none, not openmpi, none \(--mpi\)"),
+        ({"ranks": 3}, r"it has 2 workers, not 3 \(--ranks\)"),
+        ({"threads": 1}, r"it has 2 workers, not 1 \(--threads\)"),
+    ],
+)
+def test_a_quick_look_of_other_ways_is_refused(
+    request_: Request, kept: dict[str, Any], given: dict[str, Any], why: str
+) -> None:
+    begun(request_, [TWO_RANKS, TWO_THREADS], **kept)
+    with pytest.raises(ArgumentError, match=f"results of another plan: {why}"):
+        sweep.prepare(replace(request_, **given))
+
+
+@pytest.mark.parametrize("stopping", [quick.STOPPING, Stopping(3, 3, (3,))])
+def test_a_quick_look_is_known_by_what_it_kept(request_: Request, stopping: Stopping) -> None:
+    begun(request_, [TWO_THREADS], stopping, **of())
+    assert sweep.prepare(request_).keeps == of()
+
+
+def test_a_quick_look_does_not_go_on_with_a_sweep(request_: Request) -> None:
+    begun(request_, [TWO_THREADS], Stopping())
+    with pytest.raises(ArgumentError, match="the results of a sweep, not of a quick") as raised:
+        sweep.prepare(request_)
+    assert shlex.split(str(raised.value))[-3:] == ["penstock", "report", str(request_.out)]
+
+
+def test_parts_are_read_by_the_command_that_is_told(request_: Request, tmp_path: Path) -> None:
+    begun(request_, [TWO_THREADS], name="samples.0.jsonl")
+    (tmp_path / "sizes.toml").write_text("")
+    for matrix in (None, tmp_path / "sizes.toml"):
+        with pytest.raises(ArgumentError, match="read them with penstock report") as raised:
+            sweep.gathered(replace(request_, matrix=matrix))
+        words = shlex.split(str(raised.value).replace(",", " "))
+        assert words[words.index("report") + 1] == str(request_.out)
