@@ -180,7 +180,8 @@ class Shipping {
   std::unordered_set<int> touched_;     // that were sent loads since the last flush
   std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
   std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet
-  bool in_settle_ = false;              // nothing leaves for another node but what settle() moves
+  // Nothing leaves for another node but what settle() moves, and full loads by the thread.
+  bool in_settle_ = false;
   int64_t settles_ = 0, settles_over_ = 0;
   std::atomic<double> moved_s_ = -1;  // when something last came in exchange(); -1: not in it
   bool ended_ = false;
