@@ -72,8 +72,10 @@ void add_ways(const Variant& v, std::vector<Variant>& all) {
       all.push_back({v.algorithm, v.mechanism, {}, true, nullptr, 1, way});
       continue;
     }
-    for (const Exchange* e : exchanges())
+    for (const Exchange* e : exchanges()) {
       all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way});
+      if (way.direct) all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way, true});
+    }
   }
 }
 

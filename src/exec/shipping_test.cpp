@@ -259,6 +259,7 @@ TEST(Shipping, WhatARankKeptHereBeforeAllMetMakesNoPageOfOthersLeaveInParts) {
     if (comm.rank() == 0) keep_here(rank, 2, 0);
     rank.behind->flush_together(rank.target);
     rank.behind->flush_together(rank.target);  // nobody has any: loads go to their owners again
+    EXPECT_TRUE(comm.barrier());               // nobody flushes any more
     if (comm.rank() == 1) keep_here(rank, 2, 1000);
     EXPECT_TRUE(comm.barrier());
     if (comm.rank() == 0) {

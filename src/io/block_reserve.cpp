@@ -2,21 +2,23 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 
 #include "base/file_limit.hpp"
 #include "io/in_place.hpp"
-#include "io/probe.hpp"
 
 namespace penstock::io {
 namespace {
 
 constexpr Off kSector = 512;  // of st_blocks
+constexpr auto kExt4 = 0xEF53;
 
 // It looks for a place for each 4 KiB that a write brings; xfs does so for a folio.
-bool looks_for_each_block(const Result<FileSystem>& found) noexcept {
-  return found && found->type == "ext4";
+bool looks_for_each_block(int fd) noexcept {
+  struct statfs found {};
+  return ::fstatfs(fd, &found) == 0 && found.f_type == kExt4;
 }
 
 // What is written again has its blocks.
@@ -51,7 +53,7 @@ void BlockReserve::remember(Extent where) noexcept {
 
 void BlockReserve::look_at(int fd) noexcept {
   settled_ = settled_end(fd);
-  worth_ = looks_for_each_block(probe(fd)) ? Worth::yes : Worth::no;
+  worth_ = looks_for_each_block(fd) ? Worth::yes : Worth::no;
 }
 
 }  // namespace penstock::io

@@ -34,7 +34,7 @@ class BlockingFile : public MechanismFile {
   }
   void submit(Lease lease, std::span<const Extent> dirty) final {
     if (dirty.empty()) return slots_.give_back(lease.slot);
-    slots_.settle(lease.slot, write_extents(bytes_of(lease), dirty));
+    slots_.settle(lease.slot, write_stretches(bytes_of(lease), dirty, file_->unit_bytes()));
   }
   std::optional<Fault> reap() final { return slots_.reap_settled(); }
   int slots() const noexcept final { return BufferSlots::kSlots; }
@@ -42,17 +42,9 @@ class BlockingFile : public MechanismFile {
     return slots_.use_memory(buffers);
   }
 
-  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
+  // Memory that is no lease's does not agree with the file's offsets, as O_DIRECT asks for.
   std::optional<Fault> write_extents(const FileBytes& bytes, std::span<const Extent> dirty) final {
-    DirtyBytes memory(bytes);
-    std::optional<Fault> fault;
-    while (!fault && !dirty.empty()) {
-      const auto [count, are_crumbs] = first_stretch(dirty);
-      const std::span<const Extent> stretch = dirty.first(count);
-      if (!are_crumbs || !crumbs_.store(stretch, memory)) fault = write_runs(memory, stretch);
-      dirty = dirty.subspan(count);
-    }
-    return fault;
+    return write_stretches(bytes, dirty, 0);
   }
 
   // A page that is ready and not stored to must not lie over what goes past the page cache.
@@ -78,16 +70,33 @@ class BlockingFile : public MechanismFile {
   const DirectFile& file() const noexcept { return *file_; }
 
  private:
-  std::optional<Fault> write_runs(DirtyBytes& memory, std::span<const Extent> extents) {
+  // Stops at the first fault: the extents are in file order, so it is the first missing byte.
+  // Whole units of `unit_bytes` go past the page cache; 0: nothing does.
+  std::optional<Fault> write_stretches(const FileBytes& bytes, std::span<const Extent> dirty,
+                                       int64_t unit_bytes) {
+    DirtyBytes memory(bytes);
+    std::optional<Fault> fault;
+    while (!fault && !dirty.empty()) {
+      const auto [count, are_crumbs] = first_stretch(dirty);
+      const std::span<const Extent> stretch = dirty.first(count);
+      if (!are_crumbs || !crumbs_.store(stretch, memory))
+        fault = write_runs(memory, stretch, unit_bytes);
+      dirty = dirty.subspan(count);
+    }
+    return fault;
+  }
+
+  std::optional<Fault> write_runs(DirtyBytes& memory, std::span<const Extent> extents,
+                                  int64_t unit_bytes) {
     std::optional<Fault> fault;
     join_touching(extents, [&](Extent run) {
-      if (!fault) fault = write_run(memory.of(run), run);
+      if (!fault) fault = write_run(memory.of(run), run, unit_bytes);
     });
     return fault;
   }
 
-  std::optional<Fault> write_run(std::span<const std::byte> bytes, Extent run) {
-    for (const auto& [where, way] : cut_for_direct(run, file_->unit_bytes())) {
+  std::optional<Fault> write_run(std::span<const std::byte> bytes, Extent run, int64_t unit_bytes) {
+    for (const auto& [where, way] : cut_for_direct(run, unit_bytes)) {
       if (where.empty()) continue;
       const std::span<const std::byte> part = part_of(bytes, run, where);
       auto fault =

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/aligned_buffer.hpp"
 #include "io/probe.hpp"
 #include "io/temporary_file.hpp"
 
@@ -103,6 +104,22 @@ TEST_F(DirectFiles, LeaveNothingButTheEndsInThePageCache) {
   const auto dirty = unwritten_bytes(file->fd());
   if (!dirty) GTEST_SKIP() << "this kernel has no cachestat";
   EXPECT_LE(*dirty, 4 * ::sysconf(_SC_PAGESIZE));
+  EXPECT_TRUE(file->close());
+}
+
+// Its addresses need not agree with the file's offsets, which a device may ask for.
+TEST_F(DirectFiles, WriteMemoryThatIsNoLeasesThroughThePageCache) {
+  const Bytes data = counting_bytes(1 << 20);
+  auto file = open();
+  if (!file->degraded().empty()) GTEST_SKIP() << file->degraded();
+  AlignedBuffer memory;
+  ASSERT_TRUE(memory.reserve(data.size()));
+  std::ranges::copy(data, memory.data());
+  const Extent where{1, 1 + Off(data.size())};
+  EXPECT_FALSE(file->write_extents({where, memory.first(data.size())}, {&where, 1}));
+  EXPECT_EQ(file->degraded(), "");
+  const auto dirty = unwritten_bytes(file->fd());
+  if (dirty && probe(file->fd()).value().type != "tmpfs") EXPECT_GE(*dirty, Off(data.size()));
   EXPECT_TRUE(file->close());
 }
 

@@ -1,9 +1,11 @@
 // individual: every rank writes its own bytes, and none is sent. Its cycles are equal pieces of the
 // rank's stream (chaarawi-2009, 3.3); scheduled (at_once) a rank writes one of them at its turn,
 // and only so many ranks have their turn at a time (exec/turns.hpp).
+#include <algorithm>
 #include <utility>
 
 #include "plan/algorithm.hpp"
+#include "plan/writers.hpp"
 
 namespace penstock::plan {
 namespace {
@@ -12,8 +14,10 @@ class IndividualPlan final : public Plan {
  public:
   IndividualPlan(const Team& team, Crowd crowd, int64_t cycle_bytes)
       : ranks_(team.ranks), crowd_(std::move(crowd)), cycle_bytes_(cycle_bytes) {
-    for (const RankClass& c : crowd_.classes())
-      cycles_ = std::max(cycles_, cycles_of(c.summary, c.first).end);
+    int64_t most = 0;
+    for (const RankClass& c : crowd_.classes()) most = std::max(most, c.summary.bytes);
+    cycle_bytes_ = std::max(cycle_bytes_, divide_up(most, kMostCycles));
+    cycles_ = int(divide_up(most, cycle_bytes_));
   }
 
   int writers() const noexcept override { return ranks_; }

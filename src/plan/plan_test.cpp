@@ -331,6 +331,21 @@ TEST(Plan, CountsCyclesOverAnExtentThatIsAHole) {
 }
 
 // A buffer that followed the stripes of a file system could be as large as they are.
+// 2^32 cycles as asked for, which no plan counts.
+TEST(Individual, WritesALargeStreamInFewerCyclesThanWereAskedFor) {
+  constexpr int64_t kBytes = int64_t{1} << 44;
+  const std::vector<Summary> summaries{{.lo = 0, .hi = kBytes, .bytes = kBytes}};
+  const auto placed = find_algorithm("individual")
+                          ->place({.cycle_bytes = 4096}, {1, 1, 1}, Crowd::from(summaries), {});
+  ASSERT_TRUE(placed);
+  const Plan& plan = **placed;
+  ASSERT_GT(plan.cycles(), 0);
+  EXPECT_EQ(plan.cycles_of(summaries[0], 0).end, plan.cycles());
+  const StreamRange last = plan.part({}, {0, kBytes}, 0, 0, plan.cycles() - 1);
+  EXPECT_FALSE(last.empty());
+  EXPECT_EQ(last.end, kBytes);
+}
+
 TEST(TwoPhase, CutsAStripeThatIsLargerThanTheCycleIntoPages) {
   const std::vector<Summary> all(4, Summary{0, 1 << 28, 1 << 28});
   Geometry geometry;

@@ -375,7 +375,7 @@ static void set_up(const char* path) {
         require != NULL && (strcmp(require, "1") == 0 || strcmp(require, "true") == 0);
     fprintf(stderr, "penstock-exec: %s: %s; %s\n", path, reason,
             stops ? "not started, since --require is given" : "it runs without Penstock");
-    if (stops) exit(2);
+    if (stops) leave_the_job();
     return;
   }
   warn_of_launcher(&file, path);
