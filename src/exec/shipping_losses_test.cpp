@@ -30,6 +30,23 @@ void expect_lost(const Rank& rank, ErrorClass error_class, std::vector<Extent> l
   EXPECT_EQ(notes.lost_bytes, 100 * int64_t(lost.size()));
 }
 
+// Four ranks on two nodes; each one's first write to the file finds the disk full.
+template <class Body>
+void on_two_full_disks(Progress progress, Body&& body) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(4,
+                        [&](comm::Comm& comm) {
+                          Rank rank(comm, path.path(), moving(progress), {},
+                                    {.nth_write = 1, .write_errno = ENOSPC});
+                          body(comm, rank);
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2, .used_segments = true});
+}
+
+// Of the last rank's page.
+constexpr Extent kLost{3 * kPage + 7, 3 * kPage + 107};
+
 class LossesOfNodes : public testing::TestWithParam<Progress> {};
 
 INSTANTIATE_TEST_SUITE_P(LossesOfNodes, LossesOfNodes,
@@ -37,60 +54,39 @@ INSTANTIATE_TEST_SUITE_P(LossesOfNodes, LossesOfNodes,
 
 // A rank's own page leaves in a call of its own. Then nobody has anything for another node.
 TEST_P(LossesOfNodes, WhatWasLostBeforeAllMeetIsToldThen) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(
-      4,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), moving(GetParam()), {},
-                  {.nth_write = 1, .write_errno = ENOSPC});
-        if (comm.rank() == 3) {
-          write_100(rank, 3 * kPage + 7);
-          rank.behind->flush(rank.target);
-        }
-        EXPECT_TRUE(comm.barrier());
-        for (int times = 0; times < 2; ++times) {
-          rank.behind->flush_together(rank.target);
-          expect_lost(rank, ErrorClass::no_space, {{3 * kPage + 7, 3 * kPage + 107}});
-        }
-        EXPECT_TRUE(comm.barrier());
-      },
-      {.nodes = 2, .used_segments = true});
+  on_two_full_disks(GetParam(), [](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 3) {
+      write_100(rank, kLost.begin);
+      rank.behind->flush(rank.target);
+    }
+    EXPECT_TRUE(comm.barrier());
+    for (int times = 0; times < 2; ++times) {
+      rank.behind->flush_together(rank.target);
+      expect_lost(rank, ErrorClass::no_space, {kLost});
+    }
+  });
 }
 
 TEST_P(LossesOfNodes, WhatIsLostWhileAllMeetIsToldThen) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(
-      4,
-      [&](comm::Comm& comm) {
-        Rank rank(comm, path.path(), moving(GetParam()), {},
-                  {.nth_write = 1, .write_errno = ENOSPC});
-        if (comm.rank() == 3) write_100(rank, 3 * kPage + 7);
-        rank.behind->flush_together(rank.target);
-        expect_lost(rank, ErrorClass::no_space, {{3 * kPage + 7, 3 * kPage + 107}});
-        EXPECT_TRUE(comm.barrier());
-      },
-      {.nodes = 2, .used_segments = true});
+  on_two_full_disks(GetParam(), [](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 3) write_100(rank, kLost.begin);
+    rank.behind->flush_together(rank.target);
+    expect_lost(rank, ErrorClass::no_space, {kLost});
+  });
 }
 
 // The answer to a flush of one rank says that its bytes are not in the file.
 TEST(ShippingLosses, AnOwnerThatIsAskedTellsWhatItLost) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(4,
-                        [&](comm::Comm& comm) {
-                          Rank rank(comm, path.path(), moving(Progress::thread), {},
-                                    {.nth_write = 1, .write_errno = ENOSPC});
-                          const std::vector<Extent> lost{{3 * kPage + 7, 3 * kPage + 107}};
-                          if (comm.rank() == 0) {
-                            write_100(rank, 3 * kPage + 7);
-                            rank.behind->flush(rank.target);
-                            expect_lost(rank, ErrorClass::no_space, lost);
-                          }
-                          EXPECT_TRUE(comm.barrier());
-                          rank.behind->flush_together(rank.target);
-                          expect_lost(rank, ErrorClass::no_space, lost);
-                          EXPECT_TRUE(comm.barrier());
-                        },
-                        {.nodes = 2, .used_segments = true});
+  on_two_full_disks(Progress::thread, [](comm::Comm& comm, Rank& rank) {
+    if (comm.rank() == 0) {
+      write_100(rank, kLost.begin);
+      rank.behind->flush(rank.target);
+      expect_lost(rank, ErrorClass::no_space, {kLost});
+    }
+    EXPECT_TRUE(comm.barrier());
+    rank.behind->flush_together(rank.target);
+    expect_lost(rank, ErrorClass::no_space, {kLost});
+  });
 }
 
 // A loss of one node, then one of another, which is worse.
