@@ -147,6 +147,17 @@ def test_a_log_is_shown_where_stdout_takes_ascii_only(cli: Cli, tmp_path: Path) 
     assert "/scratch/é" in page.stdout
 
 
+def test_a_job_whose_start_is_in_no_calendar_is_shown(cli: Cli, tmp_path: Path) -> None:
+    done = cli("log", str(write(tmp_path, start_unix_s=1e12)))
+    assert done.returncode == 0, done.stderr
+    assert "1e+12 s after 1970, for a time not known" in done.stdout
+
+
+def test_the_start_of_a_job_is_shown_in_local_time(cli: Cli, tmp_path: Path) -> None:
+    done = cli("log", str(write(tmp_path, start_unix_s=1_700_000_000.25)), TZ="EST5")
+    assert "2023-11-14 17:13:20, " in done.stdout
+
+
 def test_a_killed_job_is_told_from_a_finished_one(cli: Cli, tmp_path: Path) -> None:
     assert "killed" in cli("log", str(write(tmp_path, state="running"))).stdout
     assert "killed" not in cli("log", str(write(tmp_path, state="finished"))).stdout

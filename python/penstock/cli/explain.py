@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from penstock.cli.output import console, print_json, write_picture
+from penstock.cli.output import console, print_json, require_one_on_stdout, write_picture
 from penstock.errors import ArgumentError
 from penstock.explain.shipped import DEFAULT, shipped
 
@@ -46,6 +46,7 @@ def explain(
     from penstock.explain import example, svg, table
     from penstock.explain.story import tell
 
+    require_one_on_stdout(draw, as_json=as_json)
     job = example.load(described)
     if method is not None and not method.strip():
         raise ArgumentError(f"--method must be such as two_phase + messages, got {method!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from penstock import _core
+from penstock import _core, moment
 from penstock.cli.output import console, shown
 
 if TYPE_CHECKING:
@@ -55,12 +54,11 @@ def log(
 
 def _print_job(out: Console, job: joblog.JobLog) -> None:
     state = "" if job.state == "finished" else " [yellow](running, or killed before its end)[/]"
-    start = datetime.fromtimestamp(job.start_unix_s).astimezone()
     seconds = job.known_elapsed_s
     took = "for a time not known" if seconds is None else f"{seconds:.1f} s"
     out.print(f"[bold]{shown(job.program)}[/] on {job.ranks} ranks, job {shown(job.job_id)}{state}")
     out.print(
-        f"  {start:%Y-%m-%d %H:%M:%S}, {took}, {shown(job.mpi_library)}{_build(job)}, "
+        f"  {moment.local(job.start_unix_s)}, {took}, {shown(job.mpi_library)}{_build(job)}, "
         f"{shown(job.host)}",
         highlight=False,
     )

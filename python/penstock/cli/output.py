@@ -15,13 +15,21 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.errors import WriteError
+from penstock.errors import ArgumentError, WriteError
 from penstock.plain import plain
 
 
 def print_json(value: Any) -> None:
     """Machine output: complete, and alone on stdout."""
     typer.echo(json.dumps(value, indent=2))
+
+
+def require_one_on_stdout(draw: Path | None, *, as_json: bool) -> None:
+    """Raise ArgumentError where a picture and JSON would follow each other on stdout."""
+    if as_json and str(draw) == "-":
+        raise ArgumentError(
+            "--draw - and --json would both print to stdout: give --draw FILE.svg, or one of them"
+        )
 
 
 def write_picture(path: Path, svg: str) -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from penstock import _core
-from penstock.cli.output import console, print_json, write_picture
+from penstock.cli.output import console, print_json, require_one_on_stdout, write_picture
 from penstock.errors import ArgumentError
 from penstock.simulate import figure, gotwals
 from penstock.simulate.gotwals import Over, Point, Step
@@ -95,6 +95,7 @@ def simulate(
 
         penstock simulate --buffer 20MiB --json
     """
+    require_one_on_stdout(draw, as_json=as_json)
     system = System(
         memory_bytes=_core.parse_size(memory, "--memory"),
         disk_bytes_per_s=float(_core.parse_size(disk, "--disk")),

@@ -16,10 +16,13 @@ from penstock.errors import LaunchError
 # MPICH's binary interface is also that of Intel MPI, MVAPICH and Cray MPICH; Debian renames its
 # library, and Cray has one per compiler.
 _FAMILY_OF_SONAME = {
-    r"libmpi\.so\.(20|40)": "openmpi",
+    r"libmpi\.so\.40": "openmpi",
     r"libmpi(_\w+)?\.so\.12|libmpich\.so\.12": "mpich",
     r"libmpi_abi\.so\.[01]": "abi",
 }
+# With another number it has another binary interface, whatever it calls itself, and penstock-exec
+# leaves its programs alone.
+_OF_ANOTHER_INTERFACE = re.compile(r"libmpi\.so\.\d")
 # As programs name it (no "libmpi.so" for linking, no "libmpi.so.12.1.8" behind a link).
 _LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_intel\w*)\.so\.\d+")
 
@@ -106,6 +109,8 @@ def _family(path: Path, version: str) -> str:
     for pattern, family in _FAMILY_OF_SONAME.items():
         if re.match(rf"({pattern})(\.|$)", path.name):
             return family
+    if _OF_ANOTHER_INTERFACE.match(path.name):
+        return ""
     return next((f for sign, f in tools.FAMILY_OF_TEXT.items() if sign in version.lower()), "")
 
 

@@ -5,6 +5,8 @@ differ between nodes, and a hundred thousand ranks need not read them."""
 from __future__ import annotations
 
 import dataclasses
+import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,6 +18,7 @@ from penstock.errors import ArgumentError, LaunchError
 from penstock.launch import rewrite
 
 PREFIX = "PENSTOCK_"
+_ALONE = "; it runs without Penstock"  # the end of penstock-exec's word for it (src/pmpi/exec.c)
 Told = dict[str, str | None]
 
 
@@ -199,9 +202,11 @@ def command_line(
     ArgumentError
         If an option's value or a configuration file is not valid.
     LaunchError
-        If the command cannot be taken apart (exit code 2) or something is missing (127).
+        If the command cannot be taken apart, or starts penstock-exec itself and options are given
+        (exit code 2), or if something is missing (127).
     """
     config, _ = configure(options, environ)
+    _require_taker(words, _given(options, thread_multiple=thread_multiple))
     notices = tuple(config.notices)
     if config.mode == _core.Mode.off:
         return Launch(list(words), notices + _off_notice(config))
@@ -218,6 +223,24 @@ def command_line(
     if thread_multiple:
         preload.append("--thread-multiple")
     return Launch(rewrite.rewrite(command, preload), notices)
+
+
+def _given(options: Options, *, thread_multiple: bool) -> list[str]:
+    """The options that were given, as the command line has them."""
+    values = {one.name: getattr(options, one.name) for one in dataclasses.fields(options)}
+    values["thread_multiple"] = thread_multiple
+    given = {n: v for n, v in values.items() if v is not None and v is not False}
+    flags = {"--" + name.replace("_", "-"): value for name, value in given.items()}
+    return [f if v is True else f"{f} {shlex.quote(str(v))}" for f, v in flags.items()]
+
+
+def _require_taker(words: Sequence[str], given: Sequence[str]) -> None:
+    """Raise LaunchError where the command's own penstock-exec would not get what was given."""
+    if given and rewrite.starts_penstock_exec(words):
+        raise LaunchError(
+            f"the command starts penstock-exec itself, which would not get {', '.join(given)}: "
+            "give it these options, or leave it out"
+        )
 
 
 def _off_notice(config: _core.Config) -> tuple[str, ...]:
@@ -251,7 +274,7 @@ def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str
     """
     if len(command.parts) < 2:
         return ""
-    reasons = [_why_not(part.program[0], executable) for part in command.parts]
+    reasons = [_why_not(part, executable) for part in command.parts]
     first = next((why for why in reasons if why), "")
     if not first or all(reasons):  # all alike: each says so itself
         return ""
@@ -260,14 +283,26 @@ def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str
     return f"{first}; the other programs' ranks would wait for its ranks, so none has Penstock"
 
 
-def _why_not(program: str, executable: str) -> str:
+def _why_not(part: rewrite.Part, executable: str) -> str:
     """Why penstock-exec starts a program alone; empty where it does not, or there is no such."""
-    command = [executable, "--dry-run", "--", program]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if said.returncode != 0 or "LD_PRELOAD=" in said.stdout:
+    command = [executable, "--dry-run", "--", rewrite.spelt_for_exec(part)]
+    said = subprocess.run(  # noqa: S603
+        command,
+        env=_without_settings(os.environ),
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",  # a program's name may be of any bytes
+        check=False,
+    ).stderr.strip()
+    if not said.endswith(_ALONE):
         return ""
-    why = said.stderr.strip().removeprefix("penstock-exec: ")
-    return why.removesuffix("; it runs without Penstock")
+    return said.removeprefix("penstock-exec: ").removesuffix(_ALONE)
+
+
+def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that have penstock-exec judge a program alone: the settings of this run, which may
+    overrule them, are in `configure`'s result."""
+    return {n: v for n, v in environ.items() if n != "LD_PRELOAD" and not n.startswith(PREFIX)}
 
 
 def _spelt(name: str) -> str:

@@ -66,10 +66,26 @@ def rewrite(command: Command, preload: Sequence[str]) -> list[str]:
         if number:
             words.append(":")
         words += part.options
-        if PurePath(part.program[0]).name != "penstock-exec":
+        if not _is_penstock_exec(part):
             words += [*preload, "--"]
-        words += [_spelt_for_exec(part), *part.program[1:]]
+        words += [spelt_for_exec(part), *part.program[1:]]
     return words
+
+
+def spelt_for_exec(part: Part) -> str:
+    """Open MPI also finds a bare ``app`` in the working directory; execvp does not."""
+    name = part.program[0]
+    if "/" not in name and not part.moved and not _exists(name) and _exists(f"./{name}"):
+        return f"./{name}"
+    return name
+
+
+def starts_penstock_exec(words: Sequence[str]) -> bool:
+    """Whether a program of the command is penstock-exec, to which `rewrite` adds nothing."""
+    try:
+        return any(_is_penstock_exec(part) for part in parse(words).parts)
+    except LaunchError:  # said where the command is taken apart; when off, it is not
+        return False
 
 
 def require_commands(command: Command) -> None:
@@ -82,8 +98,12 @@ def require_commands(command: Command) -> None:
         raise LaunchError(_missing("launcher", command.prefix[found[0]]), exit_code=127)
     for part in command.parts:
         name = part.program[0]
-        if not part.moved and not _exists(name) and not _exists(_spelt_for_exec(part)):
+        if not part.moved and not _exists(name) and not _exists(spelt_for_exec(part)):
             raise LaunchError(_missing("program", name), exit_code=127)
+
+
+def _is_penstock_exec(part: Part) -> bool:
+    return PurePath(part.program[0]).name == "penstock-exec"
 
 
 def _find_launcher(words: Sequence[str]) -> tuple[int, Launcher] | None:
@@ -186,14 +206,6 @@ def _unknown(launcher: Launcher, word: str, option: str) -> str:
 
 def _exists(name: str) -> bool:
     return shutil.which(name) is not None
-
-
-def _spelt_for_exec(part: Part) -> str:
-    """Open MPI also finds a bare ``app`` in the working directory; execvp does not."""
-    name = part.program[0]
-    if "/" not in name and not part.moved and not _exists(name) and _exists(f"./{name}"):
-        return f"./{name}"
-    return name
 
 
 def _missing(what: str, name: str) -> str:

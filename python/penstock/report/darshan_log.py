@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock import moment
 from penstock.errors import ArgumentError, UnsupportedError
 from penstock.report.figures import bars, series
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table, Verdict
 from penstock.report.runs import Series
-from penstock.report.words import moment, size
+from penstock.report.words import size
 
 _MODULES = {"MPI-IO": "MPIIO", "POSIX": "POSIX"}  # as Darshan names them: prefix of its counters
 _SIZES = ("0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M",
@@ -173,8 +174,8 @@ def report(name: str, log: Darshan) -> Report:
     program = log.program
     return Report(
         title=f"Penstock report: {program}, as Darshan saw it",
-        subtitle=f"{log.ranks} ranks, begun {moment(log.begun_unix_s)}, {log.run_time_s:.1f} s, "
-        f"job {log.job_id}, Darshan log version {log.log_version}",
+        subtitle=f"{log.ranks} ranks, begun {moment.utc(log.begun_unix_s)}, "
+        f"{log.run_time_s:.1f} s, job {log.job_id}, Darshan log version {log.log_version}",
         verdict=_verdict(program, log),
         sections=(_over_time(log), _files(log), _phases(log), _calls(log), _machine(log)),
         cautions=(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from penstock import _core, joblog
+from penstock import _core, joblog, moment
 from penstock.report.figures import bars, plan
 from penstock.report.figures.frame import Figure
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table, Verdict
-from penstock.report.words import moment, size
+from penstock.report.words import size
 
 _PHASES = ("plan", "pack", "exchange", "write", "sync", "close")
 _MOST_FILES = 40  # drawn; the table has all
@@ -21,7 +21,7 @@ _MOST_FILES = 40  # drawn; the table has all
 
 def report(name: str, job: joblog.JobLog) -> Report:
     """The whole report; ``name`` is what the command line called the log."""
-    begun = moment(job.start_unix_s)
+    begun = moment.utc(job.start_unix_s)
     seconds = job.known_elapsed_s
     took = "a time not known" if seconds is None else f"{seconds:.1f} s"
     return Report(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 
 from penstock import _core
 from penstock.bench.statistics import LEAST_FOR_INTERVAL
@@ -12,14 +11,6 @@ from penstock.bench.statistics import LEAST_FOR_INTERVAL
 def size(n: int) -> str:
     """``12.4 GiB``."""
     return _core.human_size(n) if 0 <= n < 2**63 else f"{n} B"
-
-
-def moment(unix_s: float) -> str:
-    """A point in time, UTC."""
-    try:
-        return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        return f"{unix_s:g} s after 1970"
 
 
 def counts(all_n: Collection[int]) -> str:

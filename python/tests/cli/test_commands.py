@@ -55,6 +55,7 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
         (["run", "--config", "/no/such.toml", "--", "true"], '--config names "/no/such.toml"'),
         (["run", "--", "mpiexec", "--unheard-of", "./app"], "penstock-exec"),
         (["explain", "--method", ""], "--method must be such as two_phase + messages, got ''"),
+        (["explain", "--draw", "-", "--json"], "--draw - and --json would both print to stdout"),
         (["explain", "no-such.toml"], "no-such.toml cannot be read"),
         (["list", "--json", "--markdown"], "exclude each other"),
         (

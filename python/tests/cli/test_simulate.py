@@ -90,6 +90,7 @@ def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> No
         (["--sizes", "20000"], "--sweep block plays an output of 20000 memories, 97.7 GiB, as m"),
         (["--sizes", "1e300"], "must fit into 64 bits, got 1e+300 times the memory, 5.0 MiB on"),
         (["--memory", "8191PiB"], "must fit into 64 bits, got 6 times the memory, "),
+        (["--draw", "-", "--json"], "--draw - and --json would both print to stdout: give --draw"),
         (["elsewhere"], "gotwals-1995"),
     ],
 )

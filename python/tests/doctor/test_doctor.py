@@ -59,6 +59,9 @@ def fake_mpi(directory: Path, soname: str, version: str) -> Path:
         ("libmpi.so.40", "Open MPI v5.0.9, package: whoever", "openmpi"),
         ("libmpi_abi.so.0", "MPICH Version: 5.0.0", "abi"),
         ("libmpi.so.99", "Fog MPI 1", ""),
+        ("libmpi.so.20", "Open MPI v3.1.6", ""),  # as penstock-exec has it
+        ("libmpi.so.400", "Open MPI v9", ""),
+        ("libmpich.so.10", "MPICH Version: 3.0.4", "mpich"),
     ],
 )
 def test_a_library_is_known_by_its_name_and_asked_for_its_version(
@@ -69,6 +72,16 @@ def test_a_library_is_known_by_its_name_and_asked_for_its_version(
     found = next(x for x in mpis.find_libraries(environ) if x.path == library)
     assert found.family == family
     assert found.version == version.partition(", package")[0]
+
+
+def test_an_open_mpi_that_penstock_exec_does_not_serve_is_not_told_as_served(
+    tmp_path: Path, bare: dict[str, str], native_dir: Path
+) -> None:
+    library = fake_mpi(tmp_path / "lib", "libmpi.so.20.10.1", "Open MPI v3.0.0")
+    (library.parent / "libmpi.so.20").symlink_to(library.name)
+    (native_dir / "penstock-engine-openmpi.so").touch()
+    told = texts(mpis.examine(bare | {"LD_LIBRARY_PATH": str(library.parent)}), "mpi")
+    assert f"warn: Open MPI v3.0.0 ({library}): its binary interface is not known" in told
 
 
 def test_each_library_is_told_with_its_build_or_why_there_is_none(

@@ -186,20 +186,76 @@ def test_what_run_resolved_wins_over_the_files_and_variables_of_a_node(job: Job)
     assert "verified" not in told
 
 
-def test_one_program_that_cannot_be_taken_over_leaves_the_whole_command_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mpiexec").symlink_to("/bin/true")
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of a launcher, a program, and one that takes no preloaded library."""
+    where = tmp_path / "programs"
+    where.mkdir()
+    (where / "mpiexec").symlink_to("/bin/true")
     for name, mode in (("ocean", 0o755), ("sealed", 0o4755)):
-        shutil.copy("/bin/true", tmp_path / name)
-        (tmp_path / name).chmod(mode)
-    monkeypatch.setenv("PATH", str(tmp_path))
+        shutil.copy("/bin/true", where / name)
+        (where / name).chmod(mode)
+    monkeypatch.setenv("PATH", str(where))
+    return where
+
+
+COUPLED = ["mpiexec", "-n", "2", "ocean", ":", "-n", "1", "sealed"]
+
+
+@pytest.mark.usefixtures("programs")
+def test_one_program_that_cannot_be_taken_over_leaves_the_whole_command_alone() -> None:
     environ = {"PENSTOCK_NATIVE_DIR": str(native.directory())}
-    words = ["mpiexec", "-n", "2", "ocean", ":", "-n", "1", "sealed"]
-    launch = command_line(words, Options(), environ)
-    assert launch.words == words
+    launch = command_line(COUPLED, Options(), environ)
+    assert launch.words == COUPLED
     assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    assert "it runs without" not in launch.notices[0]
     with pytest.raises(ArgumentError, match="but require is set"):
-        command_line(words, Options(require=True), environ)
+        command_line(COUPLED, Options(require=True), environ)
     for alike in (["mpiexec", "ocean", ":", "ocean"], ["mpiexec", "sealed"]):
         assert "--resolved" in command_line(alike, Options(), environ).words
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(
+    ("name", "value"), [("LD_PRELOAD", "libm.so.6"), ("PENSTOCK_METHOD", "off")]
+)
+def test_a_program_cannot_be_taken_over_whatever_the_variables_say(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    where = str(native.directory())
+    monkeypatch.setenv(name, value)
+    environ = {"PENSTOCK_NATIVE_DIR": where, name: value}
+    launch = command_line(COUPLED, Options(method="auto"), environ)
+    assert launch.words == COUPLED
+    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_variable_require_refuses_programs_of_which_one_cannot_be_taken_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where = str(native.directory())
+    monkeypatch.setenv("PENSTOCK_REQUIRE", "1")
+    environ = {"PENSTOCK_NATIVE_DIR": where, "PENSTOCK_REQUIRE": "1"}
+    with pytest.raises(ArgumentError, match=r"sealed: set-user-id .* but require is set"):
+        command_line(COUPLED, Options(), environ)
+
+
+def test_a_bare_name_in_the_working_directory_is_asked_as_it_will_be_started(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_launcher = tmp_path / "bin"
+    only_launcher.mkdir()
+    (programs / "mpiexec").rename(only_launcher / "mpiexec")
+    monkeypatch.setenv("PATH", str(only_launcher))
+    monkeypatch.chdir(programs)
+    launch = command_line(COUPLED, Options(), {"PENSTOCK_NATIVE_DIR": str(native.directory())})
+    assert launch.words == COUPLED
+    assert "./sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+
+
+def test_a_program_whose_name_is_not_utf8_is_asked_too(programs: Path) -> None:
+    (programs / "ocean").rename(programs / "oc\udcffan")
+    words = ["mpiexec", "oc\udcffan", ":", "sealed"]
+    launch = command_line(words, Options(), {"PENSTOCK_NATIVE_DIR": str(native.directory())})
+    assert launch.words == words

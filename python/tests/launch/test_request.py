@@ -169,3 +169,41 @@ def test_a_launched_command_is_told_that_all_ranks_are_preloaded(
 def test_native_files_that_are_not_built_are_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match=r"penstock-exec is not in .*make build"):
         command_line(["true"], Options(), {"PENSTOCK_NATIVE_DIR": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("options", "thread_multiple", "named"),
+    [
+        (Options(method="off"), False, "--method off"),
+        (Options(verify=True, no_log=True), False, "--verify, --no-log"),
+        (Options(require=True), True, "--require, --thread-multiple"),
+    ],
+    ids=["off", "switches", "threads"],
+)
+@pytest.mark.parametrize(
+    "words",
+    ["mpiexec -n 2 {exec} true", "mpiexec true : {exec} --verify -- true", "{exec} true"],
+)
+def test_options_that_a_penstock_exec_of_the_command_would_not_get_are_refused(
+    native_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Options,
+    thread_multiple: bool,
+    named: str,
+    words: str,
+) -> None:
+    (tmp_path / "mpiexec").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir), "PENSTOCK_VERIFY": "1"}
+    command = words.format(exec=native_dir / "penstock-exec").split()
+    message = f"starts penstock-exec itself, which would not get {named}: give it these options"
+    with pytest.raises(LaunchError, match=message) as caught:
+        command_line(command, options, environ, thread_multiple=thread_multiple)
+    assert caught.value.exit_code == 2
+    assert str(native_dir / "penstock-exec") in command_line(command, Options(), environ).words
+
+
+def test_off_takes_no_command_apart_that_it_cannot() -> None:
+    words = ["mpiexec", "--not-even-known", "penstock-exec", "x"]
+    assert command_line(words, Options(method="off"), {}) == Launch(words)
