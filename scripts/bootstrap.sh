@@ -26,6 +26,16 @@ stop() {
 }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Blanks part the words of make and of the first lines of scripts, and colons the directories of PATH.
+check_directory() {
+  case $1 in
+  *[[:space:]:]*)
+    stop "the path of this checkout must be without blanks and colons, got '$1'" \
+      "move it, then run this again:  mv '$1' \$HOME/penstock"
+    ;;
+  esac
+}
+
 # ---- system packages ----
 
 packages=(g++ gfortran cmake ninja-build make git ccache
@@ -144,6 +154,8 @@ SCRIPT
   chmod +x .venv/bin/penstock
 }
 
+check_directory "$PWD"
+check_directory "$(pwd -P)"  # what make sees, where $PWD goes through a link
 mkdir -p "$stamps"
 if have dpkg-query && have apt-get; then
   install_packages

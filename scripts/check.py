@@ -32,6 +32,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from check_steps import OUT, ROOT, Step, full_steps, quick_steps, tracked
+from endings import exit_on_signals
 from skips import Case, Foreseen, read_foreseen, read_junit, read_suite
 
 
@@ -197,6 +198,7 @@ def resumable(run: Callable[[Step], Outcome]) -> Callable[[Step], Outcome]:
 
 def main() -> int:
     """Runs a tier, or the steps named."""
+    exit_on_signals()  # run_in_order() then ends the steps
     parser = argparse.ArgumentParser(description="Run Penstock's checks.")
     parser.add_argument("tier", choices=["quick", "full"])
     parser.add_argument("--only", action="append", help="run only this step (may be repeated)")

@@ -14,6 +14,7 @@ import sys
 import time
 
 from demo_parts import full_disk, launch, pairs
+from endings import exit_on_signals
 from rich.console import Console
 from rich.table import Table
 
@@ -209,8 +210,12 @@ def main() -> int:
     options = parser.parse_args()
     enter_namespace()
     start = time.monotonic()
-    shutil.rmtree(SCRATCH, ignore_errors=True)
-    SCRATCH.mkdir(parents=True)
+    exit_on_signals()  # jobs are then stopped, and the small disk is unmounted
+    try:
+        full_disk.fresh_directory(SCRATCH)
+    except RuntimeError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
     console = Console(width=None if sys.stdout.isatty() else 118, highlight=False)
     claims = Claims(console)
     parts = {

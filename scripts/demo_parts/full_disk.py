@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,11 +61,30 @@ def small_disk(where: Path) -> Iterator[Path]:
     """A file system of DISK_MIB in memory. REQUIRES the right to mount."""
     where.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(where)]
-    subprocess.run(mount, check=True, capture_output=True)
     try:
+        subprocess.run(mount, check=True, capture_output=True)
         yield where
     finally:
-        subprocess.run(["umount", "--lazy", str(where)], check=True)
+        unmount(where)
+
+
+def unmount(where: Path) -> None:
+    """Takes away what is mounted there, if anything is."""
+    while where.is_mount():
+        subprocess.run(["umount", "--lazy", str(where)], check=True, capture_output=True)
+
+
+def fresh_directory(scratch: Path) -> None:
+    """Empties `scratch`, also of the small disk of a demo that was killed."""
+    try:
+        unmount(scratch / "disk")
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RuntimeError(
+            f"{scratch} is left over from another demo and cannot be removed ({error}); as root:\n"
+            f"  umount --lazy {scratch / 'disk'}; rm -rf {scratch}"
+        ) from error
 
 
 def can_mount(where: Path) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "build" / "release" / "examples"
 PENSTOCK = ROOT / ".venv" / "bin" / "penstock"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+SIGN_OF_OPENMPI = re.compile(r"open mpi|openrte|prrte", re.IGNORECASE)
 LIBRARIES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
@@ -34,8 +38,19 @@ def flavours() -> list[str]:
 
 
 def launcher(flavour: str) -> str | None:
-    """The mpiexec of a flavour."""
-    return shutil.which(f"mpiexec.{flavour}")
+    """The mpiexec of a flavour: mpiexec.FLAVOUR, else a plain mpiexec of this flavour."""
+    if named := shutil.which(f"mpiexec.{flavour}"):
+        return named
+    plain = shutil.which("mpiexec")
+    return plain if plain and flavour_of(plain) == flavour else None
+
+
+@functools.cache
+def flavour_of(mpiexec: str) -> str:
+    """The flavour of a plain mpiexec, by what it says of itself."""
+    command = [mpiexec, "--version"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+    return "openmpi" if SIGN_OF_OPENMPI.search(told) else "mpich"
 
 
 def job(flavour: str, ranks: int, program: str, *arguments: str) -> list[str]:
@@ -70,17 +85,27 @@ def run(command: list[str], timeout_s: float, where: Path) -> Finished:
 
 
 def wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
-    """The exit code, or None for a job that had to be stopped: asked first, then killed."""
+    """The exit code, or None for a job that had to be stopped. No job outlives an exception."""
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)  # launchers then stop their ranks
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        stop(process)
+    except BaseException:  # Ctrl-C, for one, which does not reach the job's own session
+        stop(process)
+        raise
     return None
+
+
+def stop(process: subprocess.Popen[bytes], patience_s: float = 5) -> None:
+    """Asks first, then kills: at once when this is broken off, by a second Ctrl-C."""
+    process.send_signal(signal.SIGTERM)  # launchers then stop their ranks
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience_s)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @dataclass(frozen=True)

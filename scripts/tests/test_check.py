@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -113,6 +116,75 @@ def test_a_check_that_is_broken_off_leaves_no_process(tmp_path: Path) -> None:
     assert ended.wait(PATIENCE_S)
     with pytest.raises(ProcessLookupError):
         os.kill(int(log.read_text()), 0)
+
+
+BROKEN_OFF = """\
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import check
+told = ["sh", "-c", f"echo $$ >{sys.argv[1]}/pid; exec sleep 60"]
+check.OUT = Path(sys.argv[1])
+check.quick_steps = lambda: [check.Step("sleeps", told)]
+sys.argv = ["check.py", "quick"]
+sys.exit(check.main())
+"""
+
+
+# make passes on SIGTERM alone; `timeout` and a terminal that goes away signal the whole group.
+@pytest.mark.parametrize(
+    ("whom", "number"),
+    [
+        ("check", signal.SIGTERM),
+        ("check", signal.SIGHUP),
+        ("make", signal.SIGTERM),
+        ("group", signal.SIGTERM),
+        ("group", signal.SIGHUP),
+    ],
+)
+def test_a_signal_leaves_no_process(tmp_path: Path, whom: str, number: signal.Signals) -> None:
+    (tmp_path / "main.py").write_text(BROKEN_OFF)
+    scripts = Path(__file__).parents[1]
+    command = [sys.executable, str(tmp_path / "main.py"), str(tmp_path), str(scripts)]
+    (tmp_path / "Makefile").write_text(f"check:\n\t@{' '.join(command)}\n")
+    if whom != "check":
+        command = ["make", "-C", str(tmp_path), "check"]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
+    pid = int(eventually(tmp_path / "pid"))
+    (os.killpg if whom == "group" else os.kill)(process.pid, number)
+    try:
+        assert process.wait(PATIENCE_S) == (128 + number if whom == "check" else -number)
+        assert ended(pid)
+    finally:
+        for group in (process.pid, pid):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        process.wait()
+
+
+def ended(pid: int) -> bool:
+    """Whether a process that was killed is gone, or waits for init to read its exit code."""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def eventually(path: Path) -> str:
+    """What is in a file as soon as there is a line in it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if path.exists() and (text := path.read_text()).endswith("\n"):
+            return text
+        time.sleep(0.01)
+    raise TimeoutError(f"nothing in {path}")
 
 
 def test_the_quick_tier_waits_for_what_it_tests() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -56,6 +58,99 @@ def test_a_rank_that_never_came_back_is_seen(tmp_path: Path) -> None:
     (story,) = full_disk.read_story(finished, tmp_path / "f").ranks
     assert (story.sync, story.elapsed_s) == ("-", None)
     assert story.counted_bytes > story.true_bytes
+
+
+class BrokenOff(subprocess.Popen[bytes]):
+    """A job that is waited for in vain: Ctrl-C is pressed so many times."""
+
+    presses = 1
+
+    def wait(self, timeout: float | None = None) -> int:
+        self.presses -= 1
+        if self.presses >= 0:
+            raise KeyboardInterrupt
+        return super().wait(timeout)
+
+
+def test_a_demo_that_is_broken_off_leaves_no_job() -> None:
+    with BrokenOff(["sleep", "60"], start_new_session=True) as job:
+        with pytest.raises(KeyboardInterrupt):
+            launch.wait(job, 60)
+        code, job.presses = job.poll(), 0
+        job.kill()
+    assert code == -signal.SIGTERM
+
+
+def test_a_second_interrupt_kills_a_job_that_does_not_hear() -> None:
+    deaf = ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"]
+    with BrokenOff(deaf, start_new_session=True, stdout=subprocess.PIPE) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == b"ready\n"
+        job.presses = 2
+        with pytest.raises(KeyboardInterrupt):
+            launch.wait(job, 60)
+        code, job.presses = job.poll(), 0
+        job.kill()
+    assert code == -signal.SIGKILL
+
+
+class Mounts:
+    """Stands for mount(8): a disk that is there until umount takes it away, if that may be."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, allowed: bool) -> None:
+        self.allowed, self.calls = allowed, 0
+        monkeypatch.setattr(Path, "is_mount", lambda _: not (self.allowed and self.calls))
+        monkeypatch.setattr(full_disk.subprocess, "run", self.run)
+
+    def run(self, command: list[str], **_: object) -> None:
+        assert command[0] == "umount"
+        self.calls += 1
+        if not self.allowed:
+            raise subprocess.CalledProcessError(32, command)
+
+
+def test_the_disk_of_a_demo_that_was_killed_is_unmounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out" / "disk").mkdir(parents=True)
+    mounts = Mounts(monkeypatch, allowed=True)
+    full_disk.fresh_directory(tmp_path / "out")
+    assert mounts.calls == 1
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_disk_that_cannot_be_unmounted_is_told_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mounts(monkeypatch, allowed=False)
+    disk = tmp_path / "disk"
+    with pytest.raises(RuntimeError, match=f"as root:\n  umount --lazy {disk}; rm -rf {tmp_path}$"):
+        full_disk.fresh_directory(tmp_path)
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("told", "flavour", "other"),
+    [
+        ("mpiexec (OpenRTE) 4.1.4", "openmpi", "mpich"),
+        ("mpiexec (Open MPI) 5.0.6", "openmpi", "mpich"),
+        ("HYDRA build details:", "mpich", "openmpi"),
+    ],
+)
+def test_a_plain_mpiexec_is_of_the_flavour_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, flavour: str, other: str
+) -> None:
+    plain = program(tmp_path / "bin" / "mpiexec", f"echo '{told}'")
+    monkeypatch.setenv("PATH", str(plain.parent))
+    assert (launch.launcher(flavour), launch.launcher(other)) == (str(plain), None)
+    named = program(plain.with_name(f"mpiexec.{other}"), "exit 1")
+    assert launch.launcher(other) == str(named)
 
 
 def test_no_log_is_an_error_and_not_zero_bytes(tmp_path: Path) -> None:
