@@ -149,6 +149,7 @@ def test_a_signal_leaves_no_process(tmp_path: Path, whom: str, number: signal.Si
     (tmp_path / "Makefile").write_text(f"check:\n\t@{' '.join(command)}\n")
     if whom != "check":
         command = ["make", "-C", str(tmp_path), "check"]
+    command = ["env", "--default-signal=HUP", *command]  # also where this runs under nohup
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
     pid = int(eventually(tmp_path / "pid"))

@@ -26,7 +26,8 @@ finally:
 
 def begin(*prefix: str, ending_s: float = 0) -> subprocess.Popen[str]:
     scripts = str(Path(__file__).parents[1])
-    command = [*prefix, sys.executable, "-c", SCRIPT, scripts, str(ending_s)]
+    own = ["env", "--default-signal=HUP", *prefix]  # also where this runs under nohup
+    command = [*own, sys.executable, "-c", SCRIPT, scripts, str(ending_s)]
     script = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert script.stdout is not None
     assert script.stdout.readline() == "begun\n"
