@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -14,11 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock import native
+from penstock.errors import LaunchError
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "build" / "release" / "examples"
 PENSTOCK = ROOT / ".venv" / "bin" / "penstock"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-SIGN_OF_OPENMPI = re.compile(r"open mpi|openrte|prrte", re.IGNORECASE)
 LIBRARIES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
@@ -41,16 +41,10 @@ def launcher(flavour: str) -> str | None:
     """The mpiexec of a flavour: mpiexec.FLAVOUR, else a plain mpiexec of this flavour."""
     if named := shutil.which(f"mpiexec.{flavour}"):
         return named
-    plain = shutil.which("mpiexec")
-    return plain if plain and flavour_of(plain) == flavour else None
-
-
-@functools.cache
-def flavour_of(mpiexec: str) -> str:
-    """The flavour of a plain mpiexec, by what it says of itself."""
-    command = [mpiexec, "--version"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
-    return "openmpi" if SIGN_OF_OPENMPI.search(told) else "mpich"
+    try:
+        return shutil.which("mpiexec") if native.detect_mpi()[0] == flavour else None
+    except LaunchError:
+        return None
 
 
 def job(flavour: str, ranks: int, program: str, *arguments: str) -> list[str]:
