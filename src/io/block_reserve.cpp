@@ -1,6 +1,7 @@
 #include "io/block_reserve.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -13,12 +14,11 @@ namespace penstock::io {
 namespace {
 
 constexpr Off kSector = 512;  // of st_blocks
-constexpr auto kExt4 = 0xEF53;
 
 // It looks for a place for each 4 KiB that a write brings; xfs does so for a folio.
 bool looks_for_each_block(int fd) noexcept {
   struct statfs found {};
-  return ::fstatfs(fd, &found) == 0 && found.f_type == kExt4;
+  return ::fstatfs(fd, &found) == 0 && found.f_type == EXT4_SUPER_MAGIC;
 }
 
 // What is written again has its blocks.

@@ -330,7 +330,6 @@ TEST(Plan, CountsCyclesOverAnExtentThatIsAHole) {
   count_cycles_to(kLastOff - 1);
 }
 
-// A buffer that followed the stripes of a file system could be as large as they are.
 // 2^32 cycles as asked for, which no plan counts.
 TEST(Individual, WritesALargeStreamInFewerCyclesThanWereAskedFor) {
   constexpr int64_t kBytes = int64_t{1} << 44;
@@ -346,6 +345,7 @@ TEST(Individual, WritesALargeStreamInFewerCyclesThanWereAskedFor) {
   EXPECT_EQ(last.end, kBytes);
 }
 
+// A buffer that followed the stripes of a file system could be as large as they are.
 TEST(TwoPhase, CutsAStripeThatIsLargerThanTheCycleIntoPages) {
   const std::vector<Summary> all(4, Summary{0, 1 << 28, 1 << 28});
   Geometry geometry;

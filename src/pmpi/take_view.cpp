@@ -347,11 +347,10 @@ int take_set_atomicity(MPI_File handle, int flag) {
 
 namespace {
 
-// Collective. The library's sync tells each rank its own error: who has none is told the worst.
-int agree_on_sync(MPI_File handle, OpenFile& file, int rc) {
-  int64_t most[] = {int64_t(class_of_mpi(rc))};
-  if (!file.file->comm().all_max(most) || most[0] == 0 || rc != MPI_SUCCESS) return rc;
-  return raise(handle, mpi_class(ErrorClass(most[0])));
+// Collective. The worst error of any rank, as an MPI class: the library's sync tells each its own.
+int worst_of_sync(OpenFile& file, int rc) {
+  int64_t worst[] = {int64_t(class_of_mpi(rc))};
+  return file.file->comm().all_max(worst) ? mpi_class(ErrorClass(worst[0])) : rc;
 }
 
 // The library syncs too when it wrote on some rank: then it may hold what our sync cannot see.
@@ -360,18 +359,18 @@ int sync_both(MPI_File handle, OpenFile& file) {
   // Taken down before the library syncs: what another thread writes meanwhile is not covered by it.
   const bool wrote = file.wrote_outside.exchange(false);
   int64_t outside = wrote || !file.file->served() ? 1 : 0;
-  const bool both = !file.file->comm().all_max({&outside, 1}) || outside != 0;
-  int rc = MPI_SUCCESS;
-  if (both) {
+  int rc = MPI_SUCCESS, worst = MPI_SUCCESS;
+  if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
     const double begin_s = now_s();
     rc = PENSTOCK_REAL(sync)(handle);
     // A call that failed already counts once.
     const auto failed = ours == ErrorClass::none ? error_of_mpi("sync", rc) : std::nullopt;
     file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync", failed);
-    if (rc != MPI_SUCCESS && wrote) file.wrote_outside = true;
+    worst = worst_of_sync(file, rc);
+    if (worst != MPI_SUCCESS && wrote) file.wrote_outside = true;  // the next sync asks it again
   }
   if (ours != ErrorClass::none) return raise(handle, mpi_class(ours));
-  return both ? agree_on_sync(handle, file, rc) : rc;
+  return rc == MPI_SUCCESS && worst != MPI_SUCCESS ? raise(handle, worst) : rc;
 }
 
 }  // namespace
