@@ -23,6 +23,12 @@ WriteBehindShape by_rma(int64_t limit) {
           .load_bytes = kLoad};
 }
 
+// Else a slot is free again at some time or other.
+void until_nobody_takes_out(Rank& rank, comm::Comm& comm) {
+  rank.receiving = {};
+  EXPECT_TRUE(comm.barrier());
+}
+
 // Each rank on a node of its own, so that page i is for rank i mod n alone. Nobody takes anything
 // out but by step().
 template <class Body>
@@ -30,7 +36,7 @@ void on_nodes(int n, const std::string& path, int64_t limit, Body&& body) {
   comm::run_thread_team(n,
                         [&](comm::Comm& comm) {
                           Rank rank(comm, path, by_rma(limit));
-                          rank.receiving = {};
+                          until_nobody_takes_out(rank, comm);
                           body(rank, comm);
                         },
                         {.nodes = n});
@@ -170,6 +176,7 @@ TEST(ShippingByRma, NorDoTheyWhileACollectiveCallOfAnotherThreadHasThose) {
       [&](comm::Comm& owner) {
         LateParcels comm(owner, hold);
         Rank rank(comm, path.path(), by_rma(1));
+        until_nobody_takes_out(rank, comm);
         if (comm.rank() == 0) {
           write_a_load(rank, 1, kOld);  // one load is put, and what comes then stays on this node
           const std::jthread together([&] { rank.behind->flush_together(rank.target); });
