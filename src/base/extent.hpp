@@ -42,6 +42,12 @@ struct Range {
 using Extent = Range<struct FileTag>;         // bytes of the file
 using StreamRange = Range<struct StreamTag>;  // bytes of one rank's stream, through its file view
 
+// Of both; an empty one counts for nothing.
+constexpr Extent hull_of(Extent a, Extent b) noexcept {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
 constexpr Off align_down(Off x, Off unit) noexcept { return x - x % unit; }
 constexpr Off align_up(Off x, Off unit) noexcept {
   return x % unit == 0 ? x : capped_sum(x, unit - x % unit);

@@ -40,7 +40,8 @@ class ConfigFile : public ::testing::Test {
   void SetUp() override { ::umask(022); }
   void TearDown() override { ::remove(path_.c_str()); }
   std::string path_ = ::testing::TempDir() + "penstock-config-test-" +
-                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+                      std::to_string(::getpid()) + ".toml";
 };
 
 TEST(Config, WithoutAnyVariableIsTheDefault) {

@@ -26,11 +26,7 @@ inline Extent hull_of(const layout::Run& run) noexcept {
   const Off last = run.offset + (run.count - 1) * (run.count > 1 ? run.stride : 0);
   return {std::min(run.offset, last), std::max(run.offset, last) + run.block};
 }
-// Of both; an empty one counts for nothing.
-inline Extent hull_of(Extent a, Extent b) noexcept {
-  if (a.empty() || b.empty()) return a.empty() ? b : a;
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
+using penstock::hull_of;
 
 // Being packed.
 class Load {

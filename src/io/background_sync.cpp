@@ -9,10 +9,13 @@ namespace penstock::io {
 
 // --- Writers ---
 
+// What it tells was known before the thread hears of these bytes, or is its own.
 Result<bool> BackgroundSync::wrote(Extent, int64_t bytes) {
+  std::optional<Error> failed = take_untold();
   const bool here = due_bytes_.add(bytes) && !thread_.nudge();
   const bool synced = here && push();
-  if (std::optional<Error> failed = take_untold()) return tl::unexpected(*std::move(failed));
+  if (here && !failed) failed = take_untold();
+  if (failed) return tl::unexpected(*std::move(failed));
   return synced;
 }
 
@@ -29,7 +32,6 @@ void BackgroundSync::sync_behind() {
   ++syncs_;
 }
 
-// Noted before the device is free again: a sync() that waits for it knows how it went.
 bool BackgroundSync::push() {
   const std::lock_guard device(device_);
   Result<void> pushed = file_.sync(SyncKind::data);
@@ -45,7 +47,6 @@ bool BackgroundSync::push() {
 // --- The program ---
 
 Result<void> BackgroundSync::sync_now(SyncKind kind) {
-  const std::lock_guard device(device_);
   Result<void> synced = file_.sync(kind);
   take_untold();  // told now
   return synced;

@@ -26,7 +26,6 @@ class BackgroundSync final : public FileSync {
   SyncNotes notes() const override;
 
  protected:
-  // Waits for the sync under way: the kernel tells a failure once, perhaps to that one.
   Result<void> sync_now(SyncKind kind) override;
   Result<void> sync_at_close() override;
 
@@ -36,9 +35,8 @@ class BackgroundSync final : public FileSync {
   std::optional<Error> take_untold();
 
   DueBytes due_bytes_;
-  std::mutex device_;  // held by who is syncing; taken before mutex_
-
-  mutable std::mutex mutex_;     // of what follows; held for no longer than it takes to look
+  // Of what follows; taken behind device_, and held for no longer than it takes to look.
+  mutable std::mutex mutex_;
   int64_t syncs_ = 0;            // of the thread, that succeeded
   std::optional<Error> untold_;  // a failure that nobody was told yet
 

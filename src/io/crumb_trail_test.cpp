@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "io/counted_file.hpp"
 #include "io/kernel_answers.hpp"
 #include "io/mappable_directory.hpp"
@@ -129,9 +130,12 @@ TEST_F(TrailFiles, InsideTheFileAreWrittenByNoCall) {
 TEST_F(TrailFiles, PagesAreMadeReadyInStepsThatGrow) {
   resize(10 << 20);
   auto file = open();
+  const double begin_s = now_s();
   put(*file, 0, 48, 400, 20'000);  // 8 MB
+  // Who loses its core for that long has rested, and pages are made ready anew.
+  const int rests = int((now_s() - begin_s) / 0.01);
   EXPECT_GT(answers.populated, 20);
-  EXPECT_LT(answers.populated, 60) << "256 KiB at a time, soon";
+  EXPECT_LT(answers.populated, 60 + rests) << "256 KiB at a time, soon";
   EXPECT_TRUE(file_.holds(model_));
 }
 
@@ -183,7 +187,8 @@ TEST_F(TrailFiles, AgreeWithAModelOnRandomPieces) {
 
 TEST_F(TrailFiles, TakeNothingOfWhatAnotherWritesIntoTheGaps) {
   constexpr int kPieces = 4000;
-  resize(Off(kPieces) * 100);
+  // Else who has lost its core near the end finds too little left to make ready.
+  resize(Off(kPieces) * 100 + CrumbTrail::kLeastReady);
   auto mine = open(), theirs = open();
   const Bytes m(50, std::byte{'m'}), t(50, std::byte{'t'});
   std::thread other([&] {
@@ -194,7 +199,7 @@ TEST_F(TrailFiles, TakeNothingOfWhatAnotherWritesIntoTheGaps) {
   other.join();
   EXPECT_EQ(mine->writes, 15);
   const Bytes got = file_.contents();
-  for (size_t i = 0; i < got.size(); ++i)
+  for (size_t i = 0; i < size_t(kPieces) * 100; ++i)
     ASSERT_EQ(got[i], std::byte(i % 100 < 50 ? 'm' : 't')) << "byte " << i;
 }
 

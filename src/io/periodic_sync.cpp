@@ -13,6 +13,7 @@ PeriodicSync::PeriodicSync(MechanismFile& file, int64_t every_bytes, std::shared
 
 Result<bool> PeriodicSync::wrote(Extent, int64_t bytes) {
   if (!due_.add(bytes)) return false;
+  const std::lock_guard device(device_);
   Result<void> pushed = sync_now(kind_);
   if (pushed) return true;
   pushed.error().detail += ", the sync after every " + format_size(due_.every_bytes());

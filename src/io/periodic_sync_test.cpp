@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -161,6 +164,49 @@ TEST_F(PeriodicSyncs, WithoutAGateDoNotWaitForEachOther) {
   const auto a = open(), b = open();
   for (int tries = 0; tries < 20 && !record_.crowded; ++tries) sync_often(*a, *b, nullptr);
   EXPECT_TRUE(record_.crowded) << "else the test above shows nothing";
+}
+
+// Who is inside stays at the door until another thread's sync is over, or for a while.
+class LingeringGate final : public Gate {
+ public:
+  Result<void> enter() override { return {}; }
+  void leave() noexcept override {
+    if (left_++ > 0) return;
+    leaving.open();
+    other_is_over.wait_for(std::chrono::milliseconds(200));
+  }
+  class Flag {
+   public:
+    void open() {
+      const std::lock_guard lock(mutex_);
+      open_ = true;
+      changed_.notify_all();
+    }
+    void wait_for(std::chrono::milliseconds most) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, most, [this] { return open_; });
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool open_ = false;
+  };
+  Flag leaving, other_is_over;
+
+ private:
+  std::atomic<int> left_ = 0;
+};
+
+// The kernel tells a failure once: here to the periodic sync of another thread.
+TEST_F(PeriodicSyncs, ASyncKnowsWhatThatOfAnotherThreadHasLost) {
+  const auto file = open({.sync_errno = EIO, .nth_sync = 1});
+  const auto gate = std::make_shared<LingeringGate>();
+  PeriodicSync sync(*file, 1, gate);
+  const std::jthread writer([&] { EXPECT_FALSE(sync.wrote(kSomewhere, 1)); });
+  gate->leaving.wait_for(std::chrono::seconds(60));
+  EXPECT_FALSE(sync.sync(SyncKind::full));
+  gate->other_is_over.open();
 }
 
 TEST_F(PeriodicSyncs, AGateThatCannotBeEnteredIsAFailedSync) {

@@ -19,6 +19,10 @@ constexpr int64_t kLeastPiece = kMiB, kMostPiece = 4 * kMiB;
 // A range in which this writer has less than this part is mostly holes or others', who start it.
 constexpr int64_t kMostlyOthers = 16;
 
+// Over what lies between pieces further apart than that nobody goes piece by piece: the kernel
+// starts what came before in its own time.
+constexpr int64_t kFar = int64_t{1} << 30;
+
 // Ranks that write short pieces beside each other fill memory pages together, and a page whose
 // write-back has begun goes to the device once more for each who comes after it.
 constexpr int64_t kLeastRunBytes = int64_t{16} << 10;
@@ -30,6 +34,8 @@ int start_write_back(int fd, Extent e) {
   } while (rc < 0 && errno == EINTR);
   return rc < 0 ? errno : 0;
 }
+
+bool is_far(Extent a, Extent b) { return std::max(b.begin - a.end, a.begin - b.end) > kFar; }
 
 // The call is refused here, as opposed to: the bytes could not be written.
 bool is_refusal(int sys_errno) {
@@ -67,9 +73,9 @@ int64_t StreamSync::collect(Extent where, int64_t bytes) {
   const std::lock_guard lock(mutex_);
   const Extent fresh = take_of_run(where);
   if (fresh.empty()) return 0;
-  pending_ = pending_.empty()
-                 ? fresh
-                 : Extent{std::min(pending_.begin, fresh.begin), std::max(pending_.end, fresh.end)};
+  if (is_far(pending_, fresh)) pending_ = {};
+  if (pending_.empty()) pending_bytes_ = 0;
+  pending_ = hull_of(pending_, fresh);
   const int64_t came = fresh.begin < where.begin ? fresh.size() : bytes;
   pending_bytes_ += came;
   return came;

@@ -72,6 +72,21 @@ class StreamSyncs : public ::testing::Test {
     return find_sync_policy("stream")->open(file, {.bytes = bytes, .gate = nullptr});
   }
 
+  // Returns, though the device does not.
+  void close_while_slow() {
+    const auto sync = stream_behind(file_, 100);
+    write_back.held = true;
+    EXPECT_TRUE(sync->wrote({0, 16 << 20}, 16 << 20));
+    ASSERT_TRUE(eventually([] { return write_back.begun == 1; }));
+    for (Off at = 16 << 20; at < 32 << 20; at += 1 << 20)
+      EXPECT_TRUE(sync->wrote({at, at + (1 << 20)}, 1 << 20));
+    std::jthread closer([&] { EXPECT_TRUE(sync->at_close()); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    write_back.held = false;
+    write_back.held.notify_all();
+    closer.join();
+  }
+
   TemporaryFile path_;
   SyncRecord record_;
   RecordingFile file_{find_mechanism("pwrite")->open({.path = path_.path()}).value(), record_};
@@ -175,27 +190,31 @@ TEST_F(StreamSyncs, ASyncStartsTheRestInPiecesAndTellsWhatItLost) {
 TEST_F(StreamSyncs, ASyncLeavesARangeThatIsMostlyOthersOrHoles) {
   const auto sync = stream(file_, 100 << 20);
   EXPECT_TRUE(sync->wrote({0, 1 << 20}, 1 << 20));
-  EXPECT_TRUE(sync->wrote({Off{1} << 40, (Off{1} << 40) + 100}, 100));
+  EXPECT_TRUE(sync->wrote({Off{1} << 29, (Off{1} << 29) + 100}, 100));
   EXPECT_TRUE(sync->sync(SyncKind::full));
-  EXPECT_TRUE(write_back.started.empty()) << "a million calls for two pieces";
+  EXPECT_TRUE(write_back.started.empty()) << "five hundred calls for two pieces";
   EXPECT_TRUE(sync->wrote({0, 100}, 100)) << "and begins anew";
   EXPECT_TRUE(sync->sync(SyncKind::full));
   EXPECT_EQ(write_back.started, (std::vector<Extent>{{0, 100}}));
 }
 
+TEST_F(StreamSyncs, NobodyGoesOverAHugeHolePieceByPiece) {
+  constexpr Off kThere = Off{1} << 60;
+  const auto sync = stream(file_, 100);
+  EXPECT_TRUE(sync->wrote({0, 50}, 50));
+  EXPECT_TRUE(sync->wrote({kThere, kThere + 50}, 50));
+  EXPECT_EQ(write_back.started, (std::vector<Extent>{{kThere, kThere + 50}}));
+  EXPECT_TRUE(sync->wrote({0, 100}, 100)) << "and back";
+  EXPECT_EQ(write_back.started.back(), (Extent{0, 100}));
+}
+
 TEST_F(StreamSyncs, AWriterDoesNotWaitForASlowDeviceAndCloseForOnePieceAtMost) {
-  const auto sync = stream_behind(file_, 100);
-  write_back.held = true;
-  EXPECT_TRUE(sync->wrote({0, 16 << 20}, 16 << 20));
-  ASSERT_TRUE(eventually([] { return write_back.begun == 1; }));
-  for (Off at = 16 << 20; at < 32 << 20; at += 1 << 20)  // returns, though the device does not
-    EXPECT_TRUE(sync->wrote({at, at + (1 << 20)}, 1 << 20));
-  std::jthread closer([&] { EXPECT_TRUE(sync->at_close()); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  write_back.held = false;
-  write_back.held.notify_all();
-  closer.join();
-  EXPECT_LE(write_back.begun, 3) << "what close found waiting is left to the kernel";
+  for (int tries = 0; tries < 20; ++tries) {  // a busy machine may let close come too late
+    reset();
+    close_while_slow();
+    if (write_back.begun <= 3) return;
+  }
+  FAIL() << "what close found waiting is left to the kernel";
 }
 
 TEST_F(StreamSyncs, TheThreadStartsAllThatIsDueInTheEnd) {

@@ -11,6 +11,11 @@ Result<void> FileSync::sync_now(SyncKind kind) { return file_.sync(kind); }
 Result<void> FileSync::sync_at_close() { return {}; }
 SyncNotes FileSync::notes() const { return {}; }
 
+Result<void> FileSync::sync(SyncKind kind) {
+  const std::lock_guard device(device_);
+  return kept(sync_now(kind));
+}
+
 Result<void> FileSync::kept(Result<void> now) {
   if (!now) failure_.remember(now.error());
   return failure_.all_of_them(std::move(now));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,18 +40,21 @@ class FileSync {
   virtual int64_t piece_bytes() const noexcept { return 0; }
   // On the device, because the program asks for it. What one sync has lost, whoever asked for it,
   // every later one and at_close() report too: it stays lost, though the kernel says so only once.
-  Result<void> sync(SyncKind kind) { return kept(sync_now(kind)); }
+  Result<void> sync(SyncKind kind);
   // Before the descriptor is closed, and nothing is written any more. An error is reported by close
   // on every rank.
   Result<void> at_close() { return kept(sync_at_close()); }
   virtual SyncNotes notes() const;
 
  protected:
-  virtual Result<void> sync_now(SyncKind kind);
+  virtual Result<void> sync_now(SyncKind kind);  // REQUIRES device_, but at close
   virtual Result<void> sync_at_close();
 
   MechanismFile& file_;
   FirstFailure failure_;
+  // Held by who is syncing, until it is noted how that went: the kernel tells a failure once,
+  // perhaps to another thread.
+  std::mutex device_;
 
  private:
   Result<void> kept(Result<void> now);
