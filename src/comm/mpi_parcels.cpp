@@ -2,6 +2,8 @@
 // barrier needs to know. Probes that give the message out, so that no other thread gets it.
 #include "comm/mpi_parcels.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "comm/mpi_wait.hpp"
@@ -31,10 +33,7 @@ class MpiParcels final : public Parcels {
   void send(int to, std::vector<std::byte> bytes) override {
     const int64_t number = sent_++;
     MPI_Request request = MPI_REQUEST_NULL;
-    const int rc =
-        PMPI_Issend(bytes.data(), int(bytes.size()), MPI_BYTE, to, kTag, comm_, &request);
-    note("MPI_Issend", rc);
-    if (rc != MPI_SUCCESS) {
+    if (!unsent_.empty() || !start(to, bytes, request)) {
       unsent_.push_back({to, std::move(bytes)});
       return;
     }
@@ -60,8 +59,9 @@ class MpiParcels final : public Parcels {
   }
 
   std::vector<Parcel> take_back() override {
-    std::vector<Parcel> all = std::exchange(unsent_, {});
+    std::vector<Parcel> all;  // the oldest first: none is sent behind one that was refused
     for (size_t i = 0; i < buffers_.size(); ++i) all.push_back({receivers_[i], buffers_[i]});
+    std::ranges::move(std::exchange(unsent_, {}), std::back_inserter(all));
     return all;
   }
 
@@ -96,6 +96,10 @@ class MpiParcels final : public Parcels {
   Result<void> status() const override { return status_; }
 
  private:
+  bool start(int to, const std::vector<std::byte>& bytes, MPI_Request& request) {
+    return note("MPI_Issend",
+                PMPI_Issend(bytes.data(), int(bytes.size()), MPI_BYTE, to, kTag, comm_, &request));
+  }
   bool note(const char* operation, int rc) {
     if (rc != MPI_SUCCESS && status_) status_ = mpi_error(operation, rc);
     return rc == MPI_SUCCESS;

@@ -71,7 +71,7 @@ class ThreadSlots final : public Slots {
   std::vector<Parcel> take_back() override {
     std::vector<Parcel> all = std::exchange(back_, {});
     for (auto& [owner, lane] : lanes_) {
-      if (!std::exchange(lane.put, false)) continue;
+      if (!lane.put) continue;
       SlotHub::Owner& theirs = hub_->owners[size_t(owner)];
       const std::lock_guard lock(theirs.mutex);
       all.push_back({owner, theirs.slots[size_t(lane.slot)].parcel.bytes});

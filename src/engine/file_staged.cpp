@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/file_state.hpp"
+#include "exec/abandon.hpp"
 
 namespace penstock::engine {
 namespace {
@@ -149,7 +150,8 @@ void File::State::drain_lane() {
 
 // Collective.
 void File::State::drain_together() {
-  if (pipeline != nullptr) pipeline->drain_together();
+  if (pipeline == nullptr) return;
+  exec::or_abandon("collective call", [&] { pipeline->drain_together(); });
 }
 
 // Collective. What all ranks bring is in the pages before the first of them is flushed: neighbours

@@ -221,13 +221,17 @@ bool Shipping::collect_delivered() {
 // Not all that comes, while others send on and on: the caller has other things to look at.
 bool Shipping::progress_parcels(Pages& pages) {
   bool moved = collect_delivered();
-  for (int i = 0; i < kMostAtOnce; ++i) {
-    auto parcel = parcels_->receive();
-    if (!parcel) break;
-    moved = true;
-    take_in(*std::move(parcel), pages);
-  }
+  for (int i = 0; i < kMostAtOnce && receive_one(pages); ++i) moved = true;
   return moved;
+}
+
+// What another rank was told is on its way: without memory for it, it would be nowhere.
+bool Shipping::receive_one(Pages& pages) {
+  return or_abandon("write behind", [&] {
+    auto parcel = parcels_->receive();
+    if (parcel) take_in(*std::move(parcel), pages);
+    return parcel.has_value();
+  });
 }
 
 void Shipping::take_in(comm::Parcel parcel, Pages& pages) {
@@ -256,6 +260,7 @@ void Shipping::give_up(Pages& pages) {
   if (put_ != nullptr) std::ranges::move(put_->take_back(), std::back_inserter(back));
   for (const comm::Parcel& parcel : back)
     if (kind_of(parcel) == ParcelKind::load) put(parcel.bytes, pages);
+  if (put_ != nullptr) put_->forget();
   keep_all_here(pages);
   asked_.clear();
 }
@@ -274,7 +279,8 @@ void Shipping::end(Pages& pages) {
 
 void Shipping::send_older(double seconds, Pages& pages) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || in_settle_) return;  // this node's pages must not overtake what is on its way
+  if (!lock || in_settle_ || ended_)
+    return;  // this node's pages must not overtake what is on its way
   const double then_s = now_s() - seconds;
   if (put_ != nullptr) write_older_put(then_s, pages);
   for (const int owner : buffers_.owners_since(then_s))
@@ -395,8 +401,30 @@ bool Shipping::have_parcels() {
 
 // All ranks do alike.
 void Shipping::keep_for_good(Pages& pages) {
+  if (put_ != nullptr) bring_home(pages);
   const std::lock_guard lock(mutex_);
   if (!ended_) give_up(pages);
+}
+
+// Collective. What was put is in the file before this node's pages take in what came later.
+void Shipping::bring_home(Pages& pages) {
+  for (Backoff backoff; some_is_put(pages);) backoff.pause();
+  pages.flush();
+  if (const Result<void> met = comm_.barrier(); !met) {
+    const std::lock_guard lock(mutex_);
+    note_failure(met.error());
+  }
+}
+
+// Collective. Takes out what has come, too.
+bool Shipping::some_is_put(Pages& pages) {
+  int64_t some[] = {0};
+  {
+    const std::lock_guard lock(mutex_);
+    progress_locked(pages);
+    some[0] = ended_ || put_->quiet() ? 0 : 1;
+  }
+  return comm_.all_max(some) && some[0] != 0;
 }
 
 void Shipping::send_all() {
@@ -427,7 +455,9 @@ void Shipping::exchange(Pages& pages) {
       arrived = true;
     }
     // Others wait for what this rank can no longer send or receive.
-    if (ended_) abandon(failure_.value_or(Error{ErrorClass::communication, 0, "write behind", ""}));
+    if (const Result<void> now = status(); !now) note_failure(now.error());
+    if (ended_ || !status())
+      abandon(failure_.value_or(Error{ErrorClass::communication, 0, "write behind", ""}));
     if (arrived && parcels_->all_have_arrived()) break;
     lock.unlock();
     backoff.pause();

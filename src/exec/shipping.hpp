@@ -135,6 +135,7 @@ class Shipping {
   void put(std::span<const std::byte> parcel, Pages& pages);
   bool progress_locked(Pages& pages);
   bool progress_parcels(Pages& pages);
+  bool receive_one(Pages& pages);
   bool collect_delivered();
   void collect_last();
   void write_older_put(double then_s, Pages& pages);
@@ -151,6 +152,8 @@ class Shipping {
   void move_all(Pages& pages, bool any);
   bool have_parcels();
   void keep_for_good(Pages& pages);
+  void bring_home(Pages& pages);
+  bool some_is_put(Pages& pages);
   void send_all();
   void exchange(Pages& pages);
   bool has_news(const Pages& pages) const { return pages.failures() > shared_failures_; }

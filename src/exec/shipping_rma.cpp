@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/backoff.hpp"
+#include "exec/abandon.hpp"
 #include "exec/shipping.hpp"
 
 namespace penstock::exec {
@@ -78,10 +79,12 @@ bool Shipping::progress_put(Pages& pages) {
 // Of this rank's own memory, with no call to MPI.
 bool Shipping::take_out(Pages& pages) {
   bool any = false;
-  for (; auto parcel = put_->receive(); any = true) {
-    take_in(*std::move(parcel), pages);
-    put_->release();
-  }
+  or_abandon("write behind", [&] {
+    for (; auto parcel = put_->receive(); any = true) {
+      take_in(*std::move(parcel), pages);
+      put_->release();
+    }
+  });
   return any;
 }
 

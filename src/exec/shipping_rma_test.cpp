@@ -4,12 +4,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/shipping_for_tests.hpp"
 #include "io/eventually.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/held_file.hpp"
 #include "io/temporary_file.hpp"
 
@@ -238,6 +242,82 @@ TEST(ShippingByRma, WhatWasPutAndGetsOldIsInTheFileToo) {
     EXPECT_EQ(file[kPage], kNew);
     EXPECT_EQ(file[kPage + 100], kOld);
   });
+}
+
+// At the end of MPI nobody says any more what was taken out, and the I/O thread goes on.
+TEST(ShippingByRma, WhatWasPutIsNotWrittenOnceMoreBehindTheEnd) {
+  const io::TemporaryFile path;
+  constexpr std::byte kOld{1}, kNew{2};
+  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
+    if (comm.rank() == 0) {
+      write_a_load(rank, 1, kOld);
+      EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+      rank.behind->end_alone(rank.target);
+      rank.behind->flush(rank.target);
+      EXPECT_EQ(path.contents()[kPage], kNew);
+      const int64_t writes = rank.traffic().writes;
+      rank.behind->serve_older(rank.target, 0);
+      EXPECT_EQ(rank.traffic().writes, writes);
+      EXPECT_EQ(path.contents()[kPage], kNew);
+    }
+    EXPECT_TRUE(comm.barrier());
+  });
+}
+
+// MPI has no communicator left for what the first collective call is to send.
+class NoParcels final : public comm::Borrowed {
+ public:
+  using Borrowed::Borrowed;
+  Result<std::unique_ptr<comm::Parcels>> parcels() override {
+    return fail(ErrorClass::communication, "MPI_Comm_dup", "none is left");
+  }
+};
+
+// Writes of rank 1 wait until the file has what rank 0 wrote last, or for a while.
+class LateFile final : public io::ForwardingFile {
+ public:
+  LateFile(std::unique_ptr<MechanismFile> inner, const io::TemporaryFile& path, std::byte last)
+      : ForwardingFile(std::move(inner)), path_(path), last_(last) {}
+  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
+    for (int tries = 0; tries < 300 && !is_there(); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return inner().write(bytes, offset);
+  }
+
+ private:
+  bool is_there() const {
+    const std::vector<std::byte> file = path_.contents();
+    return file.size() > size_t(kPage) && file[kPage] == last_;
+  }
+
+  const io::TemporaryFile& path_;
+  const std::byte last_;
+};
+
+TEST(ShippingByRma, WhereLoadsCannotBeSentTheNewerBytesAreTheLastToo) {
+  const io::TemporaryFile path;
+  constexpr std::byte kOld{1}, kNew{2};
+  comm::run_thread_team(2,
+                        [&](comm::Comm& owner) {
+                          NoParcels comm(owner);
+                          Rank rank(comm, path.path(), by_rma(kMany));
+                          until_nobody_takes_out(rank, comm);
+                          if (comm.rank() == 1)
+                            rank.file =
+                                std::make_unique<LateFile>(std::move(rank.file), path, kNew);
+                          const WriteBehind::Target target{*rank.file, nullptr};
+                          if (comm.rank() == 0) {
+                            write_a_load(rank, 1, kOld);
+                            EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+                          }
+                          EXPECT_TRUE(comm.barrier());
+                          if (comm.rank() == 1) EXPECT_TRUE(rank.behind->step(target));
+                          rank.behind->flush_together(target);
+                          EXPECT_TRUE(comm.barrier());
+                          EXPECT_EQ(path.contents()[kPage], kNew);
+                          EXPECT_EQ(path.contents()[kPage + 100], kOld);
+                        },
+                        {.nodes = 2});
 }
 
 TEST(ShippingByRma, OneStagePutsEachWriteAtOnce) {

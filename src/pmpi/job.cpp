@@ -244,12 +244,22 @@ bool Job::take_open_files() {
   return !files.empty();
 }
 
+// While others still answer. Behind that each writes what it has, and nobody's older bytes are
+// under way.
+void Job::flush_open_files() {
+  for (const OpenFilePtr& file : open_files().all()) {
+    const std::scoped_lock lock(file->together, file->alone);
+    (void)file->file->flush(engine::Drain::mine);
+  }
+}
+
 void Job::finalize() {
   const std::lock_guard lock(mutex_);
   if (!comm::mpi_is_running()) return;  // the library will say so
   finished_ = true;
   const bool all_meet = every_rank_is_here_ || config_.all_ranks;
   if (all_meet) ensure_log();
+  if (all_meet) flush_open_files();
   const std::unique_ptr<comm::Comm> world = all_meet ? meet_all() : nullptr;
   const bool left_open = take_open_files();
   // They may be closed in the library's MPI_Finalize, and a tool may exit from there.

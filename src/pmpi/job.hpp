@@ -39,6 +39,7 @@ class Job {
 
  private:
   void ensure_log();
+  void flush_open_files();
   bool take_open_files();
   bool is_due(double pause_s, double now) const noexcept;
   void write_log(bool finished);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <numeric>
 
 #include "comm/kept_segments.hpp"
@@ -242,12 +243,22 @@ void check_node_parts(MPI_Comm program, Report& report) {
   }
 }
 
+// Collective. A container's shared memory may be 64 MiB.
+bool has_room_for(Comm& c, const comm::SegmentShape& shape, Report& report) {
+  const size_t needed = size_t(c.nodes()) * shape.bytes;
+  int64_t lacks[] = {comm::free_for_segments() < 2 * needed ? 1 : 0};
+  report.expect(c.all_max(lacks).has_value(), "all_max");
+  if (lacks[0] != 0 && c.rank() == 0) std::puts("SKIPPED large_segment: shared memory is short");
+  return lacks[0] == 0;
+}
+
 // More than a rank's share of it is given back when the file is closed.
 void check_large_segment(MPI_Comm program, Report& report) {
   comm::SegmentShape large = kSegment;
   {
     const auto c = comm::make_mpi_comm(program).value();
     large.bytes = 2 * comm::KeptSegments::kMostBytesPerRank * size_t(c->size());
+    if (!has_room_for(*c, large, report)) return;
     use_segment(*c, large, report);
   }
   const auto c = comm::make_mpi_comm(program).value();
