@@ -5,12 +5,13 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "comm/comm.hpp"
 #include "engine/config.hpp"
 #include "engine/file.hpp"
+#include "io/probe.hpp"
 
 // One rank. Its files borrow its communicator, so their collective calls come one after the other.
 struct penstock_rank {
@@ -41,7 +42,7 @@ struct penstock_file {
   }
 
   penstock_rank& rank;
-  std::string path;
+  std::optional<penstock::io::FileIdentity> id;  // nullopt: not known
   std::unique_ptr<penstock::engine::File> file;
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "capi/status.hpp"
+#include "io/probe.hpp"
 
 namespace penstock::capi {
 namespace {
@@ -86,10 +87,16 @@ Result<Prepared> prepare(penstock_rank& rank, const char* path, const penstock_o
   p.info.writable = true;
   p.info.config = *std::move(config);
   p.info.job_ranks = ranks_of_teams();
-  for (const penstock_file* other : rank.files)
-    if (other->path == p.info.path) p.info.beside.push_back(other->file.get());
-  p.handle->path = p.info.path;
   return p;
+}
+
+// Other handles of this rank on the file, by whatever name; it is there now.
+void look_beside(const penstock_rank& rank, Prepared& p) {
+  const auto id = io::identify(p.info.path);
+  if (!id) return;  // the open will say why
+  for (const penstock_file* other : rank.files)
+    if (other->id == *id) p.info.beside.push_back(other->file.get());
+  p.handle->id = *id;
 }
 
 std::string octal(unsigned permissions) {
@@ -158,6 +165,7 @@ Result<penstock_file*> open_file(penstock_rank& rank, const char* path,
   Result<void> made;
   if (comm.rank() == 0) made = make_file(mine->info.path, mine->options);
   if (auto r = comm::agree(comm, made); !r) return tl::unexpected(std::move(r).error());
+  look_beside(rank, *mine);
   mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
   engine::File& file = *mine->handle->file;
   if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));

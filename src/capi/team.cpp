@@ -43,7 +43,9 @@ Result<void> free_team(penstock_team* team) {
 
 penstock_team* make_team(std::vector<std::unique_ptr<comm::Comm>> comms) {
   auto team = std::make_unique<penstock_team>();
-  team->config = engine::load_config(engine::this_process());
+  engine::Surroundings process = engine::this_process();
+  process.reader = engine::Surroundings::Reader::c_api;
+  team->config = engine::load_config(process);
   all_ranks += comms.front()->size();
   for (auto& comm : comms) team->ranks.push_back({team.get(), std::move(comm), {}});
   return team.release();

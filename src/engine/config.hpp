@@ -132,6 +132,7 @@ struct Surroundings {
   enum class Reader : uint8_t {
     rank,      // a process of the job: off because of a file still meets the other ranks
     launcher,  // before any process is started
+    c_api,     // a team of it: what is said of MPI-IO has no effect
   };
   Variables variables;            // PENSTOCK_*, HOME, XDG_CONFIG_HOME
   std::string directory;          // the working directory; empty: no project file is looked for

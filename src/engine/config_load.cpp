@@ -68,6 +68,7 @@ Result<bool> Loader::flag_of(const char* name) const {
 
 // "off" that no other layer can take back: then no file is read, and none can be wrong.
 bool Loader::off_outright() const {
+  if (s_.reader == Surroundings::Reader::c_api) return false;
   if (value_of("PENSTOCK_METHOD") != "off") return false;
   return is_option("PENSTOCK_METHOD") ||
          (!is_option("PENSTOCK_OBSERVE") && !is_option("PENSTOCK_CONFIG"));
@@ -179,6 +180,7 @@ void meet_the_others(Config& config) {
 }
 
 Result<void> Loader::settle() {
+  if (s_.reader == Surroundings::Reader::c_api) return {};
   config_.left_alone = why_left_alone(config_, s_.program);
   bool by_file = !config_.left_alone.empty();
   for (const Assignment& a : config_.given) {

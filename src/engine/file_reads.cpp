@@ -30,12 +30,13 @@ Verification File::State::verify() {
   if (comm->nodes() > 1 && sync) (void)sync->sync(io::SyncKind::full);
   (void)comm->barrier();  // everybody's bytes are in the file before anybody looks
   const auto mine = open_to_read();
-  if (!mine)
-    notes.degraded["verify: this rank's bytes are unverified: " + mine.error().message()] = 1;
   const bool library_wrote = verified_together->times_written_past() > written_past_before;
   const bool lost = !all_that_was_accepted();
   const Verification v = verifier->check(*comm, mine ? mine->get() : nullptr, *verified_together,
                                          library_wrote || lost);
+  const std::optional<Error> unread = mine ? v.why_unread : mine.error();
+  if (unread)
+    notes.degraded["verify: bytes of this rank are unverified: " + unread->message()] = 1;
   if (v.unasked_bytes > 0)
     notes.degraded
         ["verify: bytes differ that ranks may have written whom this handle could not ask"] = 1;

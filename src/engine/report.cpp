@@ -47,11 +47,17 @@ void set_algorithms(FileReport& r, std::span<const int64_t> calls) {
     if (calls[i] > 0) r.algorithms[std::string(plan::algorithms()[i]->name)] = calls[i];
 }
 
+// Names of files may hold the end of a line.
+std::string line(char kind, int64_t count, std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return kind + std::to_string(count) + " " + text + "\n";
+}
+
 // One line per note: kind, count, text. Only ranks that have something to say send bytes.
 std::string encode(const FileNotes& n) {
   std::string out;
-  for (const auto& [why, count] : n.degraded) out += "D" + std::to_string(count) + " " + why + "\n";
-  if (!n.first_error.empty()) out += "E0 " + n.first_error + "\n";
+  for (const auto& [why, count] : n.degraded) out += line('D', count, why);
+  if (!n.first_error.empty()) out += line('E', 0, n.first_error);
   return out;
 }
 

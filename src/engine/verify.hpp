@@ -27,7 +27,8 @@ struct Verification {
   // Of the unverified: they differ, and who may have written them has no part in the handle, or
   // could not be asked.
   int64_t unasked_bytes = 0;
-  int64_t mismatched_bytes = 0;  // differ from what was handed over: the file is wrong
+  std::optional<Error> why_unread = {};  // the first reason why some could not be read
+  int64_t mismatched_bytes = 0;          // differ from what was handed over: the file is wrong
 };
 
 class VerifiedTogether;

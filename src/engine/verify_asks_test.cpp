@@ -1,7 +1,9 @@
 // --verify where ranks that may have written what differs cannot be asked: nobody guesses.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/borrow.hpp"
@@ -35,8 +37,8 @@ class Failing final : public comm::Borrowed {
 
 constexpr int64_t kBytes = 1000;
 
-// Each rank wrote a part of the file, of which nothing is there.
-Verification checked(comm::Comm& comm, int collectives) {
+// Each rank wrote a part of the file, of which nothing is there, or which is read as `from` says.
+Verification checked(comm::Comm& comm, int collectives, io::ReadableFile* from = nullptr) {
   const io::TemporaryFile file;
   const auto verifier = std::make_shared<Verifier>();
   const std::vector<std::byte> data(kBytes, std::byte{1});
@@ -49,7 +51,7 @@ Verification checked(comm::Comm& comm, int collectives) {
   together.add(verifier);
   const auto readable = io::open_for_reading(file.path());
   Failing failing(comm, collectives);
-  return verifier->check(failing, readable->get(), together, false);
+  return verifier->check(failing, from != nullptr ? from : readable->get(), together, false);
 }
 
 // One collective says that some differ; then come their number, their places and the answers.
@@ -62,6 +64,27 @@ TEST(VerifyAsks, WhatDiffersIsToldAndIsNoDamageWhereSomebodyCannotBeAsked) {
       EXPECT_EQ(v.mismatched_bytes, 0) << collectives;
     }
     EXPECT_EQ(checked(comm, 100).mismatched_bytes, kBytes);
+  });
+}
+
+// What cannot be read is no damage.
+class Unreadable final : public io::ReadableFile {
+ public:
+  io::Readout read(std::span<std::byte>, Off) override {
+    return {0, os_error("pread", "a test", ESTALE).value()};
+  }
+  Result<int64_t> size() override { return kBytes; }
+  int fd() const noexcept override { return -1; }
+};
+
+TEST(VerifyAsks, WhatCannotBeReadIsUnverifiedAndSaysWhy) {
+  comm::run_thread_team(1, [](comm::Comm& comm) {
+    Unreadable file;
+    const Verification v = checked(comm, 100, &file);
+    EXPECT_EQ(v.unverified_bytes, kBytes);
+    EXPECT_EQ(v.mismatched_bytes, 0);
+    ASSERT_TRUE(v.why_unread);
+    EXPECT_EQ(v.why_unread->sys_errno, ESTALE);
   });
 }
 

@@ -21,7 +21,7 @@ class StreamReader {
   StreamReader(io::ReadableFile& file, const layout::FileView& view, StreamRange range)
       : file_(file), view_(view), range_(range), cursor_(view.cursor()) {}
 
-  // Whether the file has all of them. REQUIRES `wanted` within the range.
+  // Whether the file has all of them; why() where nobody knows. REQUIRES `wanted` within the range.
   bool read(std::span<std::byte> into, StreamRange wanted) {
     int64_t at = wanted.begin;
     while (at < wanted.end) {
@@ -34,6 +34,7 @@ class StreamReader {
     }
     return true;
   }
+  const std::optional<Error>& why() const noexcept { return why_; }
 
  private:
   // The file from where stream byte `at` lies. Whether it has that byte.
@@ -43,7 +44,9 @@ class StreamReader {
     Extent wanted = view_.extent_of(ahead);
     if (wanted.size() / kMostSparse > ahead.size()) wanted.end = begin + piece_at(at);
     buffer_.resize(size_t(wanted.size()));
-    window_ = {begin, begin + file_.read(buffer_, begin).bytes};
+    io::Readout got = file_.read(buffer_, begin);
+    window_ = {begin, begin + got.bytes};
+    why_ = got.bytes == 0 ? std::move(got.error) : std::nullopt;
     return !window_.empty();
   }
 
@@ -58,6 +61,7 @@ class StreamReader {
   layout::Cursor cursor_;
   Extent window_;
   std::vector<std::byte> buffer_;
+  std::optional<Error> why_;
 };
 
 // Calls use(piece) for the adjacent bytes of a stream range until one gives true; whether one did.
@@ -85,6 +89,11 @@ int64_t size_of_union(std::vector<Extent> extents) {
   return bytes;
 }
 
+void note_unread(Verification& v, StreamRange range, const Error& why) {
+  v.unverified_bytes += range.size();
+  if (!v.why_unread) v.why_unread = why;
+}
+
 }  // namespace
 
 // The blocks that differ; what is equal is counted.
@@ -103,8 +112,11 @@ std::vector<Verifier::Block> Verifier::read_back(io::ReadableFile& file, Verific
     for (int64_t at = part.range.begin; at < part.range.end; at += part.block_bytes, ++expected) {
       const StreamRange range{at, std::min(at + part.block_bytes, part.range.end)};
       const auto bytes = std::span(buffer).first(size_t(range.size()));
-      if (reader.read(bytes, range) && checksum(bytes) == *expected)
+      const bool there = reader.read(bytes, range);
+      if (there && checksum(bytes) == *expected)
         v.verified_bytes += range.size();
+      else if (!there && reader.why())
+        note_unread(v, range, *reader.why());
       else
         differing.push_back({i, range});
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -230,12 +231,16 @@ static void mixed(const struct place* p) {
   close_and_compare(p, file, path, paint_mixed); /* and what --verify reads back is right */
 }
 
-/* Another handle of the rank writes the same bytes later: no damage of the first one's. */
+/* Another handle of the rank, by another name, writes the same bytes later: no damage of the first
+ * one's. */
 static void two_handles(const struct place* p) {
   char path[4096];
   name_in(p, "two_handles", path);
   penstock_file* first = opened(p, path, NULL, "verify = true\n");
-  penstock_file* second = opened(p, path, NULL, "verify = true\n");
+  char other_name[4200];
+  snprintf(other_name, sizeof other_name, "%s.link", path);
+  if (p->number == 0) CHECK(link(path, other_name) == 0);
+  penstock_file* second = opened(p, other_name, NULL, "verify = true\n");
   if (first == NULL || second == NULL) return;
   unsigned char data[1000];
   memset(data, 'a', sizeof data);

@@ -102,9 +102,20 @@ static void left_alone(const struct place* p) {
 static void environment(const char* directory) {
   setenv("PENSTOCK_CYCLE", "3", 1);
   run_team(2, directory, configured);
-  unsetenv("PENSTOCK_CYCLE");
   setenv("PENSTOCK_METHOD", "off", 1);
+  run_team(2, directory, configured);
+  unsetenv("PENSTOCK_CYCLE");
   run_team(2, directory, left_alone);
+  unsetenv("PENSTOCK_METHOD");
+  char config[4096];
+  snprintf(config, sizeof config, "%s/off.toml", directory);
+  FILE* toml = fopen(config, "w");
+  CHECK(toml != NULL && fputs("method = \"off\"\n", toml) >= 0 && fclose(toml) == 0);
+  setenv("PENSTOCK_CONFIG", config, 1);
+  setenv("PENSTOCK_REQUIRE", "1", 1);
+  run_team(2, directory, left_alone);
+  unsetenv("PENSTOCK_REQUIRE");
+  unsetenv("PENSTOCK_CONFIG");
   setenv("PENSTOCK_METHOD", "observe", 1);
   run_team(2, directory, left_alone);
   unsetenv("PENSTOCK_METHOD");
