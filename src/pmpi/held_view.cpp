@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "pmpi/errors.hpp"
+#include "pmpi/library_call.hpp"
 #include "pmpi/open_files.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/type_contents.hpp"
@@ -86,7 +87,7 @@ int give_held_view(MPI_File handle, OpenFile& file) {
   std::unique_lock alone(file.alone, std::defer_lock);
   if (comm.size() == 1) alone.lock();
   if (file.held == nullptr) return MPI_SUCCESS;
-  const int rc = file.held->give(handle);
+  const int rc = by_library(handle, file, [&] { return file.held->give(handle); });
   int64_t worst = int64_t(class_of_mpi(rc));
   const bool met = bool(comm.all_max({&worst, 1}));
   if (met && worst == 0) return let_go(handle, file);

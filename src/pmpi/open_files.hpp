@@ -39,6 +39,13 @@ struct Served {
   int64_t bytes = 0;
 };
 
+// The program's error handler of a file, while library_call.hpp has set it aside.
+struct AsideHandler {
+  std::mutex mutex;
+  int users = 0;
+  MPI_Errhandler given{};
+};
+
 struct OpenFile : std::enable_shared_from_this<OpenFile> {
   // One call at a time of each kind: collective calls wait for other ranks, which may wait for an
   // independent call of another thread of this one. Who needs both takes `together` first.
@@ -69,6 +76,7 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   // A split collective write of ours was begun and not ended; what was wrong with it on this rank.
   std::optional<int> split_write;
   std::optional<Served> split_read;  // likewise of a read; what it came to
+  AsideHandler aside;
 };
 
 using OpenFilePtr = std::shared_ptr<OpenFile>;

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/library_call.hpp"
 #include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
@@ -167,11 +168,11 @@ void follow_pointer(OpenFile& file, bool whole, int64_t bytes) {
   file.pointer.set(*before + bytes / etype_bytes);
 }
 
-int pass_counted(int entry, const Words& words, OpenFile& file) {
+int pass_counted(int entry, MPI_File handle, const Words& words, OpenFile& file) {
   const Passing& passing = kPassing[size_t(entry)];
   const Counted call(passing, words);
   const double begin_s = now_s();
-  const int rc = call_real(entry, call.words());
+  const int rc = by_library(handle, file, [&] { return call_real(entry, call.words()); });
   const double elapsed_s = now_s() - begin_s;
   if (passing.writes) file.wrote_outside = true;
   const int64_t bytes = rc == MPI_SUCCESS ? call.bytes() : 0;
@@ -226,7 +227,7 @@ int pass(int entry, const Words& words) {
   const auto handle = from_word<MPI_File>(words[0]);
   if (const int refused = give_view_for(entry, handle, *file); refused != MPI_SUCCESS)
     return refused;
-  const int rc = pass_counted(entry, words, *file);
+  const int rc = pass_counted(entry, handle, words, *file);
   // Ranks of Intel MPI cut a file one after the other: what one of them writes behind the new end
   // would be lost to the next.
   if (passing.drain == engine::Drain::all) (void)file->file->comm().barrier();

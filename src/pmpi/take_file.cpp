@@ -201,8 +201,9 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
     if ((amode & MPI_MODE_APPEND) != 0) flush_beside(ours.path);
     const bool at_open = kOpenAloneTakesHints && may_be_served(ours);
     const WithoutSieving hints(info, at_open ? Sieving::always_off : Sieving::as_given);
+    *handle = MPI_FILE_NULL;  // or zero, where a handler made success of a failure
     const int rc = PENSTOCK_REAL(open)(comm, name, amode, hints.info(), handle);
-    ours.opened_here = rc == MPI_SUCCESS;
+    ours.opened_here = rc == MPI_SUCCESS && *handle != MPI_FILE_NULL && *handle != MPI_File{};
     open_ours(comm, ours, amode, *handle);
     return rc;
   });

@@ -17,6 +17,7 @@
 #include "pmpi/errors.hpp"
 #include "pmpi/held_view.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/library_call.hpp"
 #include "pmpi/library_hints.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
@@ -161,8 +162,9 @@ const char* why_not(int rc) {
 }
 
 int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optional<View> known) {
-  const int rc =
-      PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
+  const int rc = by_library(handle, file, [&] {
+    return PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
+  });
   View view = rc == MPI_SUCCESS && known ? *std::move(known) : unserved(why_not(rc));
   file.view_is_empty = view.is_empty;
   file.view_is_known = view.unserved_why.empty();
@@ -182,7 +184,9 @@ int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view)
   file.file->set_view(view.view, "");
   int64_t failed[] = {1};
   if (serves_alone(file)) {
-    const int rc = PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", a.info);
+    const int rc = by_library(handle, file, [&] {
+      return PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", a.info);
+    });
     failed[0] = rc == MPI_SUCCESS ? 0 : 1;
     if (!file.file->comm().all_max(failed)) failed[0] = 1;
   }
@@ -287,7 +291,8 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
         whence == MPI_SEEK_END ? file->file->flush(engine::Drain::mine) : ErrorClass::none;
     if (file->held != nullptr && is_whence(whence))
       return told(handle, seek_held(handle, *file, offset, whence), flushed);
-    const int rc = PENSTOCK_REAL(seek)(handle, offset, whence);
+    const int rc =
+        by_library(handle, *file, [&] { return PENSTOCK_REAL(seek)(handle, offset, whence); });
     if (file->held != nullptr) return told(handle, rc, flushed);  // it was no whence
     const auto before = file->pointer.known();
     file->pointer.forget();  // MPI_SEEK_END: the library knows where the end is
@@ -335,7 +340,8 @@ int take_set_atomicity(MPI_File handle, int flag) {
     if (const int given = flag != 0 ? give_held_view(handle, *file) : MPI_SUCCESS;
         given != MPI_SUCCESS)
       return given;
-    const int rc = PENSTOCK_REAL(set_atomicity)(handle, flag);
+    const int rc =
+        by_library(handle, *file, [&] { return PENSTOCK_REAL(set_atomicity)(handle, flag); });
     // What the library says now is the truth, whether its call succeeded or not.
     int atomic = 0;
     PENSTOCK_REAL(get_atomicity)(handle, &atomic);
@@ -362,7 +368,7 @@ int sync_both(MPI_File handle, OpenFile& file) {
   int rc = MPI_SUCCESS, worst = MPI_SUCCESS;
   if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
     const double begin_s = now_s();
-    rc = PENSTOCK_REAL(sync)(handle);
+    rc = by_library(handle, file, [&] { return PENSTOCK_REAL(sync)(handle); });
     // A call that failed already counts once.
     const auto failed = ours == ErrorClass::none ? error_of_mpi("sync", rc) : std::nullopt;
     file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync", failed);

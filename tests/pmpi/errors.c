@@ -282,6 +282,50 @@ static void loss_before_a_large_view(void) {
   CHECK(class_of(MPI_File_close(&fh)) == MPI_ERR_IO);
 }
 
+/* A handler that comes back and changes nothing. What its calls return is the library's own affair;
+ * where the file pointer is, and what other ranks are told, is not. */
+static void takes_it(MPI_File* fh, int* code, ...) { (void)fh, (void)code, ++handled; }
+
+static void refused_calls_leave_the_pointer(void) {
+  const char a[4] = {'a', 'b', 'c', 'd'};
+  char got[8] = "";
+  MPI_Status status;
+  MPI_Offset at = -1;
+  MPI_Errhandler errhandler;
+  MPI_File fh = open_as(MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  MPI_File_create_errhandler(&takes_it, &errhandler);
+  MPI_File_set_errhandler(fh, errhandler);
+  handled = 0;
+  CHECK(MPI_File_set_view(fh, 8 * rank, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) ==
+        MPI_SUCCESS);
+  CHECK(MPI_File_write(fh, a, 4, MPI_BYTE, &status) == MPI_SUCCESS);
+  (void)MPI_File_read(fh, got, 4, MPI_BYTE, &status);
+  (void)MPI_File_seek(fh, -1, MPI_SEEK_SET);
+  CHECK(MPI_File_get_position(fh, &at) == MPI_SUCCESS);
+  CHECK(at == 4);
+  CHECK(MPI_File_write(fh, a, 4, MPI_BYTE, &status) == MPI_SUCCESS);
+  CHECK(handled == 2);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  CHECK(read_back(path, 8 * rank, got, 8) == 8);
+  CHECK(memcmp(got, "abcdabcd", 8) == 0);
+  MPI_Errhandler_free(&errhandler);
+  written += 8;
+}
+
+/* Nothing is kept of a file whose open has failed, whatever the handler said. */
+static void refused_open(void) {
+  MPI_File fh;
+  MPI_Errhandler errhandler;
+  MPI_File_create_errhandler(&takes_it, &errhandler);
+  MPI_File_set_errhandler(MPI_FILE_NULL, errhandler);
+  handled = 0;
+  (void)MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY,
+                      MPI_INFO_NULL, &fh);
+  CHECK(handled == 1);
+  MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+  MPI_Errhandler_free(&errhandler);
+}
+
 static void no_file(void) {
   MPI_File fh = MPI_FILE_NULL;
   MPI_Offset size = 0;
@@ -313,6 +357,8 @@ int main(int argc, char** argv) {
   handler_that_syncs();
   file_size_limit();
   loss_before_a_large_view();
+  refused_calls_leave_the_pointer();
+  refused_open();
   no_file();
   tell("written", written);
   MPI_Finalize();

@@ -33,7 +33,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--progress", help="that the log must name for the file")
     parser.add_argument("--fault", help="of the program's calls, as libpenstock_fault.so takes it")
     parser.add_argument("--fault-library", type=Path)
-    parser.add_argument("--timeout-s", type=float, default=60)
+    parser.add_argument("--timeout-s", type=float, default=110)
     parser.add_argument("program", nargs="+", help="its last argument will be a fresh file name")
     return parser.parse_args()
 

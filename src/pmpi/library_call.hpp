@@ -1,0 +1,38 @@
+// What the library says of a call on one of our files, whatever the program's error handler makes
+// of it: MPICH 5 returns success where a handler came back.
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+#include "pmpi/errors.hpp"
+#include "pmpi/open_files.hpp"
+
+namespace penstock::pmpi {
+
+// While one of these lives, the library's errors of this file come back to us. Several threads may
+// have one each.
+class HandlerAside {
+ public:
+  HandlerAside(MPI_File handle, OpenFile& file);
+  ~HandlerAside();
+  HandlerAside(const HandlerAside&) = delete;
+
+ private:
+  MPI_File handle_;
+  AsideHandler& aside_;
+};
+
+// Calls the library, and then the handler as the library would.
+template <class F>
+int by_library(MPI_File handle, OpenFile& file, F&& call) {
+  int rc = MPI_SUCCESS;
+  {
+    const HandlerAside aside(handle, file);
+    rc = std::forward<F>(call)();
+  }
+  return rc == MPI_SUCCESS ? rc : raise(handle, rc);
+}
+
+}  // namespace penstock::pmpi
