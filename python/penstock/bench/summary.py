@@ -97,6 +97,11 @@ class Ranking(_Model):
     margin: float = MARGIN
 
 
+def writing(variants: Sequence[VariantSummary]) -> list[VariantSummary]:
+    """Those that write; all, where nobody does."""
+    return [v for v in variants if v.writes] or list(variants)
+
+
 class CellSummary(_Model):
     """A pattern of work and the ways it was done, best first."""
 
@@ -107,7 +112,7 @@ class CellSummary(_Model):
     @property
     def writing(self) -> list[VariantSummary]:
         """Those that write; all, where nobody does."""
-        return [v for v in self.variants if v.writes] or self.variants
+        return writing(self.variants)
 
     @property
     def not_writing(self) -> list[VariantSummary]:
@@ -292,11 +297,10 @@ def _rank(
     margin: float,
 ) -> Ranking:
     """Everyone against the one with the highest median, corrected for their number."""
-    fit = [v for v in variants if not v.invalid and v.rate(rate) is not None]
+    fit = [v for v in writing(variants) if not v.invalid and v.rate(rate) is not None]
     if not fit:
         return Ranking(best=None, margin=margin)
-    writing = [v for v in fit if v.writes] or fit
-    best, *others = [v.variant for v in writing]
+    best, *others = [v.variant for v in fit]
     pairs = [(rates(own[best], rate), rates(own[other], rate)) for other in others]
     compared = dict(zip(others, statistics.compare_many(pairs, margin), strict=True))
     return Ranking(

@@ -190,7 +190,7 @@ def _compared(
     a = _side(*first, wanted)
     b = replace(a, name=str(second[1])) if second[0] is first[0] else _side(*second, wanted)
     kinds: tuple[RateKind, ...] = (rate,) if rate else ("application", "actual")
-    return compared.report(a, b, differences(a, b, kinds, margin))
+    return compared.report(a, b, differences(a, b, kinds, margin), wanted, rate)
 
 
 def _side(source: Source, path: Path, wanted: Wanted) -> Side:

@@ -89,10 +89,13 @@ def _heading(canvas: Canvas, story: Story) -> float:
 
 
 def _legend(canvas: Canvas, story: Story, y: float) -> float:
-    """Chips for ranks on one line, then what bands and hatching mean, as far as they occur."""
+    """Chips for ranks, then what bands and hatching mean, as far as they occur."""
     x = 40.0
     for rank in range(story.ranks):
-        x = _chip(canvas, x, y, f"rank {rank}", partial(_swatch, canvas, fill=colour(rank)))
+        name = f"rank {rank}"
+        if x + _chip_width(name) > RIGHT:
+            x, y = 40.0, y + 24
+        x = _chip(canvas, x, y, name, partial(_swatch, canvas, fill=colour(rank)))
     x, y = 40.0, y + 24
     for meaning, sample in _meanings(canvas, story):
         x = _chip(canvas, x, y, meaning, sample)
@@ -104,7 +107,11 @@ def _chip(
 ) -> float:
     sample(x, y)
     canvas.text(x + 20, y + 11, text, size=12)
-    return x + 20 + 6.9 * len(text) + 18
+    return x + _chip_width(text) + 18
+
+
+def _chip_width(text: str) -> float:
+    return 20 + 6.9 * len(text)
 
 
 def _swatch(canvas: Canvas, x: float, y: float, fill: str, stroke: str = "none") -> None:

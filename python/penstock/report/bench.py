@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from penstock.bench import quick
 from penstock.bench.render import rate_text, ratio_text, verdict_text
-from penstock.bench.sample import RateKind, Sample
+from penstock.bench.sample import Header, RateKind, Sample
 from penstock.bench.store import Results
 from penstock.bench.summary import CellSummary, Summary, VariantSummary
 from penstock.report import machine, parameters, phases, runs, verdict
@@ -32,6 +33,13 @@ class Session:
     results: Results
     summary: Summary
     wanted: Wanted
+
+    @cached_property
+    def header(self) -> Header:
+        """The headers of all parts as one: each has the measurements of its own cells."""
+        first, *others = self.results.headers
+        planned = [m for one in (first, *others) for m in parameters.measurements(one)]
+        return first.model_copy(update={"plan": {**first.plan, "measurements": planned}})
 
     @cached_property
     def chosen(self) -> verdict.Chosen | None:
@@ -166,7 +174,7 @@ def _ranked(session: Session) -> Section:
         parts.append(_best_of_each(session.summary))
     text = []
     for number, cell in enumerate(session.summary.cells, start=1):
-        if any(v.rate(kind) for v in cell.variants for kind in KINDS):
+        if any(v.rate(kind) for v in cell.writing for kind in KINDS):
             parts.append(Drawn(ranking.figure(number, cell), _standings(cell)))
         else:
             text.append(f"{cell.cell}: {verdict_text(cell)}.")
@@ -221,7 +229,7 @@ def _spreads(v: VariantSummary) -> str:
 
 def _maps(session: Session) -> Section:
     title = "Heat maps over the two most telling parameters"
-    header, summary = session.results.headers[0], session.summary
+    header, summary = session.header, session.summary
     points = parameters.points(summary.cells, header, summary.rate)
     told = parameters.telling(points)
     pair = parameters.two(points)
@@ -307,12 +315,7 @@ def _cautions(session: Session) -> Iterator[Caution]:
     for f in session.summary.findings:
         where = f" of {f.variant} in {f.cell}" if f.cell else ""
         yield Caution(f"{f.name}{where}: {f.evidence}", f.remedy)
-    if session.wanted.without:
-        named = ", ".join(session.wanted.without)
-        yield Caution(f"Left out of this report, as asked for by --without: {named}.")
-    if session.wanted.cells:
-        named = ", ".join(session.wanted.cells)
-        yield Caution(f"Only these cells are in this report, as asked for by --cell: {named}.")
+    yield from map(Caution, session.wanted.notes())
     for notice in session.summary.notices:
         yield Caution(notice)
     for e in session.results.events:
@@ -321,12 +324,15 @@ def _cautions(session: Session) -> Iterator[Caution]:
 
 def _commands(session: Session) -> Iterator[Command]:
     yield Command("this report", shlex.join(_words(session)))
-    yield Command(
-        "the session anew, in the same order",
-        f"penstock bench DIR --matrix FILE.toml --seed {session.summary.seed}",
-    )
+    matrix = "" if quick.is_quick(session.header.plan) else " --matrix FILE.toml"
+    of_part = " of a part" if len(session.summary.seeds) > 1 else ""
+    for seed in session.summary.seeds:
+        yield Command(
+            f"the session anew, in the same order{of_part}",
+            f"penstock bench DIR{matrix} --seed {seed}",
+        )
     kept = {(s.cell, s.variant) for s in session.results.samples}
-    for one in parameters.measurements(session.results.headers[0]):
+    for one in parameters.measurements(session.header):
         if (one["cell"], one["variant"]) in kept:
             yield Command(f"{one['variant']} of {one['cell']}", _line(one))
 
@@ -334,8 +340,9 @@ def _commands(session: Session) -> Iterator[Command]:
 def _words(session: Session) -> list[str]:
     """The command line of this report."""
     words = ["penstock", "report", session.name, "--rate", session.summary.rate]
-    words += [w for name in session.wanted.cells for w in ("--cell", name)]
-    return words + [w for name in session.wanted.without for w in ("--without", name)]
+    for cell in session.summary.cells[:1]:
+        words += ["--margin", f"{cell.ranking.margin:g}"]
+    return words + session.wanted.words()
 
 
 def _line(measurement: Mapping[str, Any]) -> str:

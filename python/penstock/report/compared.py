@@ -7,14 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from penstock.bench.differences import Difference, Differences, Side
 from penstock.bench.render import rate_text, ratio_text
-from penstock.bench.sample import Provenance, Sample
+from penstock.bench.sample import Provenance, RateKind, Sample
 from penstock.report import machine, phases, verdict
 from penstock.report.figures import ratios
+from penstock.report.load import Wanted
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table
 
 
-def report(a: Side, b: Side, found: Differences) -> Report:
-    """The whole report."""
+def report(
+    a: Side, b: Side, found: Differences, wanted: Wanted, rate: RateKind | None = None
+) -> Report:
+    """The whole report: of what is ``wanted`` of both, by one ``rate`` or by each there is."""
     return Report(
         title="Penstock report: B against A",
         subtitle=f"A: {found.a}; B: {found.b}",
@@ -24,8 +27,8 @@ def report(a: Side, b: Side, found: Differences) -> Report:
             _phases(a, b),
             machine.section(*_provenances(a, b)),
         ),
-        cautions=tuple(_cautions(found)),
-        commands=tuple(_commands(a, b)),
+        cautions=(*map(Caution, wanted.notes()), *_cautions(found)),
+        commands=(Command("this report", _this(a, b, found, wanted, rate)), *_commands(a, b)),
     )
 
 
@@ -88,8 +91,12 @@ def _cautions(found: Differences) -> Iterator[Caution]:
         yield Caution(notice)
 
 
+def _this(a: Side, b: Side, found: Differences, wanted: Wanted, rate: RateKind | None) -> str:
+    words = ["penstock", "report", a.name, b.name, *(["--rate", rate] if rate else [])]
+    return shlex.join([*words, "--margin", f"{found.margin:g}", *wanted.words()])
+
+
 def _commands(a: Side, b: Side) -> Iterator[Command]:
-    yield Command("this report", shlex.join(["penstock", "report", a.name, b.name]))
     yield Command(
         "the comparison, with an exit code", shlex.join(["penstock", "compare", a.name, b.name])
     )

@@ -1,4 +1,4 @@
-"""A report on a Darshan log (extra ``darshan``): how a program wrote, before it tries Penstock.
+"""A report on a Darshan log (by pydarshan): how a program wrote, before it tries Penstock.
 
 Darshan counts what a program asked for and how long calls took. It says nothing of when the device
 had the bytes, and one run compares with nothing; the report says both.
@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock import moment
 from penstock.errors import ArgumentError, UnsupportedError
+from penstock.extras import pip_install
 from penstock.report.figures import bars, series
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table, Verdict
 from penstock.report.runs import Series
@@ -95,7 +96,7 @@ def read(path: Path) -> Darshan:
     except ImportError as error:
         raise UnsupportedError(
             f"{path} is a Darshan log, and pydarshan, which reads them, is not installed: "
-            "pip install 'penstock[darshan]'"
+            + pip_install("darshan")
         ) from error
     try:
         return _told(darshan.DarshanReport(str(path), read_all=True))
@@ -204,7 +205,7 @@ def _observed(log: Darshan) -> Iterator[str]:
     calls = sum(sum(a.sizes) for a in log.files)
     small = sum(sum(a.sizes[: len(_SMALL)]) for a in log.files)
     if calls:
-        yield f"{100 * small / calls:.0f} % of {calls} write calls are smaller than 100 kB."
+        yield f"{100 * small / calls:.0f} % of {calls} write calls are of at most 100 KiB."
     if log.module == "MPI-IO":
         collective = sum(a.collective_writes for a in log.files)
         independent = sum(a.independent_writes for a in log.files)

@@ -1,4 +1,4 @@
-"""Figures as files: SVG, and PNG by resvg (extra ``png``)."""
+"""Figures as files: SVG, and PNG by resvg."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from penstock.errors import ArgumentError, UnsupportedError, WriteError
+from penstock.extras import pip_install
 from penstock.report.model import Report
 
 _ZOOM = 2.0  # pixels per unit: sharp on a display of double density
@@ -81,7 +82,7 @@ def png(drawn: str) -> bytes:
         import resvg_py
     except ImportError as error:
         raise UnsupportedError(
-            "--format png needs resvg, which is not installed: pip install 'penstock[png]', or "
+            f"--format png needs resvg, which is not installed: {pip_install('resvg-py')}, or "
             "take --format svg"
         ) from error
     return bytes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,6 +86,20 @@ class Wanted:
 
     cells: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+
+    def words(self) -> list[str]:
+        """The options of ``penstock report`` that ask for it."""
+        words = [w for name in self.cells for w in ("--cell", name)]
+        return words + [w for name in self.without for w in ("--without", name)]
+
+    def notes(self) -> Iterator[str]:
+        """That not everything is there, for who has the report alone."""
+        if self.without:
+            named = ", ".join(self.without)
+            yield f"Left out of this report, as asked for by --without: {named}."
+        if self.cells:
+            named = ", ".join(self.cells)
+            yield f"Only these cells are in this report, as asked for by --cell: {named}."
 
 
 def narrowed(results: store.Results, wanted: Wanted) -> store.Results:

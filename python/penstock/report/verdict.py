@@ -79,6 +79,11 @@ def of_session(summary: Summary) -> Verdict:
         return Verdict("No way of writing has valid samples, so none can be recommended.", "wrong")
     if len(summary.cells) == 1:
         return _of_one(chosen.best[0], summary.rate)
+    if not any(c.ranking.against for c in summary.cells):
+        return Verdict(
+            f"In none of {len(summary.cells)} cells was a way of writing compared with another.",
+            "not compared",
+        )
     return _of_many(chosen, summary)
 
 
@@ -95,7 +100,7 @@ def _of_one(cell: CellSummary, kind: RateKind) -> Verdict:
         headline = (
             f"{best.variant} is the fastest at {rate}: {ratio} times the next, {other.variant}."
         )
-        return Verdict(headline, "shown", (_how_sure(all_n=(best.samples,), kind=kind),))
+        return Verdict(headline, "shown", (_how_sure((cell,), kind),))
     level = [*ranking.as_good, *ranking.not_told_apart]
     headline = (
         f"{best.variant} has the highest rate, {rate}, but is not told apart from "
@@ -107,7 +112,7 @@ def _of_one(cell: CellSummary, kind: RateKind) -> Verdict:
     details = [f"It is {ratio} times the next, {other.variant}."]
     if ranking.slower:
         details.append(f"Shown to be slower: {_listed(ranking.slower)}.")
-    details.append(_how_sure(all_n=(best.samples,), kind=kind))
+    details.append(_how_sure((cell,), kind))
     return Verdict(headline, "not told apart" if level else "shown", tuple(details))
 
 
@@ -127,8 +132,7 @@ def _of_many(chosen: Chosen, summary: Summary) -> Verdict:
     absent = cells - len(chosen.best) - len(chosen.level) - len(chosen.slower)
     if absent:
         details.append(f"In {absent} it has no valid rate, or did not take part.")
-    all_n = tuple(v.samples for c in summary.cells for v in c.variants if v.rate(summary.rate))
-    details.append(_how_sure(all_n=all_n, kind=summary.rate))
+    details.append(_how_sure(summary.cells, summary.rate))
     sure: Sure = "mixed"
     if len(chosen.shown) == cells:
         sure = "shown"
@@ -149,7 +153,8 @@ def _shown(chosen: Chosen) -> str:
     )
 
 
-def _how_sure(all_n: Sequence[int], kind: RateKind) -> str:
+def _how_sure(cells: Sequence[CellSummary], kind: RateKind) -> str:
+    all_n = [rate.n for c in cells for v in c.writing if (rate := v.rate(kind))]
     return (
         f"By the {kind} rate, {counts(all_n)} of each; {intervals('brackets', all_n)}. Slower is "
         "said only where a bootstrap interval and a Mann-Whitney test, corrected for all "

@@ -220,3 +220,10 @@ def test_a_summary_is_json_and_comes_back(tmp_path: Path) -> None:
     assert values["schema"] == "penstock.summary/1"
     assert values["cells"][0]["ranking"]["best"] == "y"
     assert Summary.model_validate(values) == s
+
+
+def test_a_bound_beside_failed_writers_is_not_the_best(tmp_path: Path) -> None:
+    failed = [sample("real", block, failed="ENOSPC") for block in range(1, 11)]
+    (cell,) = summary_of(tmp_path, through("null", "bound", 9e9) + failed).cells
+    assert [v.variant for v in cell.writing] == ["real"]
+    assert cell.ranking.best is None

@@ -93,3 +93,12 @@ def test_a_thread_that_writes_is_named() -> None:
     assert "writer 0 is a thread of rank 0" in picture
     assert "while cycle 3 is collected" in picture
     assert "while cycle 4" not in picture
+
+
+@pytest.mark.parametrize("ranks", range(1, 17))
+def test_every_rank_of_the_legend_is_in_the_picture(ranks: int) -> None:
+    work = example.load("blocks").model_copy(update={"ranks": ranks, "nodes": 1})
+    chips = [t for t in texts(svg.draw(tell(work))) if re.fullmatch(r"rank \d+", t.content)]
+    assert len({t.content for t in chips}) == ranks
+    assert all(t.ends()[1] <= WIDTH for t in chips)
+    assert not [(a, b) for a, b in combinations(chips, 2) if a.overlaps(b)]

@@ -39,7 +39,7 @@ def test_without_resvg_png_names_the_remedy(
     made: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "resvg_py", None)
-    with pytest.raises(UnsupportedError, match=r"pip install 'penstock\[png\]'"):
+    with pytest.raises(UnsupportedError, match="-m pip install resvg-py, or take"):
         export.write_figures(made, tmp_path / "figures", "png")
 
 

@@ -9,7 +9,8 @@ import pytest
 import made_reports
 from penstock.bench.store import load
 from penstock.bench.summary import summarise
-from penstock.report import parameters
+from penstock.report import bench, parameters
+from penstock.report.load import Wanted
 
 WAYS = ("x", "y")
 
@@ -112,3 +113,17 @@ def test_a_pair_that_leaves_its_map_mostly_empty_is_not_taken(tmp_path: Path) ->
     rates = {(s, "contiguous", "1"): 1e8 * 4**i for i, s in enumerate(sizes)}
     found = points(tmp_path, rates | {("1KiB", "strided", "1"): 1e6})
     assert set(parameters.two(found) or ()) == {"bufsize", "variant"}
+
+
+def test_of_a_sweep_in_parts_all_cells_have_their_parameters(tmp_path: Path) -> None:
+    cells = {name: {"x": 1e9 * int(name)} for name in "1234"}
+    for number, own in enumerate((["1", "2"], ["3", "4"])):
+        path = tmp_path / f"samples.{number}.jsonl"
+        samples = made_reports.session({c: cells[c] for c in own}, n=6)
+        made_reports.write(path, samples, {c: {"bufsize": f"{c}MiB"} for c in own})
+    results = load(tmp_path)
+    whole = bench.Session("r", results, summarise(results), Wanted())
+    assert set(parameters.of_cells(whole.header)) == set("1234")
+    report = bench.report(whole)
+    own = [c.what for c in report.commands if c.what.startswith("x of")]
+    assert own == [f"x of {c}" for c in "1234"]

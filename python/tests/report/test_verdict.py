@@ -160,3 +160,18 @@ def test_many_comparisons_are_counted_and_the_extremes_named() -> None:
 def test_samples_of_a_foreign_program_without_an_actual_rate_are_ranked(tmp_path: Path) -> None:
     made = [sample(v, i, r) for i in range(1, 8) for v, r in (("x", 1e9), ("y", 2e9))]
     assert verdict.of_session(summary(tmp_path, made)).headline.startswith("y is the fastest")
+
+
+def test_several_cells_of_one_way_are_compared_with_nothing(tmp_path: Path) -> None:
+    said = verdict.of_session(
+        summary(tmp_path, made_reports.session({"a": {"x": 1e9}, "b": {"x": 2e9}}))
+    )
+    assert said.sure == "not compared"
+    assert said.headline == "In none of 2 cells was a way of writing compared with another."
+
+
+def test_the_count_is_of_all_that_are_compared(tmp_path: Path) -> None:
+    made = made_reports.session({"c": {"x": 2e9}}, n=10)
+    made += made_reports.session({"c": {"y": 1e9}}, n=6)
+    (detail,) = verdict.of_session(summary(tmp_path, made)).details
+    assert "n=6 to 10 of each" in detail

@@ -1,0 +1,25 @@
+"""What a report on two results says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made_reports
+from penstock.bench.differences import Side, differences
+from penstock.bench.store import load
+from penstock.report import compared
+from penstock.report.load import Wanted, narrowed
+
+
+def test_what_was_left_out_is_said_and_the_command_leaves_it_out_again(tmp_path: Path) -> None:
+    made = made_reports.session({"a": {"x": 2e9, "y": 1e9}, "b": {"x": 1e9, "y": 1e9}})
+    wanted = Wanted(cells=("a",), without=("y",))
+    results = narrowed(load(made_reports.write(tmp_path / "s.jsonl", made)), wanted)
+    a, b = Side("A.jsonl", results), Side("B.jsonl", results)
+    report = compared.report(a, b, differences(a, b, ("actual",), 0.05), wanted, "actual")
+    said = [caution.text for caution in report.cautions]
+    assert "Left out of this report, as asked for by --without: y." in said
+    assert "Only these cells are in this report, as asked for by --cell: a." in said
+    assert report.commands[0].line == (
+        "penstock report A.jsonl B.jsonl --rate actual --margin 0.05 --cell a --without y"
+    )
