@@ -21,6 +21,10 @@ exec "$@"
 """
 
 
+# With one of these set, what is printed for people has colours, whoever reads it.
+_COLOURS = ("GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS", "TTY_COMPATIBLE")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def files_that_only_their_owner_may_write() -> None:
     """A tester's umask may say otherwise, and configuration files would be refused."""
@@ -45,7 +49,8 @@ def clean_environment(native_dir: Path, tmp_path: Path) -> dict[str, str]:
     """This process's variables without any of Penstock's or an MPI launcher's, in an empty home."""
     home = tmp_path / "home"
     home.mkdir()
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PENSTOCK_", "LD_PRELOAD"))}
+    others = ("PENSTOCK_", "LD_PRELOAD", *_COLOURS)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
     return kept | {
         "HOME": str(home),
         "XDG_CONFIG_HOME": "",
@@ -71,7 +76,7 @@ def cli(tmp_path: Path, clean_environment: dict[str, str]) -> Cli:
             env=clean_environment | variables,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
 

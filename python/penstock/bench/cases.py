@@ -18,6 +18,7 @@ from penstock.errors import ArgumentError
 # What bench itself gives a program; a sweep says the rest.
 OWN = ("file", "list", "describe", "help", "version")
 DATA = "data"
+Expectation = Callable[[ProgramResult], str | None]
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def measurement(case: Case, known: Programs, scratch: Path, timeout_s: float) ->
     parameters = {"file": str(scratch / DATA), **case.parameters}
     before: list[str] = []
     by_engine = case.parameters.get("route", "engine") == "engine"
-    expect: Callable[[ProgramResult], str | None] = _engine_wrote if by_engine else _anything
+    expect: Expectation = _engine_wrote if by_engine else _anything
     if case.preload:
         method = ["--method", case.preload] if isinstance(case.preload, str) else []
         before = programs.preload(scratch, method)
@@ -184,10 +185,25 @@ def measurement(case: Case, known: Programs, scratch: Path, timeout_s: float) ->
         case.variant,
         command,
         {**program.launcher.env, **case.env},
-        expect,
+        _all_ranks(case.ranks, expect),
         timeout_s,
         case.as_plan(),
     )
+
+
+def _all_ranks(ranks: int, expect: Expectation) -> Expectation:
+    """What is expected of so many ranks that found each other: else each is a job of its own."""
+
+    def expected(ran: ProgramResult) -> str | None:
+        if ran.result is not None and ran.result.ranks != ranks:
+            return (
+                f"it ran as {ran.result.ranks} of {ranks} ranks: the launcher is not of the "
+                "program's MPI, or speaks another PMI (srun --mpi=list): give another --mpi or "
+                "--launcher"
+            )
+        return expect(ran)
+
+    return expected
 
 
 def _anything(_: ProgramResult) -> str | None:

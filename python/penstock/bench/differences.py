@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import provenance, statistics
 from penstock.bench.sample import Provenance, RateKind, Sample
-from penstock.bench.statistics import MARGIN, Verdict
+from penstock.bench.statistics import LEAST_TO_COMPARE, MARGIN, Verdict
 from penstock.bench.store import Results
 from penstock.bench.summary import RateSummary, rate_summary, rates
 from penstock.errors import ArgumentError
@@ -32,7 +32,8 @@ class _Model(BaseModel):
 class Difference(_Model):
     """One rate of one cell, of A and of B.
 
-    ``worse`` is what an exit code is made of: B is slower, wrong, or has no sample where A has.
+    ``worse`` is what an exit code is made of: B is slower, wrong, or failed until it had too few
+    samples to be compared where A has enough.
     """
 
     cell: str
@@ -196,7 +197,7 @@ def _compared(pairs: Sequence[_Pair], margin: float) -> list[Difference]:
 
 
 def _difference(pair: _Pair, c: statistics.Comparison | None) -> Difference:
-    why, worse = (c.why, c.verdict == "slower") if c else _not_compared(pair)
+    why, worse = _judged(pair, c) if c else _not_compared(pair)
     return Difference(
         cell=pair.cell,
         variant_a=pair.variant_a,
@@ -214,6 +215,15 @@ def _difference(pair: _Pair, c: statistics.Comparison | None) -> Difference:
     )
 
 
+def _judged(pair: _Pair, c: statistics.Comparison) -> tuple[str, bool]:
+    """The verdict in a sentence, and whether B is worse: too few samples excuse no failures."""
+    n_a, n_b = map(len, pair.rates)
+    last = _last_failure(pair.b)
+    if last is None or not n_b < LEAST_TO_COMPARE <= n_a:
+        return c.why, c.verdict == "slower"
+    return f"B failed and has only {n_b} sample{'s' if n_b > 1 else ''}: {last}", True
+
+
 def _not_compared(pair: _Pair) -> tuple[str, bool]:
     """Why there is no ratio, and whether that is B's fault alone."""
     if _wrong(pair.b):
@@ -222,11 +232,15 @@ def _not_compared(pair: _Pair) -> tuple[str, bool]:
         return "INVALID: A left wrong bytes in the file, so its rate is no measure", False
     of_a, of_b = pair.rates
     if of_a and not of_b:
-        last = next((s.failed for s in reversed(pair.b) if s.failed), None)
+        last = _last_failure(pair.b)
         said = f": {last}" if last else ""
         return f"B has no {pair.kind} rate{said}", last is not None
     side = "A has" if of_b else "neither has"
     return f"{side} {'no' if of_b else 'an'} {pair.kind} rate", False
+
+
+def _last_failure(samples: Sequence[Sample]) -> str | None:
+    return next((s.failed for s in reversed(samples) if s.failed), None)
 
 
 def _wrong(samples: Sequence[Sample]) -> bool:

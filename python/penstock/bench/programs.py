@@ -311,11 +311,10 @@ def _from_template(mpi: str, template: str, environ: Mapping[str, str]) -> Launc
         words += ["-n", _RANKS]
     if shutil.which(words[0], path=environ.get("PATH")) is None:
         raise LaunchError(f"--launcher: {words[0]} was not found in PATH", exit_code=127)
-    flavour = mpi
-    if mpi not in NAMES:
-        known = _from_path(Path(mpi), environ)
-        flavour = known.flavour
-    return Launcher(flavour, tuple(words), template, _root_env(flavour))
+    if mpi in NAMES:
+        return Launcher(mpi, tuple(words), template, _root_env(mpi))
+    known = _from_path(Path(mpi), environ)
+    return Launcher(known.flavour, tuple(words), template, known.env)
 
 
 def _by_srun(flavour: str, environ: Mapping[str, str]) -> Launcher | None:

@@ -53,6 +53,13 @@ class Wish:
     mpi: tuple[str, ...] = ()
     ranks: int | None = None
     threads: int | None = None
+    launcher: str | None = None
+
+    @property
+    def for_ranks(self) -> tuple[str, object] | None:
+        """The option that only MPI ranks obey, and its value; None where none was given."""
+        given = {"--ranks": self.ranks, "--launcher": self.launcher}
+        return next(((name, said) for name, said in given.items() if said is not None), None)
 
 
 @dataclass(frozen=True)
@@ -115,9 +122,10 @@ def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
     Raises
     ------
     ArgumentError
-        If no way can be measured, or another penstock bench uses the pilot's directory.
+        If no way can be measured, another penstock bench uses the pilot's directory, or an option
+        is for MPI ranks and there is no MPI.
     LaunchError
-        If no measuring program is built.
+        If no measuring program is built, or not the one that was asked for.
     WriteError
         If nothing can be written into the directory.
     """
@@ -142,6 +150,12 @@ def _mpis(wish: Wish) -> list[str]:
     if wish.mpi:
         return list(wish.mpi)
     found = [one.flavour for one in present(os.environ)]
+    if not found and wish.for_ranks is not None:
+        option, said = wish.for_ranks
+        raise ArgumentError(
+            f"{option} is for MPI ranks, and none can be started (no mpiexec of a known MPI is in "
+            f"PATH): give --mpi mpich, openmpi, abi or the path of an mpiexec, got {said}"
+        )
     return [*found[:1], "none"]
 
 
@@ -150,7 +164,7 @@ def _ways_of(mpi: str, workers: int, wish: Wish, known: Programs, notes: list[st
         program = known.of(mpi)
         listed = program.ask("--list")
     except LaunchError as error:
-        if wish.mpi:  # asked for by name
+        if wish.mpi or (wish.for_ranks and mpi != "none"):  # asked for
             raise
         notes.append(f"without {mpi}: {error}")
         return []

@@ -294,21 +294,27 @@ class Session:
         if self._part is not None:
             plan["part"] = list(self._part)
         if self.store.header is None:
-            self._make_scratches()
-            self.store.append(
-                Header(
-                    penstock=__version__,
-                    created=_now(),
-                    name=self.name,
-                    seed=self.plan.seed,
-                    plan=plan,
-                )
-            )
+            self._start(plan)
         else:
             self._resume(self.store.header, plan)
         for scratch in self._scratches.values():
             self._record_provenance(scratch.path)
         self._observer.begins(self)
+
+    def _start(self, plan: dict[str, Any]) -> None:
+        self._make_scratches()  # refused while a dry run's pilot is at work there
+        ended = end_leftovers(self._mark)  # of one that was killed
+        header = Header(
+            penstock=__version__,
+            created=_now(),
+            name=self.name,
+            seed=self.plan.seed,
+            plan=plan,
+        )
+        self.store.append(header)
+        if ended:
+            text = f"{ended} processes of an earlier run were still there and were ended"
+            self._say("leftovers", text)
 
     def _make_scratches(self) -> None:
         with interruptions_wait():  # what was made in part could not be told from somebody else's
@@ -422,11 +428,14 @@ def plan_difference(there: dict[str, Any], plan: dict[str, Any]) -> str:
 
 @contextmanager
 def terminations_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a session as Ctrl-C does; a batch system sends them."""
+    """SIGTERM and SIGHUP end a session as Ctrl-C does; a batch system sends them.
+
+    One that is ignored, as SIGHUP under nohup, stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    numbers = _heeded(signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, _interrupt) for number in numbers}
     try:
         yield
@@ -442,7 +451,7 @@ def interruptions_wait() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = _heeded(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in numbers}
     try:
         yield
@@ -451,6 +460,10 @@ def interruptions_wait() -> Iterator[None]:
             signal.signal(number, handler)
     if came:
         raise KeyboardInterrupt
+
+
+def _heeded(*numbers: signal.Signals) -> list[signal.Signals]:
+    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
 def _interrupt(*_: object) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import shutil
@@ -16,6 +18,7 @@ from penstock.errors import ArgumentError, WriteError
 _MARKER = ".penstock-scratch"
 _TOLERANCE_BYTES = 8 * 2**20  # what a desktop or a daemon dirties at any time
 _STEP_S = 0.02
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 # Since Linux 5.8 Writeback covers what NFS has sent and not committed; before it was of its own.
 _WAITING = ("Dirty:", "Writeback:", "NFS_Unstable:")
 
@@ -66,7 +69,7 @@ class Scratch:
     def _lock(self) -> None:
         if self._marker >= 0:
             return
-        marker = os.open(self.path / _MARKER, os.O_RDONLY)
+        marker = os.open(self.path / _MARKER, os.O_RDWR)  # NFS locks nothing else exclusively
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -75,6 +78,11 @@ class Scratch:
                 f"{self.path} is in use by another penstock bench: wait for its end, or measure in "
                 "another directory"
             ) from error
+        except OSError as error:
+            # A mount without locks: the lock on the results keeps others off.
+            if error.errno not in _NO_LOCKS:
+                os.close(marker)
+                raise
         self._marker = marker
 
     def empty(self) -> None:
@@ -96,6 +104,8 @@ class Scratch:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._marker)
             self._marker = -1
+            with contextlib.suppress(OSError):
+                self.path.rmdir()  # NFS keeps a name in it for as long as the file is open
 
 
 class Settle:

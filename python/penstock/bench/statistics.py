@@ -117,15 +117,14 @@ def _rates(x: ArrayLike, name: str, of: Kind) -> Floats:
 
 def _order(n: int, confidence: float) -> tuple[int, float]:
     """The largest k for which [x_k, x_(n+1-k)] covers the median; and how often it does."""
-    tail = 0.0  # P(Binomial(n, 1/2) < k)
-    k = 0
+    tosses = 2**n  # whole numbers: a float holds no 2^1024
+    below, here, k = 0, 1, 0  # tosses of n coins with fewer than k heads, and with k
     while k < (n + 1) // 2:
-        wider = tail + math.comb(n, k) / 2.0**n
-        if k > 0 and wider > (1.0 - confidence) / 2.0:
+        if k > 0 and (below + here) / tosses > (1.0 - confidence) / 2.0:
             break
-        tail, k = wider, k + 1
+        below, here, k = below + here, here * (n - k) // (k + 1), k + 1
     k = max(k, 1)
-    return k, max(0.0, 1.0 - 2.0 * tail)
+    return k, max(0.0, 1.0 - 2.0 * (below / tosses))
 
 
 def median_interval(x: ArrayLike, confidence: float = CONFIDENCE) -> Interval:

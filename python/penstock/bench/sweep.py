@@ -304,6 +304,15 @@ def _check(request: Request) -> None:
                 f"--{given[0]} is for the quick look: with --matrix, say {given[0]} in its "
                 "[defaults] or [sweep]"
             )
+    _check_workers(request.ranks, request.threads)
+
+
+def _check_workers(ranks: int | None, threads: int | None) -> None:
+    if ranks is not None and threads is not None and ranks != threads:
+        raise ArgumentError(
+            "--ranks and --threads must be the same number, for ways of both are compared, got "
+            f"{ranks} and {threads}: give one of them, or write a --matrix"
+        )
 
 
 def of_matrix(
@@ -358,6 +367,7 @@ def _quick(request: Request) -> Sweep:
         request.mpi,
         request.ranks,
         request.threads,
+        request.launcher,
     )
     sweep = Sweep(
         request=request,

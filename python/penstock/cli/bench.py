@@ -191,13 +191,13 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
         sweep = sweeps.prepare(request)
         for note in sweep.notes:
             tell(note)
+        if not sweep.cases:
+            tell(f"part {request.part[0] if request.part else 0} has no cell: nothing to measure")
+            return
         if dry_run:
             sweep.check_earlier()
             _print_plan(sweep, as_json)
             return
-    if not sweep.cases:
-        tell(f"part {request.part[0] if request.part else 0} has no cell: nothing to measure")
-        return
     tell(f"seed {sweep.seed}; results in {sweep.out}")
     ending = run_shown(sweep)
     say_how_it_ended(ending, sweep.out)

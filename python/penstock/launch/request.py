@@ -206,7 +206,7 @@ def command_line(
         (exit code 2), or if something is missing (127).
     """
     config, _ = configure(options, environ)
-    _require_taker(words, _given(options, thread_multiple=thread_multiple))
+    _require_taker(words, config, _given(options, thread_multiple=thread_multiple))
     notices = tuple(config.notices)
     if config.mode == _core.Mode.off:
         return Launch(list(words), notices + _off_notice(config))
@@ -234,19 +234,34 @@ def _given(options: Options, *, thread_multiple: bool) -> list[str]:
     return [f if v is True else f"{f} {shlex.quote(str(v))}" for f, v in flags.items()]
 
 
-def _require_taker(words: Sequence[str], given: Sequence[str]) -> None:
-    """Raise LaunchError where the command's own penstock-exec would not get what was given."""
-    if given and rewrite.starts_penstock_exec(words):
+def _require_taker(words: Sequence[str], config: _core.Config, given: Sequence[str]) -> None:
+    """Raise LaunchError where the command's own penstock-exec would not get what was given.
+
+    One behind a wrapper is served as this run says, unless this run puts nothing before it.
+    """
+    alone = rewrite.starts_penstock_exec(words) or (
+        _off_by_option(config) and rewrite.wraps_penstock_exec(words)
+    )
+    if given and alone:
         raise LaunchError(
             f"the command starts penstock-exec itself, which would not get {', '.join(given)}: "
             "give it these options, or leave it out"
         )
 
 
+def _off_by_option(config: _core.Config) -> bool:
+    """Off as the command line says, which only this process reads."""
+    return config.mode == _core.Mode.off and _layer_of_method(config) in ("option", "--config")
+
+
+def _layer_of_method(config: _core.Config) -> str:
+    method = next((s for s in config.settings() if s.key == "method"), None)
+    return "default" if method is None else method.layer
+
+
 def _off_notice(config: _core.Config) -> tuple[str, ...]:
     """Off by a file is said; whoever gave the option or the variable knows it."""
-    method = next((s for s in config.settings() if s.key == "method"), None)
-    by_person = method is None or method.layer in ("option", "variable", "default")
+    by_person = _layer_of_method(config) in ("option", "variable", "default")
     return () if by_person or config.quiet else (config.left_alone,)
 
 

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import os.path
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -20,6 +21,7 @@ from penstock.launch.launchers import WRAPPERS, Launcher, find
 _ELSEWHERE = (
     "start it yourself with `penstock-exec` before the program: mpiexec ... penstock-exec ./app"
 )
+_ASSIGNMENT = re.compile(r"-{0,2}[\w-]+=")  # env's A=/x/srun, or --output=/x/srun of a wrapper
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,12 @@ def spelt_for_exec(part: Part) -> str:
 
 def starts_penstock_exec(words: Sequence[str]) -> bool:
     """Whether a program of the command is penstock-exec, to which `rewrite` adds nothing."""
-    try:
-        return any(_is_penstock_exec(part) for part in parse(words).parts)
-    except LaunchError:  # said where the command is taken apart; when off, it is not
-        return False
+    return _some_part(words, _is_penstock_exec)
+
+
+def wraps_penstock_exec(words: Sequence[str]) -> bool:
+    """Whether a program of the command is a wrapper, such as env, with penstock-exec behind it."""
+    return _some_part(words, _is_wrapped_penstock_exec)
 
 
 def require_commands(command: Command) -> None:
@@ -102,15 +106,27 @@ def require_commands(command: Command) -> None:
             raise LaunchError(_missing("program", name), exit_code=127)
 
 
+def _some_part(words: Sequence[str], holds: Callable[[Part], bool]) -> bool:
+    try:
+        return any(holds(part) for part in parse(words).parts)
+    except LaunchError:  # said where the command is taken apart; when off, it is not
+        return False
+
+
 def _is_penstock_exec(part: Part) -> bool:
     return PurePath(part.program[0]).name == "penstock-exec"
+
+
+def _is_wrapped_penstock_exec(part: Part) -> bool:
+    first, *others = (PurePath(word).name for word in part.program)
+    return first in WRAPPERS and "penstock-exec" in others
 
 
 def _find_launcher(words: Sequence[str]) -> tuple[int, Launcher] | None:
     """The launcher and its index: the first word, or one behind wrappers such as ``timeout 10``."""
     wrapped = bool(words) and PurePath(words[0]).name in WRAPPERS
     for at, word in enumerate(words if wrapped else words[:1]):
-        launcher = find(word)
+        launcher = None if _ASSIGNMENT.match(word) else find(word)
         if launcher is not None:
             return at, launcher
     return None
@@ -173,14 +189,20 @@ def _measure(launcher: Launcher, words: Sequence[str], at: int) -> tuple[str, in
 
 
 def _short(launcher: Launcher, word: str) -> tuple[str, int]:
-    """A short option as getopt reads it: ``-n 4``, ``-n4``, ``-lu`` or aprun's ``-cc list``."""
+    """A short option as getopt reads it: ``-n 4``, ``-n4``, ``-lu`` or aprun's ``-cc list``.
+
+    Digits behind a letter that takes no value of its own are one that it may have: srun's ``-K1``.
+    """
     if word[1:] in launcher.arity:
         return word[1:], launcher.arity[word[1:]]
     for i, letter in enumerate(word[1:], start=1):
         if letter not in launcher.arity and letter not in launcher.elsewhere:
             raise LaunchError(_unknown(launcher, word, letter))
+        rest = word[i + 1 :]
         if launcher.arity.get(letter, 0):
-            return letter, 0 if word[i + 1 :] else launcher.arity[letter]
+            return letter, 0 if rest else launcher.arity[letter]
+        if rest.isdecimal():
+            return letter, 0
     return word[1], 0
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from penstock.bench import cases
 from penstock.bench.cases import Case, Programs, check, measurement, of_plan
+from penstock.bench.execute import execute
 from penstock.errors import ArgumentError
 
 
@@ -56,6 +59,21 @@ def test_a_measurement_is_a_command(tmp_path: Path) -> None:
         *("--bufsize", "64KiB", "--sync-each"),
     ]
     assert made.timeout_s == 5.0
+
+
+@pytest.mark.parametrize("route", ["engine", "mpi"])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_ranks_that_did_not_find_each_other_are_no_sample(
+    native: Path, tmp_path: Path, route: str, ranks: int
+) -> None:
+    shutil.copy(native / "penstock-measure-threads", native / "penstock-measure-mpich")
+    case = Case("c", "v", "mpich", ranks, parameters={"route": route})
+    made = measurement(case, Programs("env RANKS={ranks}"), tmp_path, 30.0)
+    ran = execute(made.command, {**os.environ, **made.env}, made.timeout_s)
+    assert ran.failed is None
+    why = made.expect(ran)
+    assert (why is None) == (ranks == 1)
+    assert why is None or why.startswith("it ran as 1 of 2 ranks: the launcher is not of the")
 
 
 def test_a_case_can_be_read_back_from_the_results() -> None:

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from made_samples import MIB, result, sample, session, write
+from penstock.bench import statistics
 from penstock.bench.differences import Differences, Side, differences
 from penstock.bench.render import print_differences
 from penstock.bench.sample import Sample
@@ -148,6 +149,19 @@ def test_what_fails_altogether_is_worse_and_says_why(tmp_path: Path) -> None:
     assert only(found).worse
     assert only(found).why == "B has no application rate: no space"
     assert any("2 of 2 samples of B failed, the last: no space" in n for n in found.notices)
+
+
+@pytest.mark.parametrize("good", [1, 4, 5])
+def test_few_samples_of_what_failed_are_worse(tmp_path: Path, good: int) -> None:
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    crashed = [sample("x", 50 + i, failed="ended by SIGSEGV", result=None) for i in range(2)]
+    b = side(tmp_path, "b", [*session({"x": noisy(1e9, 2, n=good)}), *crashed])
+    found = only(differences(a, b))
+    few = good < statistics.LEAST_TO_COMPARE
+    assert found.worse == few
+    samples = "1 sample" if good == 1 else f"{good} samples"
+    assert (found.why == f"B failed and has only {samples}: ended by SIGSEGV") == few
+    assert not only(differences(b, a)).worse
 
 
 def test_a_rate_that_neither_has_is_unclear(tmp_path: Path) -> None:

@@ -120,6 +120,17 @@ def test_a_template_is_used_as_it_is(tmp_path: Path, tool: Callable[..., Path]) 
     assert launcher("mpich", environ(tmp_path), "myrun -x").before(2) == ["myrun", "-x", "-n", "2"]
 
 
+def test_a_template_for_an_installation_keeps_its_libraries(
+    tmp_path: Path, tool: Callable[..., Path]
+) -> None:
+    tool("mpiexec", MPICH_SAYS, "opt/mpich5/bin")
+    (tmp_path / "opt" / "mpich5" / "lib").mkdir()
+    tool("myrun", "")
+    found = launcher(str(tmp_path / "opt" / "mpich5"), environ(tmp_path), "myrun -x")
+    assert (found.flavour, found.words[0]) == ("mpich", "myrun")
+    assert found.env["LD_LIBRARY_PATH"] == f"{tmp_path}/opt/mpich5/lib"
+
+
 @pytest.mark.parametrize(
     ("mpi", "template", "words"),
     [

@@ -26,7 +26,7 @@ from penstock.bench.quick import (
     thread_ways,
 )
 from penstock.bench.settle import Scratch
-from penstock.errors import LaunchError, WriteError
+from penstock.errors import ArgumentError, LaunchError, WriteError
 
 MIB = 2**20
 
@@ -137,6 +137,41 @@ def test_an_mpi_that_was_asked_for_must_be_there(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LaunchError, match="no mpiexec of mpich"):
         choose(Wish(tmp_path, mpi=("mpich",)), Programs(), pilot(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"ranks": 8}, r"--ranks is for MPI ranks, .* none can be .*--mpi mpich, .*, got 8$"),
+        ({"launcher": "myrun"}, r"--launcher is for MPI ranks, and none can .*, got myrun$"),
+    ],
+)
+def test_what_is_for_ranks_is_not_dropped_where_there_is_no_mpi(
+    native: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    says: str,
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    known = Programs(given.get("launcher"))
+    with pytest.raises(ArgumentError, match=says):
+        choose(Wish(tmp_path, **given), known, pilot(tmp_path))
+    (tmp_path / "mpiexec").write_text("#!/bin/sh\necho HYDRA build details: 4.0\n")
+    (tmp_path / "mpiexec").chmod(0o755)
+    (tmp_path / "myrun").symlink_to("mpiexec")
+    with pytest.raises(LaunchError, match="penstock-measure-mpich is not in"):
+        choose(Wish(tmp_path, **given), known, pilot(tmp_path))
+
+
+def test_ranks_may_be_said_of_threads(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    chosen = choose(Wish(tmp_path, mpi=("none",), ranks=2), Programs(), pilot(tmp_path))
+    assert {case.parameters["threads"] for case in chosen.cases} == {2}
 
 
 def test_a_directory_that_cannot_be_written_is_named(

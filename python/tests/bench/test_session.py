@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from penstock.bench.execute import MARK
 from penstock.bench.sample import Event, Provenance, Sample
-from penstock.bench.session import Measurement, Observer, Session, environment
+from penstock.bench.session import Measurement, Observer, Session, environment, process_mark
 from penstock.bench.settle import Settle
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Store, load
@@ -103,13 +105,54 @@ def test_a_session_that_was_stopped_takes_the_same_samples(
 def test_a_termination_signal_ends_the_sample_and_is_recorded(
     measurement: Make, session: MakeSession, tmp_path: Path
 ) -> None:
-    threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+    class Ends(Observer):
+        def sample_begins(self, *_: object) -> None:
+            threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
     begin_s = time.monotonic()
-    assert session([measurement("c", "x", "--sleep", "60")]).run().reason == "interrupted"
+    measured = session([measurement("c", "x", "--sleep", "60")], observer=Ends())
+    assert measured.run().reason == "interrupted"
     assert time.monotonic() - begin_s < 20
     assert events(tmp_path / "results")["interrupted"]
     assert not load(tmp_path / "results").samples
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.fixture
+def ignored(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that whoever started this ignores, as nohup does."""
+    before = signal.signal(request.param, signal.SIG_IGN)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+@pytest.mark.parametrize("ignored", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT], indirect=True)
+def test_a_signal_that_is_ignored_ends_nothing(
+    measurement: Make,
+    session: MakeSession,
+    monkeypatch: pytest.MonkeyPatch,
+    ignored: signal.Signals,
+) -> None:
+    class Raises(Observer):
+        def sample_ends(self, _: Sample) -> None:
+            signal.raise_signal(ignored)
+
+    interrupted_in(monkeypatch, "mkdir", ignored)
+    assert session([measurement("c", "x")], observer=Raises()).run().reason == "complete"
+    assert signal.getsignal(ignored) is signal.SIG_IGN
+
+
+def test_what_a_run_left_that_has_no_header_is_ended_and_recorded(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    made = session([measurement("c", "x")])
+    mark = {MARK: process_mark(made.store.path)}
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, **mark}) as left:
+        made.run()
+        left.kill()
+    assert events(tmp_path / "results")["leftovers"] == (
+        "1 processes of an earlier run were still there and were ended"
+    )
 
 
 def interrupted_in(monkeypatch: pytest.MonkeyPatch, method: str, number: signal.Signals) -> None:
@@ -180,8 +223,12 @@ def test_expectations_judge_a_run_that_went_well(
 def test_a_budget_ends_it_and_more_of_it_goes_on(
     measurement: Make, session: MakeSession, tmp_path: Path
 ) -> None:
+    class Spends(Observer):
+        def sample_ends(self, _: object) -> None:
+            first.budget_s = 0.0
+
     planned = [measurement("c", v, "--sleep", "0.1") for v in "xy"]
-    first = session(planned, budget_s=0.25)
+    first = session(planned, budget_s=100.0, observer=Spends())
     assert first.run().reason == "budget"
     assert first.run().decisions["c", "x"] == "not converged"
     first.store.close()

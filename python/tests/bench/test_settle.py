@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from penstock.bench.settle import Scratch, Settle, waiting_bytes
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, WriteError
 
 
 def test_waiting_bytes_are_dirty_and_on_their_way(tmp_path: Path) -> None:
@@ -78,6 +82,54 @@ def test_scratch_of_a_session_that_runs_is_left_alone(tmp_path: Path) -> None:
     first.remove()
     second.make()
     second.remove()
+
+
+def test_the_lock_can_be_had_on_nfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_nfs(descriptor: int, _: int) -> None:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(fcntl, "flock", of_nfs)
+    scratch = Scratch(tmp_path / "scratch")
+    scratch.make()
+    scratch.remove()
+
+
+@pytest.mark.parametrize(
+    ("number", "refused"),
+    [
+        (errno.ENOSYS, False),
+        (errno.ENOLCK, False),
+        (errno.EOPNOTSUPP, False),
+        (errno.EIO, True),
+    ],
+)
+def test_a_mount_without_locks_is_measured_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, refused: bool
+) -> None:
+    def refuses(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuses)
+    scratch = Scratch(tmp_path / "scratch")
+    with pytest.raises(WriteError) if refused else contextlib.nullcontext():
+        scratch.make()
+    scratch.remove()
+    assert scratch.path.exists() == refused
+
+
+def test_the_name_that_nfs_keeps_of_an_open_file_stays_in_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def all_but_the_directory(path: Path, **_: bool) -> None:
+        for entry in path.iterdir():
+            entry.unlink()
+
+    scratch = Scratch(tmp_path / "scratch")
+    scratch.make()
+    monkeypatch.setattr(shutil, "rmtree", all_but_the_directory)
+    scratch.remove()
+    assert not scratch.path.exists()
 
 
 def test_somebody_elses_directory_is_never_emptied(tmp_path: Path) -> None:

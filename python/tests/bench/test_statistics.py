@@ -38,7 +38,7 @@ def test_too_few_samples_say_what_their_range_covers() -> None:
     assert median_interval(list(range(least - 1))).confidence < statistics.CONFIDENCE
 
 
-@pytest.mark.parametrize("n", [5, 6, 10, 17, 30])
+@pytest.mark.parametrize("n", [5, 6, 10, 17, 30, 1023, 2000])
 def test_the_stated_confidence_is_the_binomials(n: int) -> None:
     low = int(median_interval(list(range(1, n + 1))).low)
     missed = 2 * sum(math.comb(n, i) for i in range(low)) / 2**n

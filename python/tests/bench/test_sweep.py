@@ -87,6 +87,15 @@ def test_a_quick_look_of_other_ways_is_refused(
         sweep.prepare(replace(request_, **given))
 
 
+def test_ranks_and_threads_are_one_number(request_: Request, tmp_path: Path) -> None:
+    says = r"the same number, for ways of both are compared, got 2 and 4: give one of them"
+    with pytest.raises(ArgumentError, match=f"--ranks and --threads must be {says}"):
+        sweep.prepare(replace(request_, ranks=2, threads=4))
+    (tmp_path / "sizes.toml").write_text("")
+    with pytest.raises(ArgumentError, match="--ranks is for the quick look"):
+        sweep.prepare(replace(request_, ranks=2, threads=4, matrix=tmp_path / "sizes.toml"))
+
+
 @pytest.mark.parametrize("stopping", [quick.STOPPING, Stopping(3, 3, (3,))])
 def test_a_quick_look_is_known_by_what_it_kept(request_: Request, stopping: Stopping) -> None:
     begun(request_, [TWO_THREADS], stopping, **of())

@@ -18,6 +18,7 @@ from support import Cli
 FAKE = Path(__file__).resolve().parents[1] / "bench" / "fake_program.py"
 MATRIX = """
 rounds = 2
+settle = "0.1s"
 [sweep]
 iters = [1, 2]
 [compare]
@@ -154,6 +155,15 @@ def test_parts_are_measured_apart_and_gathered(cli: Cli, measure: Path, tmp_path
     )
 
 
+def test_a_part_without_a_cell_has_nothing_to_try(cli: Cli, measure: Path) -> None:
+    words = ("--matrix", "sizes.toml", "--part", "2/3", "--dry-run")
+    for more in ([], ["--json"]):
+        done = cli("bench", str(measure), *words, *more)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == "penstock: part 2 has no cell: nothing to measure\n"
+        assert done.stdout == ""
+
+
 def part_of_two(cli: Cli, measure: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """The first of two parts, into r."""
     words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--part", "0/2")
@@ -255,7 +265,7 @@ def test_gathering_what_has_not_begun_measures_nothing(
 
 
 def test_a_quick_look_needs_no_configuration(cli: Cli, measure: Path, tmp_path: Path) -> None:
-    words = ("bench", str(measure), "--mpi", "none", "--budget", "4s")
+    words = ("bench", str(measure), "--mpi", "none", "--budget", "15s")
     done = cli(*words, **TELLS)
     assert done.returncode == 0, done.stderr
     assert "penstock, threads" in done.stdout
@@ -287,8 +297,17 @@ def processes_of(directory: Path) -> list[Path]:
     return found
 
 
+QUICK = ["--mpi", "none", "--budget", "15s"]
+SWEEP = ["--matrix", "sizes.toml"]
+
+
 @pytest.mark.parametrize(
-    "words", [["--mpi", "none", "--budget", "4s"], ["--matrix", "sizes.toml", "--dry-run"]]
+    ("words", "of_next"),
+    [
+        (QUICK, QUICK),
+        ([*SWEEP, "--dry-run"], [*SWEEP, "--dry-run"]),
+        ([*SWEEP, "--dry-run"], SWEEP),
+    ],
 )
 def test_what_a_pilot_left_that_was_killed_goes_with_the_next(
     cli: Cli,
@@ -296,6 +315,7 @@ def test_what_a_pilot_left_that_was_killed_goes_with_the_next(
     tmp_path: Path,
     clean_environment: dict[str, str],
     words: list[str],
+    of_next: list[str],
 ) -> None:
     program = tmp_path / "native" / "penstock-measure-threads"
     text = program.read_text()
@@ -311,7 +331,7 @@ def test_what_a_pilot_left_that_was_killed_goes_with_the_next(
     killed.wait()
     assert len(processes_of(measure)) == 1
     program.write_text(text)
-    done = cli("bench", str(measure), *words, **TELLS)
+    done = cli("bench", str(measure), *of_next, **TELLS)
     assert done.returncode == 0, done.stderr
     assert processes_of(measure) == []
     assert list(measure.iterdir()) == []

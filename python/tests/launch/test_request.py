@@ -204,6 +204,51 @@ def test_options_that_a_penstock_exec_of_the_command_would_not_get_are_refused(
     assert str(native_dir / "penstock-exec") in command_line(command, Options(), environ).words
 
 
+OFF_IN_FILE = "off.toml"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (Options(method="off"), "--method off"),
+        (Options(config=Path(OFF_IN_FILE)), f"--config {OFF_IN_FILE}"),
+    ],
+    ids=["method", "file"],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mpiexec -n 2 env A=1 /x/penstock-exec ./app",
+        "nice mpiexec ./app : nice -n 5 penstock-exec --verify -- ./app",
+        "env A=1 penstock-exec ./app",
+    ],
+)
+def test_off_is_refused_where_a_penstock_exec_behind_a_wrapper_would_serve(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Options,
+    named: str,
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(OFF_IN_FILE).write_text('method = "off"\n')
+    with pytest.raises(LaunchError, match=f"which would not get {named}: give it") as caught:
+        command_line(words.split(), options, {})
+    assert caught.value.exit_code == 2
+
+
+def test_off_by_a_variable_reaches_a_penstock_exec_behind_a_wrapper_too() -> None:
+    words = ["env", "A=1", "penstock-exec", "./app"]
+    for name, value in (("PENSTOCK_METHOD", "off"), ("PENSTOCK_DISABLE", "1")):
+        assert command_line(words, Options(quiet=True), {name: value}) == Launch(words)
+
+
+def test_a_penstock_exec_behind_a_wrapper_is_served_as_the_run_says(native_dir: Path) -> None:
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir)}
+    words = ["env", "A=1", "penstock-exec", "true"]
+    assert "--resolved" in command_line(words, Options(verify=True), environ).words
+
+
 def test_off_takes_no_command_apart_that_it_cannot() -> None:
     words = ["mpiexec", "--not-even-known", "penstock-exec", "x"]
     assert command_line(words, Options(method="off"), {}) == Launch(words)

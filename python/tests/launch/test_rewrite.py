@@ -40,6 +40,8 @@ CASES = [
     "srun -vvn4 -lN 2 --label --kill-on-bad-exit | ./app",
     "srun --export ALL,A=1 --ntasks-per-n=4 | ./app",
     "srun -n1 | ./a : -n2 | ./b",
+    "srun -K1 -I30 -n2 | ./app",
+    "srun -lK0 | ./app",
     # others
     "aprun -n 8 -N 4 -cc cpu -ss -d2 | ./app",
     "jsrun -n 2 -a4 --smpiargs=-gpu -E A=1 | ./app",
@@ -52,6 +54,8 @@ CASES = [
     # behind wrappers
     "timeout 10 mpiexec -n 2 | ./app",
     "env A=1 nice -n 5 srun -n2 | ./app",
+    "env HYDRA_LAUNCHER_EXEC=/usr/bin/srun mpiexec -n 4 | ./app",
+    "strace --output=/tmp/mpiexec srun -n2 | ./app",
 ]
 
 
@@ -88,6 +92,7 @@ def test_a_program_started_by_penstock_exec_stays_as_it_is() -> None:
         ("srun --multi-prog conf", "before each program in that file"),
         ("srun --zzz ./a", "--zzz? is not known|-zzz is not known"),
         ("srun -n2 -! ./a", "-! is not known"),
+        ("srun -K1x ./a", "-K1x is not known"),
         ("flux alloc -n 1 ./a", "knows `flux run`"),
         ("", "there is no command to run"),
     ],
