@@ -6,6 +6,8 @@ import fnmatch
 import os
 import re
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +21,38 @@ def private_checkout() -> bool:
     return any(not parent.stat().st_mode & 0o001 for parent in here.parents)
 
 
+def linux() -> tuple[int, ...]:
+    """The kernel's version: (6, 1)."""
+    return tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
+
+
+def temporary_type() -> str:
+    """The type of the file system of the temporary directory, as stat(1) names it."""
+    stat = ["stat", "-f", "-c", "%T", tempfile.gettempdir()]
+    return subprocess.run(stat, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def without_disk() -> bool:
+    """Whether the temporary directory or this checkout lies on no disk that the kernel counts."""
+    return any(os.major(Path(p).stat().st_dev) == 0 for p in (tempfile.gettempdir(), __file__))
+
+
+def small_shared_memory() -> bool:
+    """Whether segments that are kept would be less than two ranks' share."""
+    free = os.statvfs("/dev/shm")  # noqa: S108
+    return free.f_bavail * free.f_frsize < 512 * 2**20
+
+
 CONDITIONS: dict[str, Callable[[], bool]] = {
     "always": lambda: True,
     "not-root": lambda: os.geteuid() != 0,
     "private-checkout": private_checkout,
     "no-tmpfs-mount": lambda: os.geteuid() != 0 or not can_mount(),
+    "before-linux-6.3": lambda: linux() < (6, 3),
+    "before-linux-6.5": lambda: linux() < (6, 5),
+    "not-on-ext4": lambda: temporary_type() != "ext2/ext3",
+    "no-disk": without_disk,
+    "small-shm": small_shared_memory,
     "no-chromium": lambda: not (shutil.which("chromium") or shutil.which("chromium-browser")),
 }
 

@@ -12,6 +12,7 @@ get() {
   local name=$1 stamp=$2
   if [ "$(cat "$out/$name.stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
   say "$name"
+  rm -f "$out/$name.stamp" # what is half made is not what it was
   if "scripts/$program.sh" --make "$name" >"$out/log/$name.log" 2>&1 </dev/null; then
     printf '%s' "$stamp" >"$out/$name.stamp"
     grep "^$program: " "$out/log/$name.log" || true

@@ -123,7 +123,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import check
-told = ["sh", "-c", f"echo $$ >{sys.argv[1]}/pid; exec sleep 60"]
+told = ["sh", "-c", f"sleep 0.5; echo $$ >{sys.argv[1]}/pid; exec sleep 60"]
 check.OUT = Path(sys.argv[1])
 check.quick_steps = lambda: [check.Step("sleeps", told)]
 sys.argv = ["check.py", "quick"]

@@ -101,7 +101,7 @@ def test_one_that_gives_no_account_is_the_only_one_that_fails(place: Place, brok
 
 def test_one_that_hangs_is_stopped(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "BATCH_S", 1.0)
-    monkeypatch.setattr(layers, "CASE_S", 1.0)
+    monkeypatch.setattr(layers, "CASE_S", 5.0)
     found = place.run("One", "Hangs")
     assert (found["One"][0], found["Hangs"][0]) == ("passed", "failed")
 

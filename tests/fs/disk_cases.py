@@ -60,14 +60,18 @@ def calls_are_limited(directory: Path) -> list[str]:
     return problems + ([] if seconds >= 1.5 else [f"200 calls took {seconds:.2f} s"])
 
 
+def _seconds_on_a_clean_disk(directory: Path) -> float:
+    script("slowdisk.sh", "run", directory, "--", "sync")
+    return seconds_to_write(directory, 32)
+
+
 def memory_is_limited(directory: Path) -> list[str]:
     """A writer who does not sync waits for the disk once so many bytes are not written."""
     start = ["--rate", "20MiB", "--cache", "8MiB"]
     problems = must(script("slowdisk.sh", "start", directory, *start), says="8388608 B in memory")
     limited = seconds_to_write(directory, 32)
     problems += must(script("slowdisk.sh", "set", directory, "--cache", "0"))
-    script("slowdisk.sh", "run", directory, "--", "sync")
-    free = seconds_to_write(directory, 32)
+    free = min(_seconds_on_a_clean_disk(directory) for _ in range(3))
     if limited < 3 * free:
         problems.append(f"32 MiB took {limited:.2f} s limited and {free:.2f} s not")
     return problems

@@ -23,15 +23,22 @@ export SLURM_CONF=$dir/slurm.conf
 
 # ---- configuration ----
 
-# Ports that nobody listens on now; asked all at once, so that they differ.
+# Ports that nobody listens on now, all held at once, so that they differ. None of those which the
+# kernel gives (from 32768): others would be given one before Slurm has it.
 free_ports() {
   python3 - "$1" <<'PYTHON'
+import contextlib
+import random
 import socket
 import sys
 
-sockets = [socket.socket() for _ in range(int(sys.argv[1]))]
-for one in sockets:
-    one.bind(("127.0.0.1", 0))
+sockets = []
+ports = iter(random.sample(range(10000, 32768), 1000))
+while len(sockets) < int(sys.argv[1]):
+    one = socket.socket()
+    with contextlib.suppress(OSError):
+        one.bind(("127.0.0.1", next(ports)))
+        sockets.append(one)
 print(*(one.getsockname()[1] for one in sockets))
 PYTHON
 }

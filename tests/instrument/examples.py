@@ -28,7 +28,7 @@ def run(build: Path, directory: Path, *words: str) -> Done:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
     )
 
 

@@ -31,6 +31,7 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 MATRIX = """
 name = "full"
 rounds = {rounds}
+settle = "0.1s"
 
 [defaults]
 route = "posix"

@@ -32,6 +32,7 @@ Done = subprocess.CompletedProcess[str]
 MATRIX = """
 name = "slurm"
 rounds = {rounds}
+settle = "0.1s"
 
 [defaults]
 route = "posix"

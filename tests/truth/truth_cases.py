@@ -213,7 +213,7 @@ def inject(
     *,
     background: bool = False,
     penstock: Penstock | None = None,
-    timeout_s: float = 20,
+    timeout_s: float = 120,
 ) -> tuple[Outcome, Evidence]:
     """Run truth.cpp with the fault; raises NotPossibleError."""
     with _place(fault) as place, tempfile.TemporaryDirectory(prefix="penstock-told-") as told:
