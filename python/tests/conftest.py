@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,14 @@ _COLOURS = ("GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS", "TTY_COMPATIBLE")
 def files_that_only_their_owner_may_write() -> None:
     """A tester's umask may say otherwise, and configuration files would be refused."""
     os.umask(0o022)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_that_are_heeded() -> None:
+    """Behind ``nohup`` or ``&`` a tester's are ignored, and sessions leave ignored ones alone."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture

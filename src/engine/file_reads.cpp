@@ -35,8 +35,7 @@ Verification File::State::verify() {
   const Verification v = verifier->check(*comm, mine ? mine->get() : nullptr, *verified_together,
                                          library_wrote || lost);
   const std::optional<Error> unread = mine ? v.why_unread : mine.error();
-  if (unread)
-    notes.degraded["verify: bytes of this rank are unverified: " + unread->message()] = 1;
+  if (unread) notes.degraded["verify: bytes of this rank are unverified: " + unread->message()] = 1;
   if (v.unasked_bytes > 0)
     notes.degraded
         ["verify: bytes differ that ranks may have written whom this handle could not ask"] = 1;
