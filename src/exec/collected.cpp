@@ -35,9 +35,7 @@ Collected::Shape Collected::shape(int cycle) {
     const StreamRange part = call_.plan.part(*source.view, source.own, rank, writer_, cycle);
     if (part.empty()) return;
     const Extent e = source.view->extent_of(part);
-    s.where = streams_.empty()
-                  ? e
-                  : Extent{std::min(s.where.begin, e.begin), std::max(s.where.end, e.end)};
+    s.where = hull_of(s.where, e);
     s.granule = std::gcd(s.granule, std::gcd(e.begin, e.end));
     source.cursor->seek(part.begin);
     streams_.push_back({source.cursor, part.size()});

@@ -455,9 +455,8 @@ void Shipping::exchange(Pages& pages) {
       arrived = true;
     }
     // Others wait for what this rank can no longer send or receive.
-    if (const Result<void> now = status(); !now) note_failure(now.error());
-    if (ended_ || !status())
-      abandon(failure_.value_or(Error{ErrorClass::communication, 0, "write behind", ""}));
+    if (const Result<void> now = status(); !now) abandon(now.error());
+    if (ended_) abandon(failure_.value_or(Error{ErrorClass::communication, 0, "write behind", ""}));
     if (arrived && parcels_->all_have_arrived()) break;
     lock.unlock();
     backoff.pause();

@@ -53,6 +53,14 @@ void write_a_load(Rank& rank, int64_t page, std::byte value = std::byte{7}) {
     EXPECT_EQ(rank.write(bytes, page * kPage + i * 100).prefix_bytes, 100);
 }
 
+constexpr std::byte kOld{1}, kNew{2};
+
+// A load that is put, and the first of its bytes once more.
+void write_and_write_again(Rank& rank) {
+  write_a_load(rank, 1, kOld);
+  EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+}
+
 TEST(ShippingByRma, AFullLoadLeavesInsideTheCallAndTheNextWhenItIsTakenOut) {
   const io::TemporaryFile path;
   on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
@@ -129,7 +137,6 @@ TEST(ShippingByRma, BytesThatAreWrittenAgainDoNotOvertakeThoseTheOwnerWasGiven) 
   const io::TemporaryFile path;
   std::atomic<bool> written = false;
   on_nodes(2, path.path(), 1, [&](Rank& rank, comm::Comm& comm) {
-    constexpr std::byte kOld{1}, kNew{2};
     if (comm.rank() == 0) {
       write_a_load(rank, 1, kOld);  // one load is all there may be: the rest goes to this node
       EXPECT_EQ(rank.traffic().messages, 1);
@@ -173,7 +180,6 @@ class LateParcels final : public comm::Borrowed {
 
 TEST(ShippingByRma, NorDoTheyWhileACollectiveCallOfAnotherThreadHasThose) {
   const io::TemporaryFile path;
-  constexpr std::byte kOld{1}, kNew{2};
   io::Hold hold;
   comm::run_thread_team(
       2,
@@ -220,11 +226,9 @@ TEST(ShippingByRma, WhatGetsOldLeavesByTheOwnNode) {
 // again behind them is not there before the owner has them.
 TEST(ShippingByRma, WhatWasPutAndGetsOldIsInTheFileToo) {
   const io::TemporaryFile path;
-  constexpr std::byte kOld{1}, kNew{2};
   on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
     if (comm.rank() == 0) {
-      write_a_load(rank, 1, kOld);
-      EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+      write_and_write_again(rank);
       rank.behind->serve_older(rank.target, 0);
       const std::vector<std::byte> file = path.contents();
       ASSERT_GT(file.size(), size_t(kPage + 1500));
@@ -247,11 +251,9 @@ TEST(ShippingByRma, WhatWasPutAndGetsOldIsInTheFileToo) {
 // At the end of MPI nobody says any more what was taken out, and the I/O thread goes on.
 TEST(ShippingByRma, WhatWasPutIsNotWrittenOnceMoreBehindTheEnd) {
   const io::TemporaryFile path;
-  constexpr std::byte kOld{1}, kNew{2};
   on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
     if (comm.rank() == 0) {
-      write_a_load(rank, 1, kOld);
-      EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+      write_and_write_again(rank);
       rank.behind->end_alone(rank.target);
       rank.behind->flush(rank.target);
       EXPECT_EQ(path.contents()[kPage], kNew);
@@ -296,7 +298,6 @@ class LateFile final : public io::ForwardingFile {
 
 TEST(ShippingByRma, WhereLoadsCannotBeSentTheNewerBytesAreTheLastToo) {
   const io::TemporaryFile path;
-  constexpr std::byte kOld{1}, kNew{2};
   comm::run_thread_team(2,
                         [&](comm::Comm& owner) {
                           NoParcels comm(owner);
@@ -307,8 +308,7 @@ TEST(ShippingByRma, WhereLoadsCannotBeSentTheNewerBytesAreTheLastToo) {
                                 std::make_unique<LateFile>(std::move(rank.file), path, kNew);
                           const WriteBehind::Target target{*rank.file, nullptr};
                           if (comm.rank() == 0) {
-                            write_a_load(rank, 1, kOld);
-                            EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
+                            write_and_write_again(rank);
                           }
                           EXPECT_TRUE(comm.barrier());
                           if (comm.rank() == 1) EXPECT_TRUE(rank.behind->step(target));

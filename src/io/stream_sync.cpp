@@ -73,8 +73,10 @@ int64_t StreamSync::collect(Extent where, int64_t bytes) {
   const std::lock_guard lock(mutex_);
   const Extent fresh = take_of_run(where);
   if (fresh.empty()) return 0;
-  if (is_far(pending_, fresh)) pending_ = {};
-  if (pending_.empty()) pending_bytes_ = 0;
+  if (is_far(pending_, fresh)) {
+    pending_ = {};
+    pending_bytes_ = 0;
+  }
   pending_ = hull_of(pending_, fresh);
   const int64_t came = fresh.begin < where.begin ? fresh.size() : bytes;
   pending_bytes_ += came;

@@ -44,10 +44,7 @@ inline GroupTotal total_of(const Crowd& crowd, IntRange ranks) {
     const int end = std::min(c->count, ranks.end - c->first);
     if (begin >= end || c->summary.empty()) continue;
     const Extent first = member(*c, begin).extent(), last = member(*c, end - 1).extent();
-    const Extent here{std::min(first.begin, last.begin), std::max(first.end, last.end)};
-    t.hull = t.bytes == 0
-                 ? here
-                 : Extent{std::min(t.hull.begin, here.begin), std::max(t.hull.end, here.end)};
+    t.hull = hull_of(t.hull, hull_of(first, last));
     t.bytes += (end - begin) * c->summary.bytes;
     t.most_of_rank = std::max(t.most_of_rank, c->summary.bytes);
   }

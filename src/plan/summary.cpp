@@ -37,8 +37,7 @@ void append(std::vector<RankClass>& classes, int rank, const Summary& s) {
 }
 
 Extent hull(const RankClass& c) noexcept {
-  const Extent first = c.summary.extent(), last = member(c, c.count - 1).extent();
-  return {std::min(first.begin, last.begin), std::max(first.end, last.end)};
+  return hull_of(c.summary.extent(), member(c, c.count - 1).extent());
 }
 
 bool members_disjoint(const RankClass& c) noexcept {
@@ -113,15 +112,10 @@ Crowd Crowd::from_classes(std::vector<RankClass> classes, int ranks) {
   Crowd crowd;
   crowd.classes_ = std::move(classes);
   crowd.ranks_ = ranks;
-  bool any = false;
   for (const RankClass& c : crowd.classes_) {
     crowd.worst_error_ = std::max(crowd.worst_error_, c.summary.error);
     if (c.summary.empty()) continue;
-    const Extent h = hull(c);
-    crowd.bounds_ =
-        any ? Extent{std::min(crowd.bounds_.begin, h.begin), std::max(crowd.bounds_.end, h.end)}
-            : h;
-    any = true;
+    crowd.bounds_ = hull_of(crowd.bounds_, hull(c));
     crowd.bytes_ += c.count * c.summary.bytes;
     crowd.contiguous_ = crowd.contiguous_ && c.summary.contiguous();
   }

@@ -66,14 +66,23 @@ std::optional<Error> error_of_mpi(std::string_view function, int rc) {
 
 namespace {
 
+bool is_built_in(MPI_Errhandler handler) {
+#ifdef MPI_ERRORS_ABORT
+  if (handler == MPI_ERRORS_ABORT) return true;
+#endif
+#ifdef MPIR_ERRORS_THROW_EXCEPTIONS
+  if (handler == MPIR_ERRORS_THROW_EXCEPTIONS) return true;
+#endif
+  return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL;
+}
+
 // Of the C++ bindings, which throw by what their call returns: there is no function to call.
 bool throws_what_is_returned([[maybe_unused]] MPI_File file) {
 #ifdef MPIR_ERRORS_THROW_EXCEPTIONS
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (PENSTOCK_REAL(get_errhandler)(file, &handler) != MPI_SUCCESS) return false;
   if (handler == MPIR_ERRORS_THROW_EXCEPTIONS) return true;
-  const bool is_builtin = unsigned(handler) >> 30 == 1;
-  if (!is_builtin) PMPI_Errhandler_free(&handler);
+  give_back(handler);
 #endif
   return false;
 }
@@ -81,6 +90,10 @@ bool throws_what_is_returned([[maybe_unused]] MPI_File file) {
 thread_local Raised* under_way = nullptr;
 
 }  // namespace
+
+void give_back(MPI_Errhandler handler) {
+  if (!is_built_in(handler)) PMPI_Errhandler_free(&handler);
+}
 
 Raised::Raised() noexcept : outer_(std::exchange(under_way, this)) {}
 
