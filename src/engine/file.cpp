@@ -32,15 +32,25 @@ File::~File() {
   if (state_->file) (void)state_->file->close();
 }
 
-bool File::served() const noexcept {
-  return state_->never_served.empty() && state_->view_unserved.empty() && !state_->atomic;
+// What one rank has written every other sees: on one node, or on a file system of one state.
+bool File::State::is_seen_by_all() const noexcept {
+  const plan::Team team{comm->size(), comm->nodes(), comm->cores_per_node()};
+  return may_share_units(team, file_system.geometry);
 }
 
+bool File::served() const noexcept {
+  const State& s = *state_;
+  // In atomic mode, too: all ranks come to a collective call, and none leaves it before all of them
+  // have written (docs/decisions/0069).
+  const bool in_order = !s.atomic || s.is_seen_by_all();
+  return s.never_served.empty() && s.view_unserved.empty() && in_order;
+}
+
+bool File::is_atomic() const noexcept { return state_->atomic; }
+
 bool File::serves_independent() const noexcept {
-  const comm::Comm& c = *state_->comm;
-  return served() &&
-         (state_->owners_write ||
-          may_share_units({c.size(), c.nodes(), c.cores_per_node()}, state_->file_system.geometry));
+  const State& s = *state_;
+  return served() && !s.atomic && (s.owners_write || s.is_seen_by_all());
 }
 
 bool File::serves_nothing() const noexcept {
@@ -127,8 +137,12 @@ exec::WriteRequest File::State::request(const Write& write) const {
 exec::Pipeline::Policy File::State::policy() const {
   const Method& m = collective;
   const plan::Team team{comm->size(), comm->nodes(), comm->cores_per_node()};
-  return {fixed(m.algorithm, team, file_system.geometry), m.parameters, &decide, m.exchange,
-          m.pack};
+  return {fixed(m.algorithm, team, file_system.geometry),
+          m.parameters,
+          &decide,
+          m.exchange,
+          m.pack,
+          atomic};
 }
 
 WriteResult File::write_all(const Write& write) {
@@ -199,9 +213,9 @@ WriteResult File::State::account(const Write& write, int64_t bytes,
 void File::State::note_algorithm(const exec::WriteOutcome& outcome) {
   const plan::Algorithm* const named = info.config.method.algorithm;
   if (named == nullptr || outcome.algorithm == named) return;
-  ++notes.degraded
-        ["collective writes ran another algorithm: this file system's units must be owned by one "
-         "node"];
+  const char* const why = atomic ? "ranks whose bytes may overlap write one by one in atomic mode"
+                                 : "this file system's units must be owned by one node";
+  ++notes.degraded[std::string("collective writes ran another algorithm: ") + why];
 }
 
 // --- Sync and close ---

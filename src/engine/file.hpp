@@ -111,7 +111,8 @@ class File {
 
   // Collective writes go through the engine now. The same on every rank.
   bool served() const noexcept;
-  // Independent writes do too: not where nodes must own whole units (network file systems).
+  // Independent writes do too: not in atomic mode, nor where nodes must own whole units (network
+  // file systems).
   bool serves_independent() const noexcept;
   // Neither writes nor reads, whatever the view. The same on every rank.
   bool serves_nothing() const noexcept;
@@ -134,6 +135,12 @@ class File {
   // (collective; the same answer everywhere).
   bool keeps_to_view(int64_t end_bytes, Company company);
   void set_atomic(bool atomic);  // collective
+  bool is_atomic() const noexcept;
+
+  // Collective: `bytes` of the file have their place on the device afterwards, and what is in it
+  // stays. nullopt: nothing was done, since this file system takes no room beforehand, or ranks ask
+  // for different sizes, or for less than nothing. REQUIRES served().
+  std::optional<ErrorClass> preallocate(Off bytes);
 
   WriteResult write_all(const Write& write);  // collective; REQUIRES served()
   // Local; REQUIRES served(). Where writes are deferred (docs/decisions/0028) the bytes are
@@ -149,7 +156,7 @@ class File {
   // Local: `bytes` of the result are accepted.
   WriteResult stage(const Write& write);
   // Collective: a write_all in two halves; the second tells what became of it, on all ranks. Other
-  // collective calls in between wait for it and leave the telling to it.
+  // collective calls in between wait for it and leave the telling to it. Not in atomic mode.
   void begin_write_all(const Write& write);
   WriteResult end_write_all();
 

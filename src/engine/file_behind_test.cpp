@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "comm/thread_comm.hpp"
-#include "engine/file.hpp"
+#include "engine/file_for_tests.hpp"
 #include "io/eventually.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
@@ -33,23 +33,11 @@ const io::Mechanism& mechanism_for_tests() {
 }
 
 OpenInfo write_only(const std::string& path) {
-  OpenInfo info;
-  info.path = path;
-  info.writable = true;
+  OpenInfo info = info_for(path);
   info.may_defer = true;
   info.config.method = *parse_method("two_phase");
   info.config.method.mechanism = &mechanism_for_tests();
   return info;
-}
-
-Write write_of(const std::vector<char>& data, int64_t position, CallKind kind) {
-  Write w;
-  w.kind = kind;
-  w.position_bytes = position;
-  w.memory = data.data();
-  w.memory_type = layout::LoopTree::bytes(1);
-  w.memory_count = int64_t(data.size());
-  return w;
 }
 
 class FileBehind : public testing::Test {

@@ -109,8 +109,13 @@ struct File::State {
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
   void give_to_owners(int64_t page_bytes);
+  bool is_seen_by_all() const noexcept;
   WriteResult accept(const Write& write, exec::Returns returns, double begin_s);
   WriteResult write_by_owners(const Write& write, double begin_s);
+
+  // file_size.cpp
+  Result<void> preallocate(Off bytes) const;
+  void note_preallocated(const Result<void>& mine, const Result<void>& agreed);
 
   // file_handles.cpp
   void look_beside();

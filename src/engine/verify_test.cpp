@@ -351,7 +351,7 @@ TEST(Verify, LeavesUnverifiedWhatACallThatFailedBrought) {
   comm::run_thread_team(2, [&](comm::Comm& comm) {
     auto f = File::open(comm::borrow(comm), verified_until_full(file));
     const std::vector<char> data(5000, 'a');
-    EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 1000)).agreed, ErrorClass::no_space);
+    EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 5000)).agreed, ErrorClass::no_space);
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::none);
     if (comm.rank() != 0) return;

@@ -128,6 +128,8 @@ class Pipeline {
                                      const layout::Geometry&) = nullptr;
     const Exchange* exchange = nullptr;  // of algorithms that exchange; nullptr: messages
     Pack pack = Pack::copy;              // of the messages
+    // Where ranks may bring the same byte, each writes all of its own before the next one does.
+    bool one_by_one = false;
   };
 
   Pipeline(comm::Comm& comm, io::MechanismFile& file, const layout::Geometry& geometry);

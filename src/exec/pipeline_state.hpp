@@ -56,6 +56,7 @@ struct Pipeline::State {
   enum class How : uint8_t { written, staged };
   void begin(const WriteRequest& request, const Policy& policy, How how);
   WriteOutcome end();
+  void begin_one_by_one(const WriteRequest& request);
   void begin_alone(const WriteRequest& request, const plan::Parameters& parameters, How how);
   WriteOutcome end_alone();
   // Of independent writes that are in the file when they return.

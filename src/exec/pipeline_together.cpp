@@ -44,14 +44,17 @@ bool leaves_no_gap(const plan::Crowd& crowd) {
 void Pipeline::State::begin(const WriteRequest& request, const Policy& policy, How how) {
   begun = {.own = request.range, .mine = std::nullopt, .earlier = request.earlier};
   degraded.clear();
-  const bool local = policy.algorithm != nullptr && !policy.algorithm->exchanges;
+  const bool local =
+      policy.algorithm != nullptr && !policy.algorithm->exchanges && !policy.one_by_one;
   if (!local) begun.summary = summarise(request);
   // Without an exchange nobody needs to know the others: the exit agreement is enough.
   const plan::Crowd crowd = local ? plan::Crowd() : meet(comm, begun.summary, times.plan_s);
   begun.algorithm =
       policy.algorithm != nullptr ? policy.algorithm : &policy.decide(crowd, team, geometry);
   reserve(crowd);
-  if (begun.algorithm->exchanges)
+  if (policy.one_by_one && !crowd.extents_disjoint())
+    begin_one_by_one(request);
+  else if (begun.algorithm->exchanges)
     exchange(request, policy, crowd, how);
   else  // a cycle that `auto` was given is meant for what exchanges
     begin_alone(request, local ? policy.parameters : plan::Parameters(), how);
@@ -89,6 +92,14 @@ void Pipeline::State::begin_alone(const WriteRequest& request, const plan::Param
   }
   begun.stream = std::make_shared<StreamAccount>();
   begun.alone = stage(request, begun.stream, times, begun.last_staged);
+}
+
+void Pipeline::State::begin_one_by_one(const WriteRequest& request) {
+  plan::Parameters turns;
+  turns.at_once = 1;
+  turns.cycle_bytes = kLastOff;  // all of it at a time
+  begun.algorithm = plan::find_algorithm("individual");
+  begin_alone(request, turns, How::written);
 }
 
 WriteOutcome Pipeline::State::end_alone() {

@@ -75,7 +75,9 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<HeldView> held;
   // A split collective write of ours was begun and not ended; what was wrong with it on this rank.
   std::optional<int> split_write;
+  std::optional<Served> split_done;  // likewise, of one that was done where it began
   std::optional<Served> split_read;  // likewise of a read; what it came to
+  bool is_splitting() const noexcept { return split_write || split_done || split_read; }
   AsideHandler aside;
 };
 

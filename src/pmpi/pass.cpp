@@ -46,9 +46,14 @@ constexpr bool is_read(const EntryFacts& facts) noexcept {
   return facts.name.starts_with("read") || facts.name.starts_with("iread");
 }
 
+// Needs all ranks' bytes in the file, and all ranks.
+constexpr bool flushes_all(const EntryFacts& facts) noexcept {
+  return facts.treatment == Treatment::FLUSH || facts.name == "preallocate";
+}
+
 // Whether other ranks have to make this call too, so that it may wait for them.
 constexpr bool is_collective(const EntryFacts& facts) noexcept {
-  return has(facts, "_all") || has(facts, "_ordered") || facts.treatment == Treatment::FLUSH;
+  return has(facts, "_all") || has(facts, "_ordered") || flushes_all(facts);
 }
 
 // Whether it may wait for them now: a non-blocking call may not.
@@ -59,7 +64,7 @@ constexpr bool may_meet(const EntryFacts& facts) noexcept {
 // What has to be in the file first. A call that changes the file's size needs all ranks' bytes; a
 // non-blocking one may be collective, but not wait for others.
 constexpr engine::Drain drain_before(const EntryFacts& facts) noexcept {
-  if (facts.treatment == Treatment::FLUSH) return engine::Drain::all;
+  if (flushes_all(facts)) return engine::Drain::all;
   return may_meet(facts) ? engine::Drain::joint : engine::Drain::mine;
 }
 
@@ -104,6 +109,29 @@ constexpr std::array<Passing, sizeof...(i)> passing_of_all(std::index_sequence<i
   return {Passing(kEntries[i])...};
 }
 constexpr auto kPassing = passing_of_all(std::make_index_sequence<kEntries.size()>());
+
+// What a rank calls instead of a write of all ranks, with the same arguments before the status.
+constexpr int alone_instead_of(int entry) noexcept {
+  if (!kPassing[size_t(entry)].writes) return entry;
+  const std::string_view name = kEntries[size_t(entry)].name;
+  const size_t all = name.find("_all");
+  if (all == npos || kPassing[size_t(entry)].count == npos) return entry;  // an end has no count
+  const std::string_view before = name.substr(0, all);
+  const bool large = kPassing[size_t(entry)].large;
+  for (size_t i = 0; i < kEntries.size(); ++i) {
+    const std::string_view other = kEntries[i].name;
+    if (kPassing[i].large == large && other.starts_with(before) &&
+        other.substr(before.size()) == (large ? "_c" : ""))
+      return int(i);
+  }
+  return entry;
+}
+
+template <size_t... i>
+constexpr std::array<int, sizeof...(i)> alone_of_all(std::index_sequence<i...>) noexcept {
+  return {alone_instead_of(int(i))...};
+}
+constexpr auto kAlone = alone_of_all(std::make_index_sequence<kEntries.size()>());
 
 int call_real(int entry, const Words& w) {
   const auto f = reinterpret_cast<Forwarded>(shim->real[entry]);
@@ -168,14 +196,32 @@ void follow_pointer(OpenFile& file, bool whole, int64_t bytes) {
   file.pointer.set(*before + bytes / etype_bytes);
 }
 
-int pass_counted(int entry, MPI_File handle, const Words& words, OpenFile& file) {
+// What is called of the library. Writes of all ranks both ROMIO and OMPIO may do by reading a range
+// with gaps and writing it back: where the engine writes too, each rank writes alone what is its
+// own (docs/decisions/0069).
+int passed_as(int entry, const OpenFile& file) {
+  return file.may_sieve ? entry : kAlone[size_t(entry)];
+}
+
+// The first half of a split write, called as a whole one.
+bool is_begun(const Passing& given, const Passing& called) {
+  return given.status == npos && called.status != npos;
+}
+
+int pass_counted(int entry, MPI_File handle, Words words, OpenFile& file) {
+  const int called = passed_as(entry, file);
   const Passing& passing = kPassing[size_t(entry)];
-  const Counted call(passing, words);
+  const Passing& as = kPassing[size_t(called)];
+  const bool begun = is_begun(passing, as);
+  if (begun && file.is_splitting()) return raise(handle, MPI_ERR_IO);
+  if (begun) words[as.status] = to_word(MPI_STATUS_IGNORE);
+  const Counted call(as, words);
   const double begin_s = now_s();
-  const int rc = by_library(handle, file, [&] { return call_real(entry, call.words()); });
+  const int rc = by_library(handle, file, [&] { return call_real(called, call.words()); });
   const double elapsed_s = now_s() - begin_s;
   if (passing.writes) file.wrote_outside = true;
   const int64_t bytes = rc == MPI_SUCCESS ? call.bytes() : 0;
+  if (begun && rc == MPI_SUCCESS) file.split_done = Served{rc, bytes};
   if (passing.pointer) follow_pointer(file, rc == MPI_SUCCESS && call.is_whole(), bytes);
   const std::string_view name = kEntries[size_t(entry)].name;
   file.file->passed_through(passing.kind, bytes, elapsed_s, name.data(), error_of_mpi(name, rc));

@@ -28,7 +28,7 @@ template <int entry, Pointer pointer>
 int begin_read(const WriteArguments& a, const Words& as_given) noexcept {
   return take_read_or_pass(a, entry, as_given, pointer, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
-    if (file.split_write || file.split_read) return raise(a.handle, MPI_ERR_IO);
+    if (file.is_splitting()) return raise(a.handle, MPI_ERR_IO);
     file.split_read = serve_read(a, file, pointer, Together::yes);
     return MPI_SUCCESS;
   });

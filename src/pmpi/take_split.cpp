@@ -1,7 +1,8 @@
 // The split collective writes. `begin` brings the bytes to their writers, and the I/O threads write
 // them while the program computes; `end` waits for that and reports it: the status and the error,
 // once, the same on all ranks, where the operation completes. Wrong arguments too: a rank that
-// heard of them in `begin` might leave out `end`, in which others would wait for it.
+// heard of them in `begin` might leave out `end`, in which others would wait for it. In atomic mode
+// `begin` does it all, so that nothing else of the program falls in between.
 #include <mpi.h>
 
 #include <optional>
@@ -19,11 +20,20 @@ int begin_write(const WriteArguments& a, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return take_or_pass(a, entry, as_given, pointer, Together::yes, [&](OpenFile& file) -> int {
     // One at a time per handle, says the standard; the library would refuse it too.
-    if (file.split_write || file.split_read) return raise(a.handle, MPI_ERR_IO);
-    file.split_write =
-        serve_write(a, file, kind_of(facts), pointer, Together::yes, Return::begun).error_class;
+    if (file.is_splitting()) return raise(a.handle, MPI_ERR_IO);
+    const Return when = file.file->is_atomic() ? Return::written : Return::begun;
+    const Served served = serve_write(a, file, kind_of(facts), pointer, Together::yes, when);
+    if (when == Return::written)
+      file.split_done = served;
+    else
+      file.split_write = served.error_class;
     return MPI_SUCCESS;
   });
+}
+
+int tell(MPI_File handle, MPI_Status* status, const Served& served) {
+  set_status(status, served.bytes);
+  return raise_served(handle, served);
 }
 
 // An end without a beginning of ours is the library's to finish, or to refuse.
@@ -34,12 +44,12 @@ int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* statu
     const OpenFilePtr file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
+    if (const auto done = std::exchange(file->split_done, std::nullopt))
+      return tell(handle, status, *done);
     const std::optional<int> wrong = std::exchange(file->split_write, std::nullopt);
     if (!wrong) return real(handle, buffer, status);
     const engine::WriteResult result = file->file->end_write_all();
-    const Served served{told_here(*wrong, result.agreed, Together::yes), result.bytes};
-    set_status(status, served.bytes);
-    return raise_served(handle, served);
+    return tell(handle, status, {told_here(*wrong, result.agreed, Together::yes), result.bytes});
   });
 }
 

@@ -318,6 +318,23 @@ int take_get_size(MPI_File handle, MPI_Offset* size) {
   });
 }
 
+// ROMIO reads the whole file and writes it back, over what is written meanwhile.
+int take_preallocate(MPI_File handle, MPI_Offset bytes) {
+  return protect("preallocate", [&] {
+    const OpenFilePtr file = open_files().find(handle);
+    if (file == nullptr) return PENSTOCK_REAL(preallocate)(handle, bytes);
+    const std::lock_guard lock(file->together);
+    if (file->may_sieve || !file->file->served())
+      return pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes));
+    const std::optional<ErrorClass> done = file->file->preallocate(bytes);
+    if (!done) return pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes));
+    const ErrorClass flushed = file->file->flush(engine::Drain::all);
+    job().tick();
+    if (*done != ErrorClass::none) return raise(handle, mpi_class(*done));
+    return told(handle, MPI_SUCCESS, flushed);
+  });
+}
+
 int take_get_position(MPI_File handle, MPI_Offset* offset) {
   return protect("get_position", [&] {
     const OpenFilePtr file = open_files().find(handle);

@@ -2,7 +2,7 @@
  * takes; and reads between them, which see all of them. `passed FILE`, any number of ranks. */
 #include <string.h>
 
-#include "job.h"
+#include "pieces.h"
 
 enum { n = 256 };
 
@@ -78,59 +78,36 @@ static void ordered(void) {
   CHECK(position == 5LL * ranks * n);
 }
 
-/* Pieces of `n` bytes between those of others: the view of rank 0's own handle, written at its
- * shared pointer, and of the others' handle, which Penstock writes. */
-enum { pieces = 512, turns = 8, each = pieces / turns * n };
-
-static void see_own_pieces(MPI_File file) {
-  MPI_Datatype piece, view;
-  MPI_Type_contiguous(n, MPI_BYTE, &piece);
-  MPI_Type_create_resized(piece, 0, (MPI_Aint)ranks * n, &view);
-  MPI_Type_commit(&view);
-  MPI_Info info;
-  MPI_Info_create(&info);
-  MPI_Info_set(info, "romio_ds_write", "enable");
-  CHECK(MPI_File_set_view(file, (MPI_Offset)rank * n, MPI_BYTE, view, "native", info) ==
-        MPI_SUCCESS);
-  MPI_Info_free(&info);
-  MPI_Type_free(&view);
-  MPI_Type_free(&piece);
-}
-
+/* Of the view of rank 0's own handle, written at its shared pointer, and of the others' handle,
+ * which Penstock writes. */
 static void write_pieces(MPI_File file, const char* bytes, int at_shared) {
   for (int turn = 0; turn < turns; ++turn) {
     if (at_shared)
-      CHECK(MPI_File_write_shared(file, bytes, each, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+      CHECK(MPI_File_write_shared(file, bytes, turn_bytes, MPI_BYTE, MPI_STATUS_IGNORE) ==
+            MPI_SUCCESS);
     else
-      CHECK(MPI_File_write_at(file, (MPI_Offset)turn * each, bytes, each, MPI_BYTE,
+      CHECK(MPI_File_write_at(file, (MPI_Offset)turn * turn_bytes, bytes, turn_bytes, MPI_BYTE,
                               MPI_STATUS_IGNORE) == MPI_SUCCESS);
   }
-  written += pieces * n;
-  if (at_shared) passed += pieces * n;
-}
-
-static void check_pieces(int value) {
-  for (int i = 0; i < pieces * ranks; ++i) {
-    CHECK(read_back(path, (long long)i * n, got, n) == n);
-    for (int at = 0; at < n; ++at) CHECK(got[at] == value + i % ranks);
-  }
+  written += turns * turn_bytes;
+  if (at_shared) passed += turns * turn_bytes;
 }
 
 /* What the library fills in and writes back must not be what another rank has written meanwhile. */
 static void beside_others(void) {
-  static char bytes[each];
+  static char bytes[turn_bytes];
   MPI_File own = MPI_FILE_NULL;
   if (rank == 0)
     CHECK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR, MPI_INFO_NULL, &own) == MPI_SUCCESS);
-  see_own_pieces(fh);
-  if (rank == 0) see_own_pieces(own);
+  CHECK(see_own_pieces(fh, "native"));
+  if (rank == 0) CHECK(see_own_pieces(own, "native"));
   for (int round = 0; round < 10; ++round) {
-    memset(bytes, 10 * round + rank, each);
+    memset(bytes, 10 * round + rank, turn_bytes);
     if (rank == 0) CHECK(MPI_File_seek_shared(own, 0, MPI_SEEK_SET) == MPI_SUCCESS);
     MPI_Barrier(MPI_COMM_WORLD);
     write_pieces(rank == 0 ? own : fh, bytes, rank == 0);
     CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
-    if (rank == 0) check_pieces(10 * round);
+    if (rank == 0) CHECK(are_pieces(10 * round));
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (rank == 0) CHECK(MPI_File_close(&own) == MPI_SUCCESS);

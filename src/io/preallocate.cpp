@@ -1,0 +1,22 @@
+#include "io/preallocate.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "base/despite_signals.hpp"
+
+namespace penstock::io {
+
+Result<void> preallocate(int fd, Off bytes, const std::string& path) {
+  if (bytes == 0) return {};  // which fallocate(2) refuses
+  const int rc = take_despite_signals(
+      {0, bytes}, [&](Extent e) { return ::fallocate(fd, 0, e.begin, e.size()) == 0 ? 0 : errno; });
+  if (rc == 0) return {};
+  const std::string detail = path + ", " + std::to_string(bytes) + " bytes";
+  if (rc == EOPNOTSUPP || rc == ENOSYS)
+    return tl::unexpected(Error{ErrorClass::unsupported, rc, "fallocate", detail});
+  return os_error("fallocate", detail, rc);
+}
+
+}  // namespace penstock::io
