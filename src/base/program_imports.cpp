@@ -19,6 +19,7 @@ struct Symbols {
 template <class T>
 const T* at(const dl_phdr_info& program, ElfW(Addr) address) {
   if (address < program.dlpi_addr) address += program.dlpi_addr;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF says addresses as numbers
   return reinterpret_cast<const T*>(address);
 }
 
@@ -26,6 +27,7 @@ const ElfW(Dyn) * dynamic_section(const dl_phdr_info& program) {
   for (int i = 0; i < program.dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = program.dlpi_phdr[i];
     if (header.p_type == PT_DYNAMIC)
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): likewise
       return reinterpret_cast<const ElfW(Dyn)*>(program.dlpi_addr + header.p_vaddr);
   }
   return nullptr;

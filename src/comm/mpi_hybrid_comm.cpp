@@ -265,6 +265,7 @@ Result<std::vector<std::unique_ptr<Comm>>> make_hybrid_team(MPI_Comm parent, int
   Result<std::shared_ptr<Team>> team = make_team(parent, threads);
   if (!team) return tl::unexpected(std::move(team).error());
   std::vector<std::unique_ptr<Comm>> workers;
+  workers.reserve(size_t(threads));
   for (int thread = 0; thread < threads; ++thread)
     workers.push_back(std::make_unique<HybridComm>(*team, thread));
   return workers;

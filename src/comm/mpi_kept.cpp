@@ -261,7 +261,8 @@ Result<Start> start_anew(MPI_Comm parent, const KeptPtr& kept, int64_t number) {
   if (kept == nullptr) return start_keeping(parent, number);
   const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
   if (!dup) return tl::unexpected(dup.error());
-  return Start{std::make_unique<Duplicate>(*dup, number), kept->facts(), kept};
+  auto own = std::make_unique<Duplicate>(*dup, number);
+  return Start{std::move(own), kept->facts(), kept};
 }
 
 }  // namespace
@@ -310,7 +311,8 @@ Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node) {
   if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts, size_in(node));
   const Result<MPI_Comm> dup = duplicate_for_all(node, all.comm());
   if (!dup) return tl::unexpected(dup.error());
-  return Start{std::make_unique<Duplicate>(*dup, parts.made++), facts, parts.kept};
+  auto own = std::make_unique<Duplicate>(*dup, parts.made++);
+  return Start{std::move(own), facts, parts.kept};
 }
 
 }  // namespace penstock::comm

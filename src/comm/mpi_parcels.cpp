@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/keep_for_ever.hpp"
 #include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
@@ -24,7 +25,7 @@ class MpiParcels final : public Parcels {
       return;
     }
     // MPI may still read what is under way.
-    (void)new std::vector<std::vector<std::byte>>(std::move(buffers_));
+    keep_for_ever(std::move(buffers_));
     mpi_failures() = true;
   }
 

@@ -439,6 +439,7 @@ class ThreadComm final : public Comm {
 std::vector<std::unique_ptr<Comm>> make_thread_team(int ranks, const ThreadTeamOptions& options) {
   const auto team = std::make_shared<Team>(ranks, options.used_segments);
   std::vector<std::unique_ptr<Comm>> comms;
+  comms.reserve(size_t(ranks));
   for (int rank = 0; rank < ranks; ++rank)
     comms.push_back(std::make_unique<ThreadComm>(team, rank, options.nodes));
   return comms;
@@ -448,6 +449,7 @@ void run_thread_team(int ranks, const std::function<void(Comm&)>& body,
                      const ThreadTeamOptions& options) {
   const std::vector<std::unique_ptr<Comm>> team = make_thread_team(ranks, options);
   std::vector<std::jthread> threads;
+  threads.reserve(team.size());
   for (const auto& comm : team) threads.emplace_back([&] { body(*comm); });
 }
 

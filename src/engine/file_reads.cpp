@@ -32,8 +32,8 @@ Verification File::State::verify() {
   const auto mine = open_to_read();
   const bool library_wrote = verified_together->times_written_past() > written_past_before;
   const bool lost = !all_that_was_accepted();
-  const Verification v = verifier->check(*comm, mine ? mine->get() : nullptr, *verified_together,
-                                         library_wrote || lost);
+  Verification v = verifier->check(*comm, mine ? mine->get() : nullptr, *verified_together,
+                                   library_wrote || lost);
   const std::optional<Error> unread = mine ? v.why_unread : mine.error();
   if (unread) notes.degraded["verify: bytes of this rank are unverified: " + unread->message()] = 1;
   if (v.unasked_bytes > 0)

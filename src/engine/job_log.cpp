@@ -146,7 +146,7 @@ std::string verify_clause(const Totals& t) {
 
 }  // namespace
 
-JobLog::JobLog(std::string dir, JobFacts facts)
+JobLog::JobLog(const std::string& dir, JobFacts facts)
     : dir_(absolute_path(dir)),
       name_("penstock-" + safe_word(facts.program, "program") + "-" +
             safe_word(facts.job_id, "job") + ".json"),

@@ -25,7 +25,7 @@ class JobLog {
  public:
   // Chooses the name penstock-<program>-<job_id>.json in `dir` (empty: the working directory of
   // now); writes nothing yet. Characters that file names should not have become '_'.
-  JobLog(std::string dir, JobFacts facts);
+  JobLog(const std::string& dir, JobFacts facts);
 
   void add(FileReport report);  // a file that was closed, or what a rank says of one left open
   // Of all its ranks: in place of what they said of it when it was left open.

@@ -177,7 +177,7 @@ Result<void> set_options(const Part& part, Method& method) {
     if (contains(seen, option.key)) return refuse(std::string(option.key) + " is given twice");
     seen.push_back(option.key);
     const bool own = std::ranges::find(kBehindOptions, option.key) != kBehindOptions.end();
-    const Result<void> set =
+    Result<void> set =
         own ? set_option(option, *method.write_behind) : set_option(option, method.parameters);
     if (!set) return set;
   }

@@ -13,8 +13,9 @@ NodeMap::NodeMap(std::span<const int32_t> node_of_rank) {
 void NodeMap::append(int rank, int node) {
   Run* const last = runs_.empty() ? nullptr : &runs_.back();
   if (last != nullptr && last->count == 1 && node == last->node + 1) last->deal = Deal::turn;
-  const int next = last == nullptr ? -1 : last->last_node() + (last->deal == Deal::turn ? 1 : 0);
-  if (node == next)
+  const bool is_next =
+      last != nullptr && node == last->last_node() + (last->deal == Deal::turn ? 1 : 0);
+  if (is_next)
     ++last->count;
   else
     runs_.push_back({rank, 1, node, Deal::block});

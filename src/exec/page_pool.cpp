@@ -61,6 +61,7 @@ uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 3
 
 }  // namespace
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): cache lines apart on purpose
 struct PagePool::Header {
   SharedLock lock;            // of the free slots, and of the table
   uint32_t first_free;        // a slot's index + 1; 0: none

@@ -229,7 +229,7 @@ bool Shipping::progress_parcels(Pages& pages) {
 bool Shipping::receive_one(Pages& pages) {
   return or_abandon("write behind", [&] {
     auto parcel = parcels_->receive();
-    if (parcel) take_in(*std::move(parcel), pages);
+    if (parcel) take_in(std::move(*parcel), pages);
     return parcel.has_value();
   });
 }

@@ -26,8 +26,8 @@ Means means_to_put(comm::Comm& comm, const Shipping::Shape& shape) {
   const comm::SlotsShape slots = slots_for(comm, shape);
   auto made = comm.slots(slots);
   if (!made) return {nullptr, 0, made.error().message(), nullptr};
-  return {std::make_unique<PutLoads>(*std::move(made)), slots.slots * slots.parcel_bytes, "",
-          nullptr};
+  auto put = std::make_unique<PutLoads>(*std::move(made));
+  return {std::move(put), slots.slots * slots.parcel_bytes, "", nullptr};
 }
 
 // Collective.

@@ -81,7 +81,7 @@ bool Shipping::take_out(Pages& pages) {
   bool any = false;
   or_abandon("write behind", [&] {
     for (; auto parcel = put_->receive(); any = true) {
-      take_in(*std::move(parcel), pages);
+      take_in(std::move(*parcel), pages);
       put_->release();
     }
   });

@@ -15,7 +15,9 @@ inline std::span<const Extent> sow_faults(const io::Lease& page, int cycle,
                                           std::span<const Extent> dirty,
                                           std::vector<Extent>& sown) {
   if (dirty.empty()) return dirty;
-  const auto at = [&](Off offset) { return page.memory.data() + (offset - page.where.begin); };
+  [[maybe_unused]] const auto at = [&](Off offset) {
+    return page.memory.data() + (offset - page.where.begin);
+  };
   if (seeded_fault("byte_flipped"))
     *(page.packed ? page.memory.data() : at(dirty.front().begin)) ^= std::byte{1};
   if (seeded_fault("cycle_skipped") && cycle == 0) return {};

@@ -16,13 +16,14 @@ constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
 // Of its area, to be assigned.
 std::unique_ptr<StagedPiece> piece_of(const StagingArea& area) {
-  std::unique_ptr<StagedPiece> again = area.pieces.take();
-  return again != nullptr ? std::move(again) : std::make_unique<StagedPiece>(area.pieces);
+  if (std::unique_ptr<StagedPiece> again = area.pieces.take()) return again;
+  return std::make_unique<StagedPiece>(area.pieces);
 }
 
 }  // namespace
 
 StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
+                          // NOLINTNEXTLINE(performance-unnecessary-value-param): pieces share it
                           std::shared_ptr<StreamAccount> account, const layout::FileView& view,
                           StreamRange own, UserData& data, PhaseTimes& times) {
   StagedStream staged;

@@ -219,6 +219,7 @@ void AsyncFile::progress() {
 }
 
 void AsyncFile::wait() {
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): nothing is under way once it is left
   const Result<size_t> n = queue_->wait(completions_);
   if (!n) return leave_queue(n.error().message());
   for (size_t i = 0; i < *n; ++i) complete(completions_[i]);

@@ -124,7 +124,7 @@ std::optional<Fault> DirectFile::write(std::span<const std::byte> bytes, Off off
   // Parts that were cut before a refusal end here as well. Another thread may be refused meanwhile.
   const int64_t unit = unit_bytes_;
   if (way == Way::buffered || unit == 0) return write_buffered(bytes, offset);
-  const auto fault = write_fully(direct_fd_, bytes, offset, buffered_.path());
+  auto fault = write_fully(direct_fd_, bytes, offset, buffered_.path());
   if (!fault) return fault;
   const int why = fault->error.sys_errno;
   if (why != EINVAL && why != EOPNOTSUPP) return fault;

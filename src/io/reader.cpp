@@ -60,21 +60,22 @@ bool tells_its_end(int fd) {
   return ::pread(fd, &byte, 1, 0) <= 0 || told_bytes(fd) > 0;
 }
 
-Result<std::unique_ptr<ReadableFile>> readable(Descriptor&& descriptor) {
-  if (!tells_its_end(descriptor.fd()))
+Result<std::unique_ptr<ReadableFile>> readable(Result<Descriptor> descriptor) {
+  if (!descriptor) return tl::unexpected(std::move(descriptor).error());
+  if (!tells_its_end(descriptor->fd()))
     return fail(ErrorClass::unsupported, "open for reading",
-                "it does not tell where it ends: " + descriptor.path());
-  return std::make_unique<PreadFile>(std::move(descriptor));
+                "it does not tell where it ends: " + descriptor->path());
+  return std::make_unique<PreadFile>(*std::move(descriptor));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ReadableFile>> open_for_reading(const std::string& path) {
-  return Descriptor::open_for_reading(path).and_then(readable);
+  return readable(Descriptor::open_for_reading(path));
 }
 
 Result<std::unique_ptr<ReadableFile>> open_again_for_reading(int fd, const std::string& path) {
-  return Descriptor::open_again_for_reading(fd, path).and_then(readable);
+  return readable(Descriptor::open_again_for_reading(fd, path));
 }
 
 }  // namespace penstock::io

@@ -17,6 +17,7 @@ class OffsetList {
   OffsetList() = default;
   // Empty, with room for `n` numbers of [0, largest] that `unit` divides. REQUIRES unit >= 1.
   OffsetList(size_t n, int64_t unit, int64_t largest)
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): it cannot know what is REQUIRED
       : unit_(largest / unit <= int64_t{UINT32_MAX} ? unit : 0),
         memory_(std::make_unique_for_overwrite<std::byte[]>(n * width())) {}
   // `n` multiples of `unit`, copied from where units() of another lay. REQUIRES unit >= 1.

@@ -20,6 +20,7 @@ namespace {
 // The table's arguments against the library's own declarations: as many, and each fits a register.
 template <class... T>
 constexpr bool fits(int (*)(T...), std::string_view arguments) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): of the arguments themselves, pointers too
   return sizeof...(T) == arguments.size() && ((sizeof(T) <= sizeof(Word)) && ...);
 }
 #define PENSTOCK_ENTRY(name, arguments, treatment)                \

@@ -14,6 +14,7 @@ enum penstock_entry {
   PENSTOCK_ENTRIES
 };
 
+/* NOLINTNEXTLINE(modernize-use-using): the shim is C */
 typedef void (*penstock_function)(void); /* cast to the true type before every call */
 
 /* Grows with the table, so that a shim and an engine of different builds never meet. */
@@ -44,6 +45,7 @@ enum penstock_answer {
 };
 
 /* The engine's only export. Called once. */
+/* NOLINTNEXTLINE(modernize-use-using): likewise */
 typedef int (*penstock_engine_function)(const struct penstock_shim* shim, penstock_function* table);
 
 #ifdef __cplusplus

@@ -29,7 +29,6 @@ int mpi_class(ErrorClass c) noexcept {
     case ErrorClass::quota:
       return MPI_ERR_QUOTA;
     case ErrorClass::file_too_large:
-      return MPI_ERR_IO;
     case ErrorClass::io:
       return MPI_ERR_IO;
     case ErrorClass::no_memory:

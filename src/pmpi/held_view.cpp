@@ -58,7 +58,7 @@ void HeldView::tell(MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype*
   *displacement = displacement_;
   *etype = etype_.again();
   *filetype = filetype_.again();
-  std::strcpy(datarep, "native");
+  std::memcpy(datarep, "native", sizeof "native");
 }
 
 int HeldView::give(MPI_File handle) const {
