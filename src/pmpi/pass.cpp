@@ -26,6 +26,7 @@ using Forwarded = int (*)(Word, Word, Word, Word, Word, Word);
 template <class T>
 T from_word(Word word) noexcept {
   if constexpr (std::is_pointer_v<T>) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the shim's calls carry words
     return reinterpret_cast<T>(word);
   } else {
     return static_cast<T>(word);
