@@ -213,6 +213,7 @@ boot_node() {
     eth0="tuntap,tap$i" con=null con0=null,fd:1 node_number="$i" node_share="$share" node_address="$network.$i" \
     node_server="$server" node_options="$options" </dev/null >"$share/console" 2>&1 &
   echo $! >"$share/pid"
+  disown # how it ends is in its console
   echo "$network.$i:1" >>"$state/hosts"
 }
 
