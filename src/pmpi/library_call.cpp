@@ -20,4 +20,9 @@ HandlerAside::~HandlerAside() {
   give_back(aside_.given);
 }
 
+int worst_of_all(OpenFile& file, int rc) {
+  int64_t worst[] = {int64_t(class_of_mpi(rc))};
+  return file.file->comm().all_max(worst) ? mpi_class(ErrorClass(worst[0])) : rc;
+}
+
 }  // namespace penstock::pmpi

@@ -24,15 +24,21 @@ class HandlerAside {
   AsideHandler& aside_;
 };
 
+// Calls the library, and no handler.
+template <class F>
+int quietly(MPI_File handle, OpenFile& file, F&& call) {
+  const HandlerAside aside(handle, file);
+  return std::forward<F>(call)();
+}
+
 // Calls the library, and then the handler as the library would.
 template <class F>
 int by_library(MPI_File handle, OpenFile& file, F&& call) {
-  int rc = MPI_SUCCESS;
-  {
-    const HandlerAside aside(handle, file);
-    rc = std::forward<F>(call)();
-  }
+  const int rc = quietly(handle, file, std::forward<F>(call));
   return rc == MPI_SUCCESS ? rc : raise(handle, rc);
 }
+
+// Collective. The worst error of any rank, as an MPI class: the library tells each its own.
+int worst_of_all(OpenFile& file, int rc);
 
 }  // namespace penstock::pmpi

@@ -209,6 +209,13 @@ bool is_begun(const Passing& given, const Passing& called) {
   return given.status == npos && called.status != npos;
 }
 
+// What the ranks of a collective write come to, each of which the library has told of its own
+// alone.
+int told_by_all(OpenFile& file, int rc) {
+  const int worst = worst_of_all(file, rc);
+  return rc == MPI_SUCCESS ? worst : rc;
+}
+
 int pass_counted(int entry, MPI_File handle, Words words, OpenFile& file) {
   const int called = passed_as(entry, file);
   const Passing& passing = kPassing[size_t(entry)];
@@ -218,15 +225,16 @@ int pass_counted(int entry, MPI_File handle, Words words, OpenFile& file) {
   if (begun) words[as.status] = to_word(MPI_STATUS_IGNORE);
   const Counted call(as, words);
   const double begin_s = now_s();
-  const int rc = by_library(handle, file, [&] { return call_real(called, call.words()); });
+  const int rc = quietly(handle, file, [&] { return call_real(called, call.words()); });
   const double elapsed_s = now_s() - begin_s;
   if (passing.writes) file.wrote_outside = true;
   const int64_t bytes = rc == MPI_SUCCESS ? call.bytes() : 0;
-  if (begun && rc == MPI_SUCCESS) file.split_done = Served{rc, bytes};
   if (passing.pointer) follow_pointer(file, rc == MPI_SUCCESS && call.is_whole(), bytes);
   const std::string_view name = kEntries[size_t(entry)].name;
   file.file->passed_through(passing.kind, bytes, elapsed_s, name.data(), error_of_mpi(name, rc));
-  return rc;
+  const int told = called != entry && passing.meets ? told_by_all(file, rc) : rc;
+  if (begun) file.split_done = Served{told, bytes};  // as of one of ours, its end tells
+  return begun || told == MPI_SUCCESS ? MPI_SUCCESS : raise(handle, told);
 }
 
 // The library's file needs its view for this call. A rank alone cannot give it: the calls at the

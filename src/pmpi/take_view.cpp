@@ -370,12 +370,6 @@ int take_set_atomicity(MPI_File handle, int flag) {
 
 namespace {
 
-// Collective. The worst error of any rank, as an MPI class: the library's sync tells each its own.
-int worst_of_sync(OpenFile& file, int rc) {
-  int64_t worst[] = {int64_t(class_of_mpi(rc))};
-  return file.file->comm().all_max(worst) ? mpi_class(ErrorClass(worst[0])) : rc;
-}
-
 // The library syncs too when it wrote on some rank: then it may hold what our sync cannot see.
 int sync_both(MPI_File handle, OpenFile& file) {
   const ErrorClass ours = file.file->sync();
@@ -389,7 +383,7 @@ int sync_both(MPI_File handle, OpenFile& file) {
     // A call that failed already counts once.
     const auto failed = ours == ErrorClass::none ? error_of_mpi("sync", rc) : std::nullopt;
     file.file->passed_through(engine::CallKind::sync, 0, now_s() - begin_s, "sync", failed);
-    worst = worst_of_sync(file, rc);
+    worst = worst_of_all(file, rc);
     if (worst != MPI_SUCCESS && wrote) file.wrote_outside = true;  // the next sync asks it again
   }
   if (ours != ErrorClass::none) return raise(handle, mpi_class(ours));

@@ -134,6 +134,20 @@ static void opened_differently(void) {
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
+/* What is wrong on rank 1 alone all are told: at the end, of a split write. */
+static void told_to_all(void) {
+  MPI_Datatype bad;
+  if (ranks == 1) return;
+  MPI_Type_contiguous(1, MPI_BYTE, &bad); /* not committed */
+  const MPI_Datatype type = rank == 1 ? bad : MPI_BYTE;
+  (void)MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL);
+  CHECK(MPI_File_write_at_all(fh, 0, data, rank == 1, type, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all_begin(fh, 0, data, rank == 1, type) == MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all_end(fh, data, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  MPI_Type_free(&bad);
+}
+
 int main(int argc, char** argv) {
   start_job(argc, argv);
   fh = open_as(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -142,6 +156,7 @@ int main(int argc, char** argv) {
   atomic();
   ordered();
   beside_others();
+  told_to_all();
   CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   opened_differently();
