@@ -34,8 +34,7 @@ File::~File() {
 
 // What one rank has written every other sees: on one node, or on a file system of one state.
 bool File::State::is_seen_by_all() const noexcept {
-  const plan::Team team{comm->size(), comm->nodes(), comm->cores_per_node()};
-  return may_share_units(team, file_system.geometry);
+  return may_share_units(team(), file_system.geometry);
 }
 
 bool File::served() const noexcept {
@@ -73,11 +72,9 @@ const Config& File::config() const noexcept { return state_->info.config; }
 
 HintValues File::hints_in_effect() const {
   if (!served()) return {};
-  const comm::Comm& c = *state_->comm;
   Config in_effect = config();
   in_effect.method = state_->collective;
-  return engine::hints_in_effect(in_effect, {c.size(), c.nodes(), c.cores_per_node()},
-                                 state_->file_system.geometry);
+  return engine::hints_in_effect(in_effect, state_->team(), state_->file_system.geometry);
 }
 
 const layout::FileView& File::view() const noexcept { return state_->view; }
@@ -136,8 +133,7 @@ exec::WriteRequest File::State::request(const Write& write) const {
 
 exec::Pipeline::Policy File::State::policy() const {
   const Method& m = collective;
-  const plan::Team team{comm->size(), comm->nodes(), comm->cores_per_node()};
-  return {fixed(m.algorithm, team, file_system.geometry),
+  return {fixed(m.algorithm, team(), file_system.geometry),
           m.parameters,
           &decide,
           m.exchange,

@@ -2,6 +2,7 @@
 // them, and where two of them meet it is the same one everywhere.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,20 @@ constexpr int64_t kBytes = 1 << 20;
 
 class AtomicWrites : public testing::TestWithParam<const char*> {
  protected:
-  OpenInfo info() const {
+  // On every rank, with its file in atomic mode. What the log says at its close.
+  FileReport with_ranks(const std::function<void(comm::Comm&, File&)>& body) const {
     OpenInfo info = info_for(file.path());
     info.config.method = *parse_method(GetParam());
-    return info;
+    FileReport said;
+    comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+      auto f = File::open(comm::borrow(comm), info);
+      f->set_atomic(true);
+      body(comm, *f);
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+      if (comm.rank() == 0) said = report;
+    });
+    return said;
   }
 
   std::string text() const {
@@ -44,33 +55,27 @@ layout::FileView strided(int64_t block, int64_t every, int64_t begin) {
 }
 
 TEST_P(AtomicWrites, OfOneRangeAreOneRanks) {
-  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    auto f = File::open(comm::borrow(comm), info());
-    f->set_atomic(true);
-    ASSERT_TRUE(f->served());
-    EXPECT_FALSE(f->serves_independent());
+  with_ranks([&](comm::Comm& comm, File& f) {
+    ASSERT_TRUE(f.served());
+    EXPECT_FALSE(f.serves_independent());
     const std::vector<char> data = letters(comm.rank(), kBytes);
     for (int turn = 0; turn < 10; ++turn) {
-      EXPECT_EQ(f->write_all(write_of(data, 0)).bytes, kBytes);
+      EXPECT_EQ(f.write_all(write_of(data, 0)).bytes, kBytes);
       const std::string got = text();
       EXPECT_EQ(got, std::string(size_t(kBytes), got[0]));
       EXPECT_TRUE(comm.barrier());
     }
-    FileReport report;
-    EXPECT_EQ(f->close(report), ErrorClass::none);
   });
 }
 
 // Ranks 0 and 2 write every other page, ranks 1 and 3 all of them.
 TEST_P(AtomicWrites, OfPiecesAreOneRanksWhereverTheyMeet) {
-  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    auto f = File::open(comm::borrow(comm), info());
-    f->set_atomic(true);
+  with_ranks([&](comm::Comm& comm, File& f) {
     const bool in_pieces = comm.rank() % 2 == 0;
-    if (in_pieces) f->set_view(strided(4096, 8192, 4096), "");
-    if (!in_pieces) f->set_view({}, "");
+    if (in_pieces) f.set_view(strided(4096, 8192, 4096), "");
+    if (!in_pieces) f.set_view({}, "");
     const std::vector<char> data = letters(comm.rank(), in_pieces ? kBytes / 2 : kBytes);
-    EXPECT_EQ(f->write_all(write_of(data, 0)).agreed, ErrorClass::none);
+    EXPECT_EQ(f.write_all(write_of(data, 0)).agreed, ErrorClass::none);
     const std::string got = text();
     ASSERT_EQ(int64_t(got.size()), kBytes);
     for (int64_t at = 0; at < kBytes; at += 4096) {
@@ -78,24 +83,18 @@ TEST_P(AtomicWrites, OfPiecesAreOneRanksWhereverTheyMeet) {
       ASSERT_EQ(got.substr(size_t(at), 4096), std::string(4096, got[like])) << at;
     }
     EXPECT_TRUE(comm.barrier());
-    FileReport report;
-    EXPECT_EQ(f->close(report), ErrorClass::none);
   });
 }
 
 // Where nobody can meet anybody, the method is the one that was asked for.
 TEST_P(AtomicWrites, OfOtherPlacesGoAsTheyGo) {
-  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
-    auto f = File::open(comm::borrow(comm), info());
-    f->set_atomic(true);
+  const FileReport report = with_ranks([&](comm::Comm& comm, File& f) {
     const std::vector<char> data = letters(comm.rank(), 5000);
-    EXPECT_EQ(f->write_all(write_of(data, comm.rank() * 5000)).agreed, ErrorClass::none);
-    f->set_atomic(false);
-    EXPECT_TRUE(f->serves_independent());
-    FileReport report;
-    EXPECT_EQ(f->close(report), ErrorClass::none);
-    if (comm.rank() == 0) EXPECT_TRUE(report.degraded.empty());
+    EXPECT_EQ(f.write_all(write_of(data, comm.rank() * 5000)).agreed, ErrorClass::none);
+    f.set_atomic(false);
+    EXPECT_TRUE(f.serves_independent());
   });
+  EXPECT_TRUE(report.degraded.empty());
   EXPECT_EQ(text(), std::string(5000, 'a') + std::string(5000, 'b') + std::string(5000, 'c') +
                         std::string(5000, 'd'));
 }
