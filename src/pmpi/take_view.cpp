@@ -19,6 +19,7 @@
 #include "pmpi/job.hpp"
 #include "pmpi/library_call.hpp"
 #include "pmpi/library_hints.hpp"
+#include "pmpi/pass.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
 
