@@ -3,8 +3,9 @@
 
     scripts/check_clang.py [--build build/release] [--compiler clang++]
 
-Every compilation of C++ in the build's compile_commands.json, but for tests, is repeated as
--fsyntax-only with what is defined and included there; warnings are left to `scripts/build.sh tidy`.
+Every source of C++ in the build's compile_commands.json, but for tests, is read as -fsyntax-only
+with what is defined and included there; warnings are left to `scripts/build.sh tidy`. Each by
+itself, though the build may compile many at a time (CMAKE_UNITY_BUILD): what it calls it includes.
 The last line is `N passed, N failed`. Exit: 0; 1 when Clang refuses something; 2 when it cannot be
 run.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -25,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # A name alone, or with its value in the same word; and with it in the next.
 TAKEN = ("-I", "-D", "-std=", "-isystem", "-include")
 WITH_NEXT = ("-I", "-D", "-isystem", "-include")
+MEMBER = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 def taken(words: list[str]) -> list[str]:
@@ -51,6 +54,17 @@ def without_precompiled(words: list[str]) -> list[str]:
 def is_precompiled(word: str) -> bool:
     """Whether it is CMake's header of what is precompiled."""
     return word.endswith("cmake_pch.hxx")
+
+
+def sources(entry: dict[str, str]) -> list[str]:
+    """What a compilation reads: one file, or those that CMake compiles at a time."""
+    file = Path(entry["file"])
+    return MEMBER.findall(file.read_text()) if file.name.startswith("unity_") else [str(file)]
+
+
+def by_themselves(entry: dict[str, str]) -> list[dict[str, str]]:
+    """A compilation of each source that this one reads."""
+    return [{**entry, "file": file} for file in sources(entry)]
 
 
 def is_looked_at(file: str, build: Path) -> bool:
@@ -90,7 +104,12 @@ def main() -> int:
         print(f"check_clang: {commands} is not there: scripts/build.sh release makes it")
         return 2
     build = args.build.resolve()
-    entries = [e for e in json.loads(commands.read_text()) if is_looked_at(e["file"], build)]
+    entries = [
+        alone
+        for compiled in json.loads(commands.read_text())
+        if is_looked_at(compiled["file"], build)
+        for alone in by_themselves(compiled)
+    ]
     if not entries:
         print(f"check_clang: {commands} compiles no C++")
         return 2

@@ -53,6 +53,17 @@ def test_what_only_gcc_takes_fails_and_is_named(build: Path) -> None:
     assert "bad.cpp" in done.stdout
 
 
+def test_sources_compiled_at_a_time_are_read_each_by_itself(build: Path) -> None:
+    (build / "one.cpp").write_text("inline int one() { return 1; }\n")
+    (build / "two.cpp").write_text("int two() { return one() + one(); }\n")
+    members = [f'#include "{build / name}"' for name in ("one.cpp", "two.cpp")]
+    (build / "unity_0_cxx.cxx").write_text("\n".join(["/* by CMake */", *members]))
+    add(build, "unity_0_cxx.cxx")
+    done = check(build)
+    assert done.stdout.splitlines()[-1] == "2 passed, 1 failed"
+    assert "two.cpp" in done.stdout
+
+
 def test_tests_and_what_is_precompiled_are_left_out(build: Path) -> None:
     for name in ("x_test.cpp", "cmake_pch.hxx.cxx", "plain.c"):
         add(build, name)
