@@ -187,4 +187,12 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
 
 MPI_Comm handle_of(const Comm& ranks) { return static_cast<const MpiComm&>(ranks).handle(); }
 
+Result<int64_t> sum_before(const Comm& ranks, int64_t mine) {
+  int64_t before = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int rc = PMPI_Iexscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, handle_of(ranks), &request);
+  if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
+  return ranks.rank() == 0 ? 0 : before;  // to the first MPI says nothing
+}
+
 }  // namespace penstock::comm

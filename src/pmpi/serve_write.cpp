@@ -109,14 +109,9 @@ bool may_be_used(MPI_Datatype type, const OpenFile& file) {
 
 // The pointer moves by what was asked for, as if the call had been whole; not by wrong arguments.
 void move_pointer(const WriteArguments& a, OpenFile& file) {
-  if (a.count < 0 || !may_be_used(a.type, file)) return;
-  MPI_Count size = 0;
-  PMPI_Type_size_x(a.type, &size);
-  const int64_t etype_bytes = file.file->view().etype_bytes();
-  int64_t bytes = 0, after = 0;
-  if (__builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes) || bytes % etype_bytes != 0 ||
-      __builtin_add_overflow(int64_t(a.offset), bytes / etype_bytes, &after))
-    return;
+  const std::optional<int64_t> etypes = etypes_of(a, file);
+  int64_t after = 0;
+  if (!etypes || __builtin_add_overflow(int64_t(a.offset), *etypes, &after)) return;
   if (file.held == nullptr) PENSTOCK_REAL(seek)(a.handle, after, MPI_SEEK_SET);
   file.pointer.set(after);
 }
@@ -167,6 +162,17 @@ void remember(MPI_Datatype type, OpenFile& file) {
 }
 
 }  // namespace
+
+std::optional<int64_t> etypes_of(const WriteArguments& a, const OpenFile& file) {
+  if (a.count < 0 || !may_be_used(a.type, file)) return {};
+  MPI_Count size = 0;
+  PMPI_Type_size_x(a.type, &size);
+  const int64_t etype_bytes = file.file->view().etype_bytes();
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes) || bytes % etype_bytes != 0)
+    return {};
+  return bytes / etype_bytes;
+}
 
 int told_here(int wrong, ErrorClass agreed, Together together) {
   const bool own_words = together != Together::yes || agreed == ErrorClass::argument;

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "pmpi/errors.hpp"
@@ -46,6 +47,9 @@ int told_here(int wrong, ErrorClass agreed, Together together);
 Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together);
 // Collective: whether the engine serves this collective read.
 bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer);
+
+// How many etypes of the view it asks for; of wrong arguments nothing.
+std::optional<int64_t> etypes_of(const WriteArguments& a, const OpenFile& file);
 
 void set_status(MPI_Status* status, int64_t bytes);
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "pmpi/ordered.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/serve_write.hpp"
 #include "pmpi/taken.hpp"
@@ -15,19 +16,40 @@
 namespace penstock::pmpi {
 namespace {
 
+void begin(const WriteArguments& a, OpenFile& file, engine::CallKind kind, Pointer pointer) {
+  const Return when = file.file->is_atomic() ? Return::written : Return::begun;
+  const Served served = serve_write(a, file, kind, pointer, Together::yes, when);
+  if (when == Return::written)
+    file.split_done = served;
+  else
+    file.split_write = served.error_class;
+}
+
+// One at a time per handle, says the standard; the library would refuse it too.
+int refuse_second(MPI_File handle) { return raise(handle, MPI_ERR_IO); }
+
 template <int entry, Pointer pointer>
 int begin_write(const WriteArguments& a, const Words& as_given) noexcept {
-  constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return take_or_pass(a, entry, as_given, pointer, Together::yes, [&](OpenFile& file) -> int {
-    // One at a time per handle, says the standard; the library would refuse it too.
-    if (file.is_splitting()) return raise(a.handle, MPI_ERR_IO);
-    const Return when = file.file->is_atomic() ? Return::written : Return::begun;
-    const Served served = serve_write(a, file, kind_of(facts), pointer, Together::yes, when);
-    if (when == Return::written)
-      file.split_done = served;
-    else
-      file.split_write = served.error_class;
+    if (file.is_splitting()) return refuse_second(a.handle);
+    begin(a, file, kind_of(kEntries[size_t(entry)]), pointer);
     return MPI_SUCCESS;
+  });
+}
+
+template <int entry>
+int begin_ordered(const WriteArguments& a, const Words& as_given) noexcept {
+  constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  return protect(facts.name.data(), [&]() -> int {
+    const OpenFilePtr open = open_files().find(a.handle);
+    if (open == nullptr) return pass(entry, as_given);
+    const std::lock_guard lock(open->together);
+    if (open->is_splitting()) return refuse_second(a.handle);
+    return serve_in_order(a, entry, as_given, *open,
+                          [&](const WriteArguments& placed, OpenFile& file) -> int {
+                            begin(placed, file, kind_of(facts), Pointer::given);
+                            return MPI_SUCCESS;
+                          });
   });
 }
 
@@ -63,6 +85,10 @@ int take_write_all_end(MPI_File handle, const void* buffer, MPI_Status* status) 
   return end("write_all_end", handle, buffer, status, PENSTOCK_REAL(write_all_end));
 }
 
+int take_write_ordered_end(MPI_File handle, const void* buffer, MPI_Status* status) {
+  return end("write_ordered_end", handle, buffer, status, PENSTOCK_REAL(write_ordered_end));
+}
+
 #define PENSTOCK_TAKE_BEGIN_AT(name, Count)                                                 \
   int take_##name(MPI_File handle, MPI_Offset offset, const void* buffer, Count count,      \
                   MPI_Datatype type) {                                                      \
@@ -75,11 +101,19 @@ int take_write_all_end(MPI_File handle, const void* buffer, MPI_Status* status) 
         {handle, 0, buffer, count, type}, words(handle, buffer, count, type));           \
   }
 
+#define PENSTOCK_TAKE_BEGIN_ORDERED(name, Count)                                         \
+  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type) { \
+    return begin_ordered<PENSTOCK_ENTRY_##name>({handle, 0, buffer, count, type},        \
+                                                words(handle, buffer, count, type));     \
+  }
+
 PENSTOCK_TAKE_BEGIN_AT(write_at_all_begin, int)
 PENSTOCK_TAKE_BEGIN(write_all_begin, int)
+PENSTOCK_TAKE_BEGIN_ORDERED(write_ordered_begin, int)
 #ifdef PENSTOCK_LARGE_COUNTS
 PENSTOCK_TAKE_BEGIN_AT(write_at_all_begin_c, MPI_Count)
 PENSTOCK_TAKE_BEGIN(write_all_begin_c, MPI_Count)
+PENSTOCK_TAKE_BEGIN_ORDERED(write_ordered_begin_c, MPI_Count)
 #endif
 
 }  // namespace penstock::pmpi

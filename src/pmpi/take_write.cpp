@@ -1,8 +1,9 @@
-// The eight blocking writes: four, and their large-count forms.
+// The ten blocking writes: five, and their large-count forms.
 #include <mpi.h>
 
 #include <string_view>
 
+#include "pmpi/ordered.hpp"
 #include "pmpi/serve_write.hpp"
 #include "pmpi/taken.hpp"
 
@@ -22,6 +23,23 @@ int take_write(const WriteArguments& a, MPI_Status* status, const Words& as_give
   });
 }
 
+template <int entry>
+int take_ordered(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
+  constexpr const EntryFacts& facts = kEntries[size_t(entry)];
+  return protect(facts.name.data(), [&] {
+    const OpenFilePtr open = open_files().find(a.handle);
+    if (open == nullptr) return pass(entry, as_given);
+    const std::lock_guard lock(open->together);
+    return serve_in_order(
+        a, entry, as_given, *open, [&](const WriteArguments& placed, OpenFile& file) {
+          const Served served = serve_write(placed, file, kind_of(facts), Pointer::given,
+                                            Together::yes, Return::written);
+          set_status(status, served.bytes);
+          return raise_served(a.handle, served);
+        });
+  });
+}
+
 }  // namespace
 
 #define PENSTOCK_TAKE_WRITE_AT(name, Count)                                            \
@@ -38,15 +56,24 @@ int take_write(const WriteArguments& a, MPI_Status* status, const Words& as_give
         {handle, 0, buffer, count, type}, status, words(handle, buffer, count, type, status)); \
   }
 
+#define PENSTOCK_TAKE_ORDERED(name, Count)                                                  \
+  int take_##name(MPI_File handle, const void* buffer, Count count, MPI_Datatype type,      \
+                  MPI_Status* status) {                                                     \
+    return take_ordered<PENSTOCK_ENTRY_##name>({handle, 0, buffer, count, type}, status,    \
+                                               words(handle, buffer, count, type, status)); \
+  }
+
 PENSTOCK_TAKE_WRITE_AT(write_at, int)
 PENSTOCK_TAKE_WRITE_AT(write_at_all, int)
 PENSTOCK_TAKE_WRITE(write, int)
 PENSTOCK_TAKE_WRITE(write_all, int)
+PENSTOCK_TAKE_ORDERED(write_ordered, int)
 #ifdef PENSTOCK_LARGE_COUNTS
 PENSTOCK_TAKE_WRITE_AT(write_at_c, MPI_Count)
 PENSTOCK_TAKE_WRITE_AT(write_at_all_c, MPI_Count)
 PENSTOCK_TAKE_WRITE(write_c, MPI_Count)
 PENSTOCK_TAKE_WRITE(write_all_c, MPI_Count)
+PENSTOCK_TAKE_ORDERED(write_ordered_c, MPI_Count)
 #endif
 
 }  // namespace penstock::pmpi

@@ -36,15 +36,6 @@ void shared_pointer(World& w) {
   finish(w, file, w.ranks() * kBytes);
 }
 
-void ordered(World& w) {
-  MPI_File file = open(w, MPI_COMM_WORLD, w.path("passed"));
-  const std::vector<uint8_t> d = data(w.rank() * kBytes, kBytes);
-  MPI_Status status;
-  wrote(w, MPI_File_write_ordered(file, d.data(), kBytes, MPI_BYTE, &status), "write_ordered",
-        status);
-  finish(w, file, w.ranks() * kBytes);
-}
-
 void atomic_mode(World& w) {
   MPI_File file = open(w, MPI_COMM_WORLD, w.path("passed"));
   w.report.expect_success(MPI_File_set_atomicity(file, 1), "set_atomicity");
@@ -68,15 +59,6 @@ void shared_nonblocking(World& w) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  finish(w, file, w.ranks() * kBytes);
-}
-
-void ordered_split(World& w) {
-  MPI_File file = open(w, MPI_COMM_WORLD, w.path("passed"));
-  const std::vector<uint8_t> d = data(w.rank() * kBytes, kBytes);
-  MPI_Status status;
-  w.report.expect_success(MPI_File_write_ordered_begin(file, d.data(), kBytes, MPI_BYTE), "begin");
-  wrote(w, MPI_File_write_ordered_end(file, d.data(), &status), "write_ordered_end", status);
   finish(w, file, w.ranks() * kBytes);
 }
 
@@ -127,10 +109,12 @@ using Program = void (*)(World&);
 constexpr struct {
   const char* name;
   Program run;
-} kPrograms[] = {{"shared_pointer", shared_pointer}, {"ordered", ordered},
-                 {"atomic_mode", atomic_mode},       {"shared_nonblocking", shared_nonblocking},
-                 {"ordered_split", ordered_split},   {"overlapping_tiles", overlapping_tiles},
-                 {"external32", external32},         {"sequential", sequential}};
+} kPrograms[] = {{"shared_pointer", shared_pointer},
+                 {"atomic_mode", atomic_mode},
+                 {"shared_nonblocking", shared_nonblocking},
+                 {"overlapping_tiles", overlapping_tiles},
+                 {"external32", external32},
+                 {"sequential", sequential}};
 
 }  // namespace
 }  // namespace suite

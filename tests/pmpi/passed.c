@@ -63,21 +63,6 @@ static void atomic(void) {
   CHECK(MPI_File_set_atomicity(fh, 0) == MPI_SUCCESS);
 }
 
-static void ordered(void) {
-  MPI_Status status;
-  int bytes = 0;
-  MPI_Offset position = -1;
-  CHECK(MPI_File_seek_shared(fh, 4LL * ranks * n, MPI_SEEK_SET) == MPI_SUCCESS);
-  next_passed(5);
-  CHECK(MPI_File_write_ordered(fh, data, n, MPI_BYTE, &status) == MPI_SUCCESS);
-  MPI_Get_elements(&status, MPI_BYTE, &bytes);
-  CHECK(bytes == n);
-  check_read(4, 5);
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(MPI_File_get_position_shared(fh, &position) == MPI_SUCCESS);
-  CHECK(position == 5LL * ranks * n);
-}
-
 /* Of the view of rank 0's own handle, written at its shared pointer, and of the others' handle,
  * which Penstock writes. */
 static void write_pieces(MPI_File file, const char* bytes, int at_shared) {
@@ -154,7 +139,6 @@ int main(int argc, char** argv) {
   nonblocking();
   split();
   atomic();
-  ordered();
   beside_others();
   told_to_all();
   CHECK(MPI_File_sync(fh) == MPI_SUCCESS);

@@ -1,0 +1,44 @@
+// Writes of all ranks at the shared file pointer, in rank order: each rank's place follows from
+// where the pointer is and what lower ranks bring. From there on such a call is a collective write
+// at explicit offsets. The pointer is the library's, which moves it behind the whole.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+
+#include "pmpi/errors.hpp"
+#include "pmpi/held_view.hpp"
+#include "pmpi/serve_write.hpp"
+
+namespace penstock::pmpi {
+
+// In etypes of the view.
+struct Turn {
+  MPI_Offset begin;    // this rank's
+  MPI_Offset all_end;  // where the pointer is afterwards
+};
+
+// Collective. nullopt, on all ranks: they cannot know, and the library has to do it all.
+std::optional<Turn> turn_of(const WriteArguments& a, OpenFile& file);
+
+// Collective. What the library says to it.
+int move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn);
+
+// Collective, with the lock `together`: `serve(a, file)` at this rank's place when the engine
+// serves it, pass() when not.
+template <class Serve>
+int serve_in_order(WriteArguments a, int entry, const Words& as_given, OpenFile& file,
+                   Serve serve) {
+  if (!file.file->served()) return pass(entry, as_given);
+  if (const int refused = give_held_view(a.handle, file); refused != MPI_SUCCESS) return refused;
+  const std::optional<Turn> turn = turn_of(a, file);
+  if (!turn) return pass(entry, as_given);
+  a.offset = turn->begin;
+  const int moved = move_shared_pointer(a.handle, file, *turn);
+  const int rc = serve(a, file);
+  job().tick();
+  return rc == MPI_SUCCESS && moved != MPI_SUCCESS ? raise(a.handle, moved) : rc;
+}
+
+}  // namespace penstock::pmpi
