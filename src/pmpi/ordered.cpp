@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "comm/mpi_comm.hpp"
+#include "exec/abandon.hpp"
 #include "pmpi/library_call.hpp"
 #include "pmpi/real.hpp"
 
@@ -47,9 +48,12 @@ std::optional<Turn> turn_of(const WriteArguments& a, OpenFile& file) {
   return Turn{pointer + *before, end};
 }
 
-int move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn) {
-  return quietly(handle, file,
-                 [&] { return PENSTOCK_REAL(seek_shared)(handle, turn.all_end, MPI_SEEK_SET); });
+// ROMIO's first rank writes the pointer to a file, and where it cannot MPICH ends the job. A
+// library that came back with the error would leave the others waiting inside it.
+void move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn) {
+  const int rc = quietly(
+      handle, file, [&] { return PENSTOCK_REAL(seek_shared)(handle, turn.all_end, MPI_SEEK_SET); });
+  if (const auto failed = error_of_mpi("seek_shared", rc)) exec::abandon(*failed);
 }
 
 }  // namespace penstock::pmpi

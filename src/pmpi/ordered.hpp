@@ -22,8 +22,8 @@ struct Turn {
 // Collective. nullopt, on all ranks: they cannot know, and the library has to do it all.
 std::optional<Turn> turn_of(const WriteArguments& a, OpenFile& file);
 
-// Collective. What the library says to it.
-int move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn);
+// Collective. Where the library cannot, the job ends.
+void move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn);
 
 // Collective, with the lock `together`: `serve(a, file)` at this rank's place when the engine
 // serves it, pass() when not.
@@ -35,10 +35,10 @@ int serve_in_order(WriteArguments a, int entry, const Words& as_given, OpenFile&
   const std::optional<Turn> turn = turn_of(a, file);
   if (!turn) return pass(entry, as_given);
   a.offset = turn->begin;
-  const int moved = move_shared_pointer(a.handle, file, *turn);
+  move_shared_pointer(a.handle, file, *turn);
   const int rc = serve(a, file);
   job().tick();
-  return rc == MPI_SUCCESS && moved != MPI_SUCCESS ? raise(a.handle, moved) : rc;
+  return rc;
 }
 
 }  // namespace penstock::pmpi
