@@ -30,6 +30,7 @@ class Draw {
 
   void step() {
     const int64_t dice = random_.between(1, 100);
+    if (dice <= 7) return try_for([&] { return ordered(); });
     if (dice <= 45) return try_for([&] { return data("write"); });
     if (dice <= 63) return try_for([&] { return data("read"); });
     if (dice <= 70) return try_for([&] { return view(); });
@@ -79,17 +80,18 @@ class Draw {
     return {"open", h, kAll, own ? "own" : mode, {}};
   }
 
-  // By turns of a block each, with or without holes; or anywhere.
+  // By turns of a block each, with or without holes; or all through the same; or anywhere.
   Op view() {
     const auto etype = random_.one_of<int64_t>({1, 4, 8});
     const int64_t block = random_.between(1, std::max<int64_t>(1, unit_ / etype));
     const int64_t hole = random_.chance(50) ? 0 : random_.between(0, 2 * block);
     const int64_t begin = random_.chance(50) ? 0 : random_.between(0, 1000);
     Op op{"view", handle(), kAll, std::to_string(etype), {}};
-    const bool plain = random_.chance(25);
+    const bool plain = random_.chance(25), alike = random_.chance(20);
     for (int r = 0; r < ranks_; ++r)
-      op.pieces.push_back(plain ? Piece{begin, 1, 1}
-                                : Piece{begin + r * block * etype, block, block * ranks_ + hole});
+      op.pieces.push_back(
+          plain ? Piece{begin, 1, 1}
+                : Piece{begin + (alike ? 0 : r) * block * etype, block, block * ranks_ + hole});
     return op;
   }
 
@@ -125,6 +127,18 @@ class Draw {
           {}};
     for (int r = 0; r < ranks_; ++r)
       if (op.concerns(r)) op.pieces.push_back(piece(h, r, own_stripe));
+    return op;
+  }
+
+  // Each behind the lower ranks', from where the shared pointer is or is sent to before.
+  Op ordered() {
+    const int h = handle();
+    if (!model_.has_shared_pointer(h)) return {"none", h, 0, "-", {}};
+    const int64_t etype = model_.handle(h).views.front().etype;
+    if (random_.chance(30))
+      return {"seek_shared", h, kAll, "set", {{random_.between(0, span_ / etype)}}};
+    Op op{"write_ordered", h, kAll, random_.chance(60) ? "now" : "split", {}};
+    for (int r = 0; r < ranks_; ++r) op.pieces.push_back({0, (size() + etype - 1) / etype});
     return op;
   }
 

@@ -12,6 +12,8 @@
 //   write 0 @1 later 0:30           at the individual pointer; the offset says nothing
 //   write_at_all 0 all split 0:3 3:3    now, later or split; a piece for each rank
 //   write_all 0 all now 0:3 0:3
+//   write_ordered 0 all split 0:3 0:5   at the shared pointer; now or split; of one view alone
+//   seek_shared 0 all set 12
 //   read_at, read, read_at_all, read_all     likewise; now or split
 //   seek 0 @1 set 12                set or cur
 //   seek 0 all end -4
@@ -49,6 +51,7 @@ struct Op {
   bool is_write() const { return verb.starts_with("write"); }
   bool is_read() const { return verb.starts_with("read"); }
   bool has_offset() const { return verb.find("_at") != std::string::npos; }
+  bool is_ordered() const { return verb == "write_ordered"; }
   bool concerns(int rank) const { return who == kAll || who == rank; }
   // Of a rank that it concerns.
   const Piece& piece(int rank) const {

@@ -119,9 +119,25 @@ uint8_t Model::value(uint64_t label, int rank, int64_t k) {
   return uint8_t(1 + mix(label * 0x9E37 + uint64_t(rank) * 0x1F123BB5 + uint64_t(k)) % 255);
 }
 
+bool Model::has_shared_pointer(int h) const {
+  if (!is_open(h) || is_open(h ^ 1)) return false;
+  const std::vector<View>& views = handle(h).views;
+  return handle(h).mode == "own" ||
+         std::ranges::all_of(views, [&](const View& v) { return v == views.front(); });
+}
+
+int64_t Model::before(const Op& op, int rank) const {
+  int64_t etypes = 0;
+  for (int lower = 0; lower < rank && handle(op.handle).mode != "own"; ++lower)
+    etypes += op.piece(lower).b;
+  return etypes;
+}
+
 int64_t Model::begin(const Op& op, int rank) const {
-  const int64_t etypes =
-      op.has_offset() ? op.piece(rank).a : handle(op.handle).pointers[size_t(rank)];
+  const Handle& h = handle(op.handle);
+  const int64_t etypes = op.is_ordered()   ? h.shared[size_t(rank)] + before(op, rank)
+                         : op.has_offset() ? op.piece(rank).a
+                                           : h.pointers[size_t(rank)];
   return etypes * view(op, rank).etype;
 }
 
@@ -140,6 +156,9 @@ bool Model::runs(const Op& op) const {
   if (op.is_write() || op.is_read()) return runs_data(op);
   if (op.verb == "view") return runs_view(op);
   if (op.verb == "seek") return runs_seek(op);
+  if (op.verb == "seek_shared")
+    return has_shared_pointer(op.handle) && op.who == kAll && op.word == "set" &&
+           op.pieces.size() == 1 && op.pieces[0].a >= 0 && op.pieces[0].a <= kFarthest;
   if (op.verb == "set_size" || op.verb == "preallocate")
     return op.pieces.size() == 1 && op.pieces[0].a >= 0 && op.pieces[0].a <= kFarthest &&
            handle(op.handle).mode != "r" && handle(op.handle).mode != "own";
@@ -152,6 +171,8 @@ bool Model::runs_data(const Op& op) const {
   if (h.mode == (op.is_write() ? "r" : "w")) return false;
   const bool split = op.word == "split", later = op.word == "later";
   if (split && op.who != kAll) return false;
+  const bool in_order = has_shared_pointer(op.handle) && h.is_shared_known;
+  if (op.is_ordered() && (op.who != kAll || later || !in_order)) return false;
   if (later && op.is_read()) return false;
   if (!split && !later && op.word != "now") return false;
   if (op.pieces.size() != size_t(op.who == kAll ? ranks_ : 1)) return false;
@@ -220,12 +241,19 @@ void Model::apply(const Op& op, uint64_t label) {
   if (op.is_write() || op.is_read()) return apply_data(op, label);
   if (op.verb == "view") return apply_view(op);
   if (op.verb == "seek") return apply_seek(op);
+  if (op.verb == "seek_shared") {
+    h.is_shared_known = h.uses_shared = true;
+    h.shared.assign(size_t(ranks_), op.pieces[0].a);
+  }
   if (op.verb == "set_size") f.set_size(op.pieces[0].a);
   if (op.verb == "preallocate") f.preallocate(op.pieces[0].a);
   if (op.verb == "point") meet();
   if (op.verb == "close") close(op.handle);
   if (op.verb != "open") return;
-  h = {op.word, std::vector<View>(size_t(ranks_)), std::vector<int64_t>(size_t(ranks_))};
+  const std::vector<int64_t> beginnings(size_t(ranks_), 0);
+  h = {op.word, std::vector<View>(size_t(ranks_)), beginnings, beginnings};
+  h.is_shared_known = !is_open(op.handle ^ 1);
+  handles_[size_t(op.handle ^ 1)].is_shared_known = false;
   f.exists = true;
 }
 
@@ -236,8 +264,18 @@ void Model::apply_data(const Op& op, uint64_t label) {
     const int64_t from = begin(op, rank), n = bytes(op, rank);
     for (int64_t k = 0; op.is_write() && k < n; ++k)
       f.write(owner(op.handle, rank), view(op, rank).offset_of(from + k), value(label, rank, k));
-    if (!op.has_offset()) handles_[size_t(op.handle)].pointers[size_t(rank)] += op.piece(rank).b;
+    if (!op.has_offset() && !op.is_ordered())
+      handles_[size_t(op.handle)].pointers[size_t(rank)] += op.piece(rank).b;
   }
+  if (op.is_ordered()) move_shared(op);
+}
+
+void Model::move_shared(const Op& op) {
+  Handle& h = handles_[size_t(op.handle)];
+  const bool own = h.mode == "own";
+  const int64_t all = before(op, ranks_);
+  for (int rank = 0; rank < ranks_; ++rank) h.shared[size_t(rank)] += own ? op.piece(rank).b : all;
+  h.uses_shared = true;
 }
 
 void Model::apply_seek(const Op& op) {
@@ -248,10 +286,11 @@ void Model::apply_seek(const Op& op) {
 void Model::apply_view(const Op& op) {
   Handle& h = handles_[size_t(op.handle)];
   const int64_t etype = std::stol(op.word);
+  h.is_shared_known = !is_open(op.handle ^ 1);
   for (int rank = 0; rank < ranks_; ++rank) {
     const Piece& p = op.piece(rank);
     h.views[size_t(rank)] = {p.a, etype, p.b * etype, p.c * etype, p.a == 0 && p.c == 1};
-    h.pointers[size_t(rank)] = 0;
+    h.pointers[size_t(rank)] = h.shared[size_t(rank)] = 0;
   }
 }
 

@@ -18,6 +18,7 @@ struct View {
   bool is_row = false;  // set by the program, and nothing but one etype after the other
   int64_t offset_of(int64_t k) const { return displacement + k / block * stride + k % block; }
   bool is_contiguous() const { return block == stride; }
+  bool operator==(const View&) const = default;
 };
 
 class FileModel {
@@ -85,6 +86,8 @@ class Model {
     std::string mode;  // empty: not open
     std::vector<View> views;
     std::vector<int64_t> pointers;  // etypes
+    std::vector<int64_t> shared;    // of all ranks, or, of handles of their own, of each; etypes
+    bool is_shared_known = true, uses_shared = false;
   };
   const Handle& handle(int h) const { return handles_[size_t(h)]; }
   FileModel& file(int f) { return files_[size_t(f)]; }
@@ -95,6 +98,9 @@ class Model {
   int64_t begin(const Op& op, int rank) const;
   int64_t bytes(const Op& op, int rank) const;
   bool is_open(int h) const { return !handle(h).mode.empty(); }
+  // Who shares it has the same view. Libraries mix up the pointers of a file's two handles: ROMIO
+  // has one hidden file for those that a process opens in one second, OMPIO one of each name.
+  bool has_shared_pointer(int h) const;
 
   static uint8_t value(uint64_t label, int rank, int64_t k);
 
@@ -102,6 +108,8 @@ class Model {
   bool runs_data(const Op& op) const;
   bool runs_view(const Op& op) const;
   bool runs_seek(const Op& op) const;
+  int64_t before(const Op& op, int rank) const;  // etypes that go first in a write in rank order
+  void move_shared(const Op& op);
   int64_t sought(const Op& op, int rank) const;  // negative: not known, or before the beginning
   void apply_data(const Op& op, uint64_t label);
   void apply_seek(const Op& op);

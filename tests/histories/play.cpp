@@ -35,6 +35,7 @@ int write_now(const Op& op, MPI_File f, MPI_Offset at, const void* data, int n, 
   if (op.verb == "write") return MPI_File_write(f, data, n, t, s);
   if (op.verb == "write_at") return MPI_File_write_at(f, at, data, n, t, s);
   if (op.verb == "write_all") return MPI_File_write_all(f, data, n, t, s);
+  if (op.is_ordered()) return MPI_File_write_ordered(f, data, n, t, s);
   return MPI_File_write_at_all(f, at, data, n, t, s);
 }
 
@@ -51,6 +52,10 @@ int write_split(const Op& op, MPI_File f, MPI_Offset at, const void* data, int n
   if (op.has_offset()) {
     const int begun = MPI_File_write_at_all_begin(f, at, data, n, t);
     return std::max(begun, MPI_File_write_at_all_end(f, data, s));
+  }
+  if (op.is_ordered()) {
+    const int begun = MPI_File_write_ordered_begin(f, data, n, t);
+    return std::max(begun, MPI_File_write_ordered_end(f, data, s));
   }
   const int begun = MPI_File_write_all_begin(f, data, n, t);
   return std::max(begun, MPI_File_write_all_end(f, data, s));
@@ -118,6 +123,7 @@ class Player {
     if (op.verb == "set_size") done(MPI_File_set_size(file(op), op.pieces[0].a), "set_size");
     if (op.verb == "preallocate") preallocate(op);
     if (op.verb == "seek" && op.concerns(rank())) seek(op);
+    if (op.verb == "seek_shared") seek_shared(op);
     if (op.verb == "sync") sync(op.handle);
     if (op.verb == "meet") MPI_Barrier(MPI_COMM_WORLD);
     if (op.verb == "point") point();
@@ -209,6 +215,24 @@ class Player {
     done(MPI_File_get_position(file(op), &position), "get_position");
     report_.expect_equal(position, model_.handle(op.handle).pointers[size_t(rank())],
                          "position after " + op.verb + where());
+  }
+
+  // A rank of ROMIO may come from a write in rank order before others have looked at the pointer.
+  void seek_shared(const Op& op) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    done(MPI_File_seek_shared(file(op), op.pieces[0].a, MPI_SEEK_SET), "seek_shared");
+  }
+
+  // While nobody writes.
+  void check_shared_pointers() {
+    for (int h = 0; h < kHandles; ++h) {
+      const Model::Handle& handle = model_.handle(h);
+      if (!model_.has_shared_pointer(h) || !handle.uses_shared || !handle.is_shared_known) continue;
+      MPI_Offset position = -1;
+      done(MPI_File_get_position_shared(files_[size_t(h)], &position), "get_position_shared");
+      report_.expect_equal(position, handle.shared[size_t(rank())],
+                           "shared position of handle " + std::to_string(h) + where());
+    }
   }
 
   // --- Data ---
@@ -326,6 +350,7 @@ class Player {
     for (int f = 0; f < kFiles; ++f) check_file(f);
     for (int h = 0; h < kHandles; ++h)
       if (model_.is_open(h)) ask_size({"size", h, rank(), "-", {}});
+    check_shared_pointers();
     MPI_Barrier(MPI_COMM_WORLD);
   }
 
