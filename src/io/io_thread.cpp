@@ -1,9 +1,11 @@
 // pthread_create(3) instead of std::thread: it says why it failed, without an exception.
 #include "io/io_thread.hpp"
 
+#include <errno.h>
 #include <sched.h>
 
 #include <csignal>
+#include <cstddef>
 
 namespace penstock::io {
 namespace {
@@ -18,6 +20,20 @@ void leave_the_one_cpu(pthread_t thread) {
   static_cast<void>(::pthread_setaffinity_np(thread, sizeof cpus, &cpus));
 }
 
+// Of a process with a limit on its address space the usual 8 MiB are much, and where the limit on
+// stacks is of gigabytes a thread would take as much.
+constexpr size_t kStackBytes = size_t{1} << 20;
+
+// 0, or an errno: EINVAL too where the program's thread-local variables, which lie there, are more.
+int start(pthread_t* thread, void* (*body)(void*), void* argument) {
+  pthread_attr_t attributes;
+  if (const int failed = ::pthread_attr_init(&attributes); failed != 0) return failed;
+  int failed = ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  if (failed == 0) failed = ::pthread_create(thread, &attributes, body, argument);
+  ::pthread_attr_destroy(&attributes);
+  return failed == EINVAL ? ::pthread_create(thread, nullptr, body, argument) : failed;
+}
+
 }  // namespace
 
 Result<pthread_t> start_io_thread(void* (*body)(void*), void* argument) {
@@ -25,7 +41,7 @@ Result<pthread_t> start_io_thread(void* (*body)(void*), void* argument) {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a thread begins with its creator's mask
   pthread_t thread;
-  const int failed = ::pthread_create(&thread, nullptr, body, argument);
+  const int failed = start(&thread, body, argument);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (failed != 0) return os_error("pthread_create", "an I/O thread", failed);
   leave_the_one_cpu(thread);
