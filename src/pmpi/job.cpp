@@ -186,6 +186,15 @@ std::vector<engine::FileReport> Job::snapshots() const {
   return reports;
 }
 
+namespace {
+
+// What may be there again when the job ends.
+bool is_passing(const Error& error) {
+  return error.sys_errno == EMFILE || error.sys_errno == ENFILE || error.sys_errno == ENOMEM;
+}
+
+}  // namespace
+
 void Job::write_log(bool finished) {
   const double begin_s = now_s();
   written_s_ = begin_s;
@@ -193,7 +202,8 @@ void Job::write_log(bool finished) {
   const auto written = log_->write(finished, snapshots());
   written_s_ = now_s();
   writing_s_ = written_s_ - begin_s;
-  if (written || std::exchange(complained_, true)) return;
+  if (written || (!finished && is_passing(written.error()))) return;
+  if (std::exchange(complained_, true)) return;
   say("penstock: the job log cannot be written: %s; name another directory by --log-dir or "
       "PENSTOCK_LOG_DIR, or say --no-log (PENSTOCK_LOG=0)\n",
       written.error().message().c_str());
