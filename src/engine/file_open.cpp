@@ -2,9 +2,11 @@
 // and with what.
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/memory_limit.hpp"
 #include "base/units.hpp"
 #include "comm/agreement.hpp"
 #include "engine/expected_syncs.hpp"
@@ -127,6 +129,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   const auto behind_page_bytes = agreed.largest(c.write_behind_page_bytes);
   const auto behind_limit_bytes = agreed.largest(c.write_behind_limit_bytes);
   const auto behind_load_bytes = agreed.largest(c.write_behind_load_bytes);
+  const auto least_memory = agreed.largest(-memory_for_pages());
   const auto same_progress = agreed.alike(int64_t(c.write_behind_progress));
   const Result<void> reached = agreed.reach(*comm);
   const std::string broken = reached ? "" : reached.error().message();
@@ -154,7 +157,16 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   c.write_behind_page_bytes = agreed[behind_page_bytes];
   c.write_behind_limit_bytes = agreed[behind_limit_bytes];
   c.write_behind_load_bytes = agreed[behind_load_bytes];
+  most_pages_bytes = -agreed[least_memory];
   if (!agreed[same_progress]) progress_by_calls();
+}
+
+// Of a memory limit that nobody asks about a batch system kills the job. A quarter of what is left,
+// since the program takes memory too.
+int64_t File::State::memory_for_pages() const {
+  const bool wanted = info.config.mode == Mode::serve && info.writable;
+  const std::optional<int64_t> left = wanted ? memory_left() : std::nullopt;
+  return left ? *left / 4 : std::numeric_limits<int64_t>::max();
 }
 
 void File::State::progress_by_calls() {
@@ -232,10 +244,14 @@ bool File::State::wants_to_defer() const noexcept {
 }
 
 // A node has a few pages, however large somebody wants them.
-void File::State::tell_of_large_pages(const exec::WriteBehind& behind) {
+void File::State::tell_of_pages(const exec::WriteBehind& behind) {
   const int64_t given = info.config.write_behind_limit_bytes;
   const int64_t limit =
       (given > 0 ? given : exec::kWriteBehindLimitBytes) * divide_up(comm->size(), comm->nodes());
+  if (most_pages_bytes < limit)
+    notes.degraded["write-behind: " + format_size(behind.most_bytes()) + " of pages, not " +
+                   format_size(limit) + ": a memory limit (cgroup) lets the job have little more"] =
+        1;
   if (behind.most_bytes() > limit)
     notes.degraded["write-behind: pages of " + format_size(behind.page_bytes()) +
                    ", of which a node has " +
@@ -252,13 +268,14 @@ void File::State::start_write_behind() {
                                        .limit_bytes_per_rank = info.config.write_behind_limit_bytes,
                                        .progress = info.config.write_behind_progress,
                                        .load_bytes = info.config.write_behind_load_bytes,
-                                       .stages = stages},
+                                       .stages = stages,
+                                       .most_bytes_per_node = most_pages_bytes},
                                       file_system.geometry, info.stager->bell());
   if (!made) {
     if (may_defer) notes.degraded["write-behind: " + made.error().message()] = 1;
     return;
   }
-  tell_of_large_pages(**made);
+  tell_of_pages(**made);
   exec::Shipping* const shipping = (*made)->shipping();
   const int64_t page_bytes = (*made)->page_bytes();
   const std::string why = (*made)->why_not_shipped();

@@ -90,6 +90,7 @@ struct File::State {
   // Another handle of this process may fill this one's pages.
   std::atomic<bool> lends = false;
   bool lends_on_all = false;      // or did, when it was opened
+  int64_t most_pages_bytes = 0;   // of a node's independent writes, by its memory limit
   const State* lender = nullptr;  // of the pages; while the file is being opened
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
@@ -105,6 +106,7 @@ struct File::State {
   void start_sync();
   void start_pipeline();
   bool wants_to_defer() const noexcept;
+  int64_t memory_for_pages() const;
   void start_verifier();
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
@@ -166,7 +168,7 @@ struct File::State {
   Result<std::unique_ptr<io::ReadableFile>> open_to_read() const;
   Result<void> open_readable();
   Verification verify();
-  void tell_of_large_pages(const exec::WriteBehind& behind);
+  void tell_of_pages(const exec::WriteBehind& behind);
   std::string why_unread() const;
   void start_reads();
   exec::ReadRequest request(const Read& read) const;

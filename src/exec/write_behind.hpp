@@ -14,6 +14,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -55,6 +56,9 @@ struct WriteBehindShape {
   Progress progress = Progress::calls;
   int64_t load_bytes = 0;
   int stages = 2;  // 1: each write is sent to its owners at once; but not by calls
+  // Of pages, whatever the limit says, but for the few that there are always. The same on every
+  // rank.
+  int64_t most_bytes_per_node = std::numeric_limits<int64_t>::max();
 };
 
 // How long a byte stays accepted and no more, where nobody says it: what a job that dies may lose.

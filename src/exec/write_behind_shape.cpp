@@ -46,7 +46,8 @@ int64_t limit_of(const comm::Comm& comm, const WriteBehindShape& asked) {
 PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry) {
   PoolShape shape;
-  const int64_t limit = limit_of(comm, asked) * ranks_per_node(comm);
+  const int64_t limit =
+      std::min(limit_of(comm, asked) * ranks_per_node(comm), asked.most_bytes_per_node);
   shape.page_bytes = page_bytes_for(asked.page_bytes, geometry, limit / kLeastSlots);
   shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
   shape.guests = comm.nodes() == 1 ? comm.size() : 0;

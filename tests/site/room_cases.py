@@ -11,8 +11,9 @@ from pathlib import Path
 from place import FailsAloneError, NotHereError, Options, Place, needs_root, with_mounts
 from run_mpi import program_problems
 
-LIMIT_BYTES = 256 << 20
+LIMIT_BYTES, TIGHT_BYTES = 256 << 20, 96 << 20
 WRITTEN_BYTES = 160 << 20  # by each of two ranks: more than the limit, so the cache must give way
+FAR_APART_BYTES = 1_280_000  # likewise, of 1000 in 64 KiB: they touch 160 pages of 1 MiB
 
 
 def read_only_working_directory(place: Place) -> None:
@@ -105,20 +106,30 @@ def memory_group(name: str) -> Iterator[Path]:
         group.rmdir()
 
 
-def under_a_memory_limit(place: Place) -> None:
-    """Files larger than the limit are written: no buffer grows with the file."""
+def write_within(place: Place, limit_bytes: int, what: str, written_bytes: int) -> None:
+    """By both ranks, in a memory group of their own."""
     with memory_group(f"penstock-site-{os.getpid()}") as group:
         version_2 = (group / "memory.max").exists()
         limit = group / ("memory.max" if version_2 else "memory.limit_in_bytes")
         try:
-            limit.write_text(str(LIMIT_BYTES))
+            limit.write_text(str(limit_bytes))
         except OSError as error:
             raise NotHereError(f"{limit.name} cannot be set: {error.strerror}") from error
         enter = ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh"]
         options = Options(before=enter)
-        out = place.served("write", "@/out", str(WRITTEN_BYTES), options=options)
+        out = place.served(what, "@/out", str(written_bytes), options=options)
         place.must_serve(out)
-        place.must(f'"bytes": {2 * WRITTEN_BYTES}' in out.output, "not all was written")
+        place.must(f'"bytes": {2 * written_bytes}' in out.output, "not all was written")
+
+
+def under_a_memory_limit(place: Place) -> None:
+    """Files larger than the limit are written: no buffer grows with the file."""
+    write_within(place, LIMIT_BYTES, "write", WRITTEN_BYTES)
+
+
+def deferred_under_a_memory_limit(place: Place) -> None:
+    """Pages in which writes wait take no more than the limit leaves; nobody is killed."""
+    write_within(place, TIGHT_BYTES, "far-apart", FAR_APART_BYTES)
 
 
 def without_home_and_user(place: Place) -> None:
@@ -173,6 +184,7 @@ ROOM_CASES = (
     tiny_shared_memory,
     without_proc,
     under_a_memory_limit,
+    deferred_under_a_memory_limit,
     without_home_and_user,
     a_log_directory_that_cannot_be_made,
     no_segment_is_left,

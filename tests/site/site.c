@@ -113,6 +113,30 @@ static void write_all(const char* path, long long bytes) {
   if (rank == 0) check_file(path, bytes * ranks);
 }
 
+/* ---- far apart ---- */
+
+/* Short pieces, each rank's alone, in a file that nobody reads meanwhile. */
+static void write_far_apart(const char* path, long long bytes) {
+  enum { PIECE_BYTES = 1000, APART_BYTES = 65536 };
+  unsigned char data[PIECE_BYTES], have[PIECE_BYTES];
+  MPI_File fh = open_as(path, MPI_MODE_WRONLY);
+  for (long long i = rank; i * PIECE_BYTES < bytes * ranks; i += ranks, ++own_calls) {
+    fill(data, i * APART_BYTES, PIECE_BYTES);
+    CHECK(MPI_File_write_at(fh, i * APART_BYTES, data, PIECE_BYTES, MPI_BYTE, MPI_STATUS_IGNORE) ==
+          MPI_SUCCESS);
+    written += PIECE_BYTES;
+  }
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  FILE* f = fopen(path, "rb");
+  for (long long i = rank; i * PIECE_BYTES < bytes * ranks; i += ranks) {
+    fill(data, i * APART_BYTES, PIECE_BYTES);
+    CHECK(f != NULL && fseek(f, (long)(i * APART_BYTES), SEEK_SET) == 0 &&
+          fread(have, 1, PIECE_BYTES, f) == PIECE_BYTES && memcmp(have, data, PIECE_BYTES) == 0);
+  }
+  if (f != NULL) fclose(f);
+}
+
 /* ---- state ---- */
 
 static void write_looked_at(const char* path, long long bytes) {
@@ -298,6 +322,8 @@ static void write_two(const char* path) {
 static void run(const char* what, const char* path, long long bytes) {
   if (strcmp(what, "state") == 0) {
     write_looked_at(path, bytes);
+  } else if (strcmp(what, "far-apart") == 0) {
+    write_far_apart(path, bytes);
   } else if (strcmp(what, "children") == 0) {
     write_with_children(path, bytes);
   } else if (strcmp(what, "forks") == 0) {
