@@ -107,7 +107,7 @@ class Place:
         if how != "alone":
             spoiler = self.site.spoiler
             wrap += ["env", f"LD_PRELOAD={spoiler}"] if spoiler is not None else []
-            penstock = Penstock(TWO_PHASE, require=options.require, log_dir=options.log_dir)
+            penstock = Penstock(options.method, require=options.require, log_dir=options.log_dir)
         out = launch(
             self.site.bench,
             RANKS,
@@ -153,6 +153,7 @@ class Options:
     before: Sequence[str] = ()
     wrap: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    method: str = TWO_PHASE
     require: bool = True
     log_dir: bool = True
 

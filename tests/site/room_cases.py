@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from place import FailsAloneError, NotHereError, Options, Place, needs_root, with_mounts
+from place import FailsAloneError, NotHereError, Options, Place, needs, needs_root, with_mounts
 from run_mpi import program_problems
 
 LIMIT_BYTES, TIGHT_BYTES = 256 << 20, 96 << 20
 WRITTEN_BYTES = 160 << 20  # by each of two ranks: more than the limit, so the cache must give way
+# Of a disk with blocks of 1 KiB: two ranks' pieces of 48 bytes, one in 2038, are nearer than pages.
+SMALL_DISK_BYTES, CRUMBS_BYTES = 24 << 20, 48 * 7000
 FAR_APART_BYTES = 1_280_000  # likewise, of 1000 in 64 KiB: they touch 160 pages of 1 MiB
 
 
@@ -132,6 +134,22 @@ def deferred_under_a_memory_limit(place: Place) -> None:
     write_within(place, TIGHT_BYTES, "far-apart", FAR_APART_BYTES)
 
 
+def small_blocks(place: Place) -> None:
+    """Short pieces take room for the blocks that they lie in, not for pages of memory."""
+    image, mounted = place.directory / "image", place.directory / "small"
+    mounted.mkdir()
+    needs("mkfs.ext4")
+    with image.open("wb") as file:
+        file.truncate(SMALL_DISK_BYTES)
+    made = ["mkfs.ext4", "-q", "-b", "1024", "-m", "0", str(image)]
+    subprocess.run(made, check=True, capture_output=True, timeout=60)
+    if subprocess.run(["losetup", "-f"], capture_output=True, check=False).returncode != 0:
+        raise NotHereError("no loop device")
+    mount = with_mounts(f"mount -o loop '{image}' '{mounted}'")
+    options = Options(before=mount, method="two_phase")
+    place.must_serve(place.served("crumbs", f"{mounted}/out", str(CRUMBS_BYTES), options=options))
+
+
 def without_home_and_user(place: Place) -> None:
     """Batch systems start programs with next to no environment."""
     options = Options(wrap=["env", "-u", "HOME", "-u", "USER"])
@@ -185,6 +203,7 @@ ROOM_CASES = (
     without_proc,
     under_a_memory_limit,
     deferred_under_a_memory_limit,
+    small_blocks,
     without_home_and_user,
     a_log_directory_that_cannot_be_made,
     no_segment_is_left,

@@ -137,6 +137,37 @@ static void write_far_apart(const char* path, long long bytes) {
   if (f != NULL) fclose(f);
 }
 
+/* ---- crumbs ---- */
+
+/* Short pieces of all ranks, by turns, with gaps that nobody writes. */
+static void write_crumbs(const char* path, long long bytes) {
+  enum { CRUMB_BYTES = 48, STEP_BYTES = 2038 };
+  const long long n = bytes / CRUMB_BYTES;
+  unsigned char *data = malloc((size_t)bytes), have[CRUMB_BYTES];
+  MPI_File fh = open_file(path);
+  MPI_Datatype crumb, turn;
+  MPI_Type_contiguous(CRUMB_BYTES, MPI_BYTE, &crumb);
+  MPI_Type_create_resized(crumb, 0, (MPI_Aint)STEP_BYTES * ranks, &turn);
+  MPI_Type_commit(&turn);
+  CHECK(MPI_File_set_view(fh, (MPI_Offset)STEP_BYTES * rank, MPI_BYTE, turn, "native",
+                          MPI_INFO_NULL) == MPI_SUCCESS);
+  fill(data, rank, bytes);
+  CHECK(MPI_File_write_all(fh, data, (int)(n * CRUMB_BYTES), MPI_BYTE, MPI_STATUS_IGNORE) ==
+        MPI_SUCCESS);
+  ++calls;
+  written += n * CRUMB_BYTES;
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  FILE* f = fopen(path, "rb");
+  for (long long i = 0; i < n; ++i)
+    CHECK(f != NULL && fseek(f, (long)((i * ranks + rank) * STEP_BYTES), SEEK_SET) == 0 &&
+          fread(have, 1, CRUMB_BYTES, f) == CRUMB_BYTES &&
+          memcmp(have, data + i * CRUMB_BYTES, CRUMB_BYTES) == 0);
+  if (f != NULL) fclose(f);
+  MPI_Type_free(&turn);
+  MPI_Type_free(&crumb);
+  free(data);
+}
+
 /* ---- state ---- */
 
 static void write_looked_at(const char* path, long long bytes) {
@@ -324,6 +355,8 @@ static void run(const char* what, const char* path, long long bytes) {
     write_looked_at(path, bytes);
   } else if (strcmp(what, "far-apart") == 0) {
     write_far_apart(path, bytes);
+  } else if (strcmp(what, "crumbs") == 0) {
+    write_crumbs(path, bytes);
   } else if (strcmp(what, "children") == 0) {
     write_with_children(path, bytes);
   } else if (strcmp(what, "forks") == 0) {
