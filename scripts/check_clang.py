@@ -6,6 +6,7 @@
 Every source of C++ in the build's compile_commands.json, but for tests, is read as -fsyntax-only
 with what is defined and included there; warnings are left to `scripts/build.sh tidy`. Each by
 itself, though the build may compile many at a time (CMAKE_UNITY_BUILD): what it calls it includes.
+What the build precompiles (PENSTOCK_PCH: the standard's headers) is, once, for Clang too.
 The last line is `N passed, N failed`. Exit: 0; 1 when Clang refuses something; 2 when it cannot be
 run.
 """
@@ -20,7 +21,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +59,36 @@ def is_precompiled(word: str) -> bool:
     return word.endswith("cmake_pch.hxx")
 
 
+@dataclass(frozen=True)
+class Precompiled:
+    """A header that Clang has read once, for compilations by one standard."""
+
+    header: str
+    standard: str
+    output: Path
+
+    def words(self, command: list[str]) -> list[str]:
+        """What says so to a compilation that uses it; else nothing."""
+        uses = self.header in command and self.standard in command
+        return ["-include-pch", str(self.output)] if uses else []
+
+
+def precompile(compiler: str, entries: list[dict[str, str]], folder: Path) -> list[Precompiled]:
+    """Those of the build that Clang takes."""
+    made = []
+    for entry in entries:
+        words = shlex.split(entry["command"])
+        headers = [w for w in words if is_precompiled(w) and Path(w).is_file()]
+        standards = [w for w in words if w.startswith("-std=")]
+        if not headers or not standards or any(m.words(words) for m in made):
+            continue
+        one = Precompiled(headers[0], standards[-1], folder / f"{len(made)}.pch")
+        command = [compiler, "-x", "c++-header", "-w", one.standard, one.header]
+        done = subprocess.run([*command, "-o", str(one.output)], capture_output=True, check=False)
+        made += [one] if done.returncode == 0 else []
+    return made
+
+
 def sources(entry: dict[str, str]) -> list[str]:
     """What a compilation reads: one file, or those that CMake compiles at a time."""
     file = Path(entry["file"])
@@ -78,10 +111,11 @@ def is_looked_at(file: str, build: Path) -> bool:
     return file.endswith((".cpp", ".cxx")) and not any(part in file for part in left_out)
 
 
-def refused(compiler: str, entry: dict[str, str]) -> str:
+def refused(compiler: str, entry: dict[str, str], precompiled: list[Precompiled]) -> str:
     """What Clang says of a source that it does not take; else nothing."""
-    words = taken(shlex.split(entry["command"]))
-    command = [compiler, "-fsyntax-only", "-w", *words, entry["file"]]
+    given = shlex.split(entry["command"])
+    once = next((words for one in precompiled if (words := one.words(given))), [])
+    command = [compiler, "-fsyntax-only", "-w", *once, *taken(given), entry["file"]]
     done = subprocess.run(
         command, cwd=entry["directory"], capture_output=True, text=True, check=False
     )
@@ -113,8 +147,12 @@ def main() -> int:
     if not entries:
         print(f"check_clang: {commands} compiles no C++")
         return 2
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        said = [s for s in pool.map(lambda e: refused(args.compiler, e), entries) if s]
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-clang-") as folder,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
+    ):
+        once = precompile(args.compiler, entries, Path(folder))
+        said = [s for s in pool.map(lambda e: refused(args.compiler, e, once), entries) if s]
     print(*said, sep="\n", end="\n" if said else "")
     print(f"{len(entries) - len(said)} passed, {len(said)} failed")
     return 1 if said else 0

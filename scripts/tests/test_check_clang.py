@@ -30,12 +30,11 @@ def build(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add(build: Path, name: str) -> None:
+def add(build: Path, name: str, precompiled: str = "gone/cmake_pch.hxx") -> None:
     database = build / "compile_commands.json"
     entries = json.loads(database.read_text()) if database.exists() else []
     flags = "-DNEEDED=2 -I include -std=gnu++20 -fno-such-option-of-clang"
-    precompiled = "-Winvalid-pch -include gone/cmake_pch.hxx"
-    command = f"g++ {flags} {precompiled} -o {name}.o -c {name}"
+    command = f"g++ {flags} -Winvalid-pch -include {precompiled} -o {name}.o -c {name}"
     entries.append({"directory": str(build), "file": str(build / name), "command": command})
     database.write_text(json.dumps(entries))
 
@@ -62,6 +61,16 @@ def test_sources_compiled_at_a_time_are_read_each_by_itself(build: Path) -> None
     done = check(build)
     assert done.stdout.splitlines()[-1] == "2 passed, 1 failed"
     assert "two.cpp" in done.stdout
+
+
+def test_what_the_build_precompiles_is_precompiled(build: Path) -> None:
+    header = build / "cmake_pch.hxx"
+    header.write_text("struct Once {};\n")
+    (build / "use.cpp").write_text("Once once;\n")
+    add(build, "use.cpp", precompiled=str(header))
+    assert check(build).stdout.splitlines()[-1] == "2 passed, 0 failed"
+    header.write_text("not C++\n")
+    assert check(build).stdout.splitlines()[-1] == "1 passed, 1 failed"
 
 
 def test_tests_and_what_is_precompiled_are_left_out(build: Path) -> None:
