@@ -95,7 +95,14 @@ bool went_wrong(const engine::FileReport& r) { return r.sum.errors > 0 || r.mism
 
 }  // namespace
 
+// Nobody will call finalize() any more, and what is opened now may stay open.
+void Job::begin_late() {
+  finished_ = true;
+  (void)std::atexit([] { job().finalized(); });
+}
+
 void Job::configure() {
+  if (shim->is_finalizing != 0) begin_late();
   start_unix_s_ = unix_s();
   start_s_ = now_s();
   start_directory_ = working_directory();
@@ -144,6 +151,7 @@ void Job::met(bool all_of_world) {
 void Job::opened(const OpenFile& file) {
   const std::lock_guard lock(mutex_);
   ensure_log();
+  has_more_to_say_ = has_more_to_say_ || finished_;
   if (file.file->comm().rank() == 0 && written_s_ == 0) write_log(finished_);
 }
 
@@ -243,7 +251,8 @@ void Job::say_summary() const {
 // Those that are not closed in MPI_Finalize nobody closes any more, so each rank reports its own
 // part. Whether there are any.
 bool Job::take_open_files() {
-  const std::vector<OpenFilePtr> files = open_files().all();
+  std::vector<OpenFilePtr> files = open_files().all();
+  std::erase_if(files, [](const OpenFilePtr& file) { return file->reported; });
   for (const OpenFilePtr& file : files) {
     const std::scoped_lock lock(file->together, file->alone);
     (void)file->file->flush(
@@ -294,6 +303,8 @@ void Job::finalize() {
 void Job::finalized() {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(has_more_to_say_, false)) return;
+  (void)take_open_files();
+  if (log_->empty()) return;
   write_log(true);
   say_summary();
 }

@@ -38,6 +38,7 @@ class Job {
   bool is_finished() const noexcept { return finished_; }
 
  private:
+  void begin_late();
   void ensure_log();
   void flush_open_files();
   bool take_open_files();

@@ -264,9 +264,13 @@ static penstock_engine_function open_engine(const char* flavour, char* path, siz
 
 static void start_engine(const char* flavour) {
   static struct penstock_shim shim;
-  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI, real,
-                                &may_speak,          speaks(),
-                                &penstock_variable,  penstock_start_variables()};
+  shim = (struct penstock_shim){PENSTOCK_ENGINE_ABI,
+                                real,
+                                &may_speak,
+                                speaks(),
+                                &penstock_variable,
+                                penstock_start_variables(),
+                                atomic_load(&finalizing)};
   char path[4096] = "?";
   const penstock_engine_function engine = open_engine(flavour, path, sizeof path);
   if (engine == NULL) {

@@ -5,6 +5,7 @@
  *   late       a file is closed inside MPI_Finalize, by an attribute's callback
  *   damaged    likewise, and somebody has changed a byte of it
  *   left-alone likewise, and ranks have written to it each on its own: small pieces, by turns
+ *   begins-late  the first file is opened inside MPI_Finalize, by an attribute's callback
  *   asks-late  left open by all but the first, which asks them for what it has written
  *   nothing    no file at all
  *   killed     writes, then dies by SIGKILL */
@@ -45,9 +46,10 @@ static long long write_one(MPI_Comm comm, const char* path) {
   return 1000;
 }
 
+enum { PIECES = 3000, BYTES = 100 };
+
 /* So many that some are on their way to other nodes, and some wait. */
 static long long write_by_turns(const char* path) {
-  enum { PIECES = 3000, BYTES = 100 };
   int rank, ranks;
   char data[BYTES];
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -61,16 +63,31 @@ static long long write_by_turns(const char* path) {
   return PIECES * BYTES;
 }
 
+/* Nobody may come back to what waits there, so nothing does. */
+static int begin_late(MPI_Comm comm, int key, void* path, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  int rank, ranks;
+  char got[BYTES];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  write_by_turns(path);
+  for (int i = 0; i < PIECES; ++i) {
+    CHECK(read_back(path, (long)BYTES * (i * ranks + rank), got, BYTES) == BYTES);
+    for (int k = 0; k < BYTES; ++k) CHECK(got[k] == 'a' + rank);
+  }
+  return MPI_File_close(&fh);
+}
+
 /* Into a page that another rank's node has. */
 static long long write_for_another(int rank, const char* path) {
-  enum { BYTES = 256 << 10 };
-  static char data[BYTES];
+  enum { LARGE = 256 << 10 };
+  static char data[LARGE];
   memset(data, 'x', sizeof data);
   CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
                       &fh) == MPI_SUCCESS);
   if (rank != 0) return 0;
-  CHECK(MPI_File_write_at(fh, 1 << 20, data, BYTES, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-  return BYTES;
+  CHECK(MPI_File_write_at(fh, 1 << 20, data, LARGE, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  return LARGE;
 }
 
 /* The others are in MPI_Finalize by then. */
@@ -108,6 +125,9 @@ int main(int argc, char** argv) {
     mine = write_own(rank, argv[2]);
   } else if (strcmp(what, "left-alone") == 0) {
     mine = write_by_turns(argv[2]);
+  } else if (strcmp(what, "begins-late") == 0) {
+    mine = PIECES * BYTES;
+    close_in_finalize(&begin_late, argv[2]);
   } else if (asks_late) {
     mine = write_for_another(rank, argv[2]);
   } else if (strcmp(what, "nothing") != 0) {

@@ -27,6 +27,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--mpi", required=True, choices=list(MPIS))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--passthrough", action="store_true", help="some writes may pass through")
+    parser.add_argument("--unlaunched", action="store_true", help="as without penstock run")
     parser.add_argument("--ends", choices=["closed", "left-open", "killed"], default="closed")
     parser.add_argument("--says", default="penstock: ", help="what the line at the end must say")
     parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace, directory: Path) -> str:
     before = ["env", f"LD_PRELOAD={args.fault_library}", fault] if args.fault else []
     command = [*MPIS[args.mpi].mpiexec(args.ranks), *before]
     command += [str(args.native / "penstock-exec"), *options]
-    command += ["--all-ranks", "--", *args.program, str(file)]
+    everybody = [] if args.unlaunched else ["--all-ranks"]
+    command += [*everybody, "--", *args.program, str(file)]
     done = subprocess.run(
         command,
         env=environment,
