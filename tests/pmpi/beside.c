@@ -119,8 +119,5 @@ int main(int argc, char** argv) {
   through_an_unserved_view();
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   MPI_Comm_free(&group);
-  tell("written", written);
-  tell("passed", passed);
-  MPI_Finalize();
-  return 0;
+  return end_job(written, passed);
 }

@@ -149,8 +149,5 @@ int main(int argc, char** argv) {
   if (rank == ranks - 1) CHECK(MPI_File_close(&own) == MPI_SUCCESS);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   check_file();
-  tell("written", written);
-  tell("passed", passed);
-  MPI_Finalize();
-  return 0;
+  return end_job(written, passed);
 }
