@@ -40,11 +40,13 @@ std::optional<Turn> turn_of(const WriteArguments& a, OpenFile& file) {
   const int64_t mine = brought(a, file);
   const bool can = at >= 0 && can_be_summed(mine, comm.size()) && !file.file->view_is_limited();
   int64_t sums[] = {can ? at : 0, can ? mine : 0, can ? 0 : 1};
-  if (!comm.all_sum(sums)) return {};
-  const auto [pointer, all, cannot] = sums;
+  // Who leaves alone has the others wait for it.
+  if (const Result<void> summed = comm.all_sum(sums); !summed) exec::abandon(summed.error());
   const Result<int64_t> before = comm::sum_before(comm, can ? mine : 0);
+  if (!before) exec::abandon(before.error());
+  const auto [pointer, all, cannot] = sums;
   int64_t end = 0;
-  if (!before || cannot != 0 || __builtin_add_overflow(pointer, all, &end)) return {};
+  if (cannot != 0 || __builtin_add_overflow(pointer, all, &end)) return {};
   return Turn{pointer + *before, end};
 }
 
