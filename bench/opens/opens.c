@@ -1,7 +1,8 @@
 /* What opening and closing a file costs: all ranks open new files one after the other, and close
  * each at once, or write to it before.
- *   opens FILE writeonly|rdwr FILES [collective|independent BYTES]
+ *   opens FILE writeonly|rdwr FILES [collective|independent|ordered BYTES]
  * Each rank writes every so manieth piece of 4 KiB, BYTES in all: in one call, or a call for each.
+ * `ordered`: behind the lower ranks' at the shared pointer, in one call.
  * The first file is told apart: what a library learns of a communicator once is in it. Rank 0
  * prints milliseconds, of the slowest rank of each call: those of the first file, and the medians
  * over the other files. The files, FILE.0 and so on, are removed. */
@@ -18,7 +19,7 @@ struct Cost {
 
 /* What each rank writes to each file; no pieces: nothing. */
 struct Work {
-  int is_collective, pieces;
+  int is_collective, is_ordered, pieces;
   char* bytes;
 };
 
@@ -45,6 +46,11 @@ static void view_own_pieces(MPI_File file, int pieces) {
 
 static void write_to(MPI_File file, const struct Work* work) {
   if (work->pieces == 0) return;
+  if (work->is_ordered) {
+    check(MPI_File_write_ordered(file, work->bytes, work->pieces * kPiece, MPI_BYTE,
+                                 MPI_STATUS_IGNORE));
+    return;
+  }
   view_own_pieces(file, work->pieces);
   if (work->is_collective)
     check(
@@ -94,13 +100,15 @@ static double median(double* values, int n) {
 }
 
 static struct Work work_of(int argc, char** argv) {
-  struct Work work = {0, 0, NULL};
+  struct Work work = {0, 0, 0, NULL};
   if (argc != 6) return work;
   const int is_independent = strcmp(argv[4], "independent") == 0;
   work.is_collective = strcmp(argv[4], "collective") == 0;
+  work.is_ordered = strcmp(argv[4], "ordered") == 0;
   work.pieces = atoi(argv[5]) / kPiece;
   work.bytes = malloc((size_t)work.pieces * kPiece);
-  if (work.is_collective == is_independent || work.pieces < 1 || work.bytes == NULL)
+  if (work.is_collective + is_independent + work.is_ordered != 1 || work.pieces < 1 ||
+      work.bytes == NULL)
     MPI_Abort(MPI_COMM_WORLD, 2);
   memset(work.bytes, 'x', (size_t)work.pieces * kPiece);
   return work;

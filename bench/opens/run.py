@@ -5,6 +5,7 @@ library, and Penstock of one build or two.
     bench/opens/run.py --new build/release [--old ../before/build/release] [--mpi openmpi]
     bench/opens/run.py --new build/release --ranks 64 --mode rdwr
     bench/opens/run.py --new build/release --access collective --bytes 4194304
+    bench/opens/run.py --new build/release --access ordered --bytes 4096
     tests/fs/nodes.sh start /tmp/n 4 && bench/opens/run.py --new build/release --mpi openmpi \\
         --launcher '/tmp/n/nodes/mpirun -n {ranks}' --ranks 16
 
@@ -44,7 +45,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--launcher", help="starts {ranks} ranks; default: the library's own")
     parser.add_argument("--ranks", action="append", type=int, help="may be repeated")
     parser.add_argument("--mode", action="append", choices=MODES, help="may be repeated")
-    parser.add_argument("--access", choices=["collective", "independent"], help="default: no write")
+    parser.add_argument(
+        "--access", choices=["collective", "independent", "ordered"], help="default: no write"
+    )
     parser.add_argument(
         "--bytes", type=int, default=4 << 20, help="that each rank writes to a file"
     )
