@@ -24,6 +24,7 @@ from penstock.strict import first_wrong
 
 MARK = "BENCH_OF_PENSTOCK"  # not PENSTOCK_*: those are settings, and the engine checks them
 _GRACE_S = 3.0
+_SIGNALLED_TOGETHER_S = 0.5
 _STDERR_KEPT = 4000
 
 
@@ -67,6 +68,9 @@ def execute(command: Sequence[str], env: Mapping[str, str], timeout_s: float) ->
         return ProgramResult(None, None, "", time.monotonic() - begin_s, why)
     try:
         stdout, stderr = process.communicate(timeout=timeout_s)
+        wall_s = time.monotonic() - begin_s
+        if process.returncode != 0:
+            _await_interruption()
     except subprocess.TimeoutExpired:
         stderr = _end(process, env)
         why = f"timed out after {timeout_s:g} s and was ended{_last_words(stderr)}"
@@ -74,12 +78,19 @@ def execute(command: Sequence[str], env: Mapping[str, str], timeout_s: float) ->
     except BaseException:
         _end(process, env)
         raise
-    wall_s = time.monotonic() - begin_s
     result, unreadable = _read(stdout)
     failed = _why_failed(process.returncode, result, stderr) or unreadable
     if result is None and failed is None:
         failed = f"it ended well but printed no result{_last_words(stderr)}"
     return ProgramResult(process.returncode, result, _tail(stderr), wall_s, failed)
+
+
+def _await_interruption() -> None:
+    """A batch system signals a whole job, and its program may end before the signal comes to us.
+
+    It then did not fail, and is interrupted here, as everything else.
+    """
+    time.sleep(_SIGNALLED_TOGETHER_S)
 
 
 def _end(process: subprocess.Popen[str], env: Mapping[str, str]) -> str:

@@ -118,6 +118,16 @@ def test_a_termination_signal_ends_the_sample_and_is_recorded(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_a_program_that_a_signal_to_all_ends_first_has_not_failed(
+    session: MakeSession, tmp_path: Path
+) -> None:
+    """As scancel's: it comes to the program, and then to the session."""
+    both = "(sleep 0.2; kill -TERM $PPID) >/dev/null 2>&1 & kill -TERM $$"
+    measured = session([Measurement("c", "x", ["sh", "-c", both])])
+    assert measured.run().reason == "interrupted"
+    assert not load(tmp_path / "results").samples
+
+
 @pytest.fixture
 def ignored(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
     """A signal that whoever started this ignores, as nohup does."""
