@@ -20,6 +20,21 @@ std::unique_ptr<StagedPiece> piece_of(const StagingArea& area) {
   return std::make_unique<StagedPiece>(area.pieces);
 }
 
+// What no memory was found for, behind all that is staged: before this returns.
+void write_now(const StagingArea& area, const StreamTarget& target, StreamAccount& account,
+               const layout::FileView& view, StreamRange rest, UserData& data,
+               StagedStream& staged) {
+  area.stager.drain(area.lane);
+  Spent spent;
+  AlignedBuffer packing;
+  WriteOutcome outcome = write_alone(
+      {target.file, packing, target.sync, spent.times, spent.traffic}, view, rest, data);
+  staged.bytes += outcome.prefix_bytes;
+  staged.mine = std::exchange(outcome.mine, std::nullopt);
+  account.accepted(outcome.written_bytes);
+  account.wrote(view, {rest.begin, rest.begin + outcome.prefix_bytes}, outcome, spent);
+}
+
 }  // namespace
 
 StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
@@ -33,7 +48,7 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
     const StreamRange range = own.intersect(StreamRange::of(at, piece_bytes));
     auto memory = area.stager.memory(range.size(), area.limit_bytes);
     if (!memory) {
-      staged.mine = std::move(memory).error();
+      write_now(area, target, *account, view, {at, own.end}, data, staged);
       return staged;
     }
     {

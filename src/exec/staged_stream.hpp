@@ -61,13 +61,13 @@ class StagedPiece final : public Staged {
 };
 
 struct StagedStream {
-  int64_t bytes = 0;          // staged, from the beginning of the range
+  int64_t bytes = 0;          // staged or written, from the beginning of the range
   int64_t last = 0;           // the number of the last piece in the lane; 0: none
   std::optional<Error> mine;  // why not all of it
 };
 
 // Returns when every byte of the range is copied, which waits for earlier pieces to be written when
-// the bound is reached. The account must outlive what is staged.
+// the bound is reached; or, where the machine has no memory for a copy, written. The account must outlive what is staged.
 StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
                           std::shared_ptr<StreamAccount> account, const layout::FileView& view,
                           StreamRange own, UserData& data, PhaseTimes& times);

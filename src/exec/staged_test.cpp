@@ -210,6 +210,45 @@ TEST(StagedAlone, RandomViewsArriveThroughASmallBound) {
   }
 }
 
+int times_reserved = 0;
+
+// Of every three pieces the last finds none.
+Result<void> reserve_two_of_three(AlignedBuffer& memory, size_t bytes) {
+  if (++times_reserved % 3 == 0)
+    return tl::unexpected(Error{ErrorClass::no_memory, ENOMEM, "", ""});
+  return memory.reserve(bytes);
+}
+
+TEST(StagedAlone, WithoutMemoryForACopyTheRestIsWrittenBehindWhatIsStaged) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    const std::vector<RankCase> cases = draw_team(random, 1, false);
+    const io::TemporaryFile path;
+    fill_with_background(path.path());
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      const auto file = open_plain(path.path());
+      Pipeline pipeline(comm, *file, {});
+      pipeline.set_stager(std::make_shared<Stager>(&io::start_io_thread, &reserve_two_of_three),
+                          seed % 2 == 0 ? kStagedLimitBytes : 4096);
+      const RankCase& c = cases[0];
+      const std::vector<std::byte> older(c.memory.size(), std::byte{0x55});
+      WriteRequest request{&c.view,       c.range,        older.data(),
+                           c.memory_type, c.memory_count, ErrorClass::none};
+      for (const std::byte* const memory : {older.data(), c.memory.data()}) {
+        request.memory = memory;
+        const WriteOutcome out = pipeline.stage_alone(request);
+        EXPECT_EQ(out.agreed, ErrorClass::none);
+        EXPECT_EQ(out.prefix_bytes, c.range.size());
+      }
+      pipeline.drain();
+      EXPECT_EQ(pipeline.staged_notes().accepted_bytes, 2 * c.range.size());
+      EXPECT_EQ(pipeline.staged_notes().written_bytes, 2 * c.range.size());
+      EXPECT_EQ(pipeline.staged_notes().lost_bytes, 0);
+    });
+    ASSERT_TRUE(path.contents() == expectation(cases)) << "seed " << seed;
+  }
+}
+
 TEST(StagedAlone, WhatIsLostIsKnownWithItsPlaceAndTheRestIsWritten) {
   const io::TemporaryFile path;
   comm::run_thread_team(1, [&](comm::Comm& comm) {

@@ -125,8 +125,12 @@ class Stager {
  public:
   using Lane = StagedLane;
 
-  // `start`: for tests. Where no thread can be started, stage() writes before it returns.
-  explicit Stager(io::StartThread start = &io::start_io_thread) : start_(start) {}
+  // As of AlignedBuffer.
+  using Reserve = Result<void> (*)(AlignedBuffer& memory, size_t bytes);
+
+  // Both for tests. Where no thread can be started, stage() writes before it returns.
+  explicit Stager(io::StartThread start = &io::start_io_thread, Reserve reserve = &reserve_memory)
+      : start_(start), reserve_(reserve) {}
   ~Stager();
   Stager(const Stager&) = delete;
 
@@ -172,7 +176,12 @@ class Stager {
   void make_room(int64_t bytes, int64_t limit_bytes);
   void take_back(AlignedBuffer memory);
 
+  static Result<void> reserve_memory(AlignedBuffer& memory, size_t bytes) {
+    return memory.reserve(bytes);
+  }
+
   const io::StartThread start_;
+  const Reserve reserve_;
   mutable std::mutex mutex_;  // of all that follows; held for no longer than it takes to look
   std::condition_variable progress_;
   std::unique_ptr<Bell> bell_;  // the thread's, as long as there is one
