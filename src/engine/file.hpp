@@ -172,6 +172,10 @@ class File {
   ErrorClass flush(Drain drain);
   // As Drain::lane, but what was lost is left for a later call to tell.
   void flush_lane_untold();
+  // Local, where the process ends without MPI_Finalize: as Drain::mine, but not where other nodes
+  // have a part in that, which would have to answer. An error as long as something is lost. The
+  // file may still be closed.
+  std::optional<Error> flush_at_exit();
   // Local. Where the last byte ends that this node's ranks have accepted and that may not be in the
   // file yet. To be asked before the file's size is, which is at least that then.
   Off accepted_end() const;

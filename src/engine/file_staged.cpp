@@ -222,6 +222,15 @@ void File::flush_lane_untold() {
   if (state_->pipeline != nullptr) state_->drain_lane();
 }
 
+std::optional<Error> File::flush_at_exit() {
+  State& s = *state_;
+  if (s.pipeline == nullptr || s.comm->nodes() > 1) return std::nullopt;
+  s.drain();
+  Result<void> all = s.all_that_was_accepted();
+  if (all) return std::nullopt;
+  return std::move(all).error();
+}
+
 Off File::accepted_end() const {
   return state_->pipeline != nullptr ? state_->pipeline->pages_end() : 0;
 }

@@ -150,6 +150,7 @@ void Job::met(bool all_of_world) {
 
 void Job::opened(const OpenFile& file) {
   const std::lock_guard lock(mutex_);
+  watch_exit();
   ensure_log();
   has_more_to_say_ = has_more_to_say_ || finished_;
   if (file.file->comm().rank() == 0 && written_s_ == 0) write_log(finished_);
@@ -307,6 +308,48 @@ void Job::finalized() {
   if (log_->empty()) return;
   write_log(true);
   say_summary();
+}
+
+// Its handlers and destructors may come later, and to MPI_Finalize.
+void Job::watch_exit() {
+  if (exits_ || finished_) return;
+  exits_ = getpid();
+  (void)std::atexit([] { job().exits(); });
+}
+
+namespace {
+
+// Another thread may be in the middle of a call that never ends.
+bool is_soon_free(std::unique_lock<std::recursive_mutex>& lock) {
+  constexpr timespec kPause{0, 10'000'000};
+  for (int looks = 0; looks < 100 && !lock.try_lock(); ++looks) nanosleep(&kPause, nullptr);
+  return lock.owns_lock();
+}
+
+// The end of the program has no call that could tell.
+void flush_at_exit(OpenFile& file) {
+  std::unique_lock lock(file.alone, std::defer_lock);
+  if (is_soon_free(lock)) {
+    const auto lost = file.file->flush_at_exit();
+    if (!lost) return;
+    say("penstock: %s: the program ended without MPI_Finalize, and not all that was accepted is in "
+        "the file: %s\n",
+        file.path.c_str(), lost->message().c_str());
+  } else if (file.file->accepted_end() > 0) {
+    say("penstock: %s: the program ended in the middle of a call of another thread, and what was "
+        "accepted may not be in the file\n",
+        file.path.c_str());
+  }
+}
+
+}  // namespace
+
+// The MPI library kills the other ranks then, or lets it pass.
+void Job::exits() noexcept try {
+  if (finished_ || getpid() != exits_) return;
+  for (const OpenFilePtr& file : open_files().all()) flush_at_exit(*file);
+} catch (...) {
+  say("penstock: internal error at the end of the program\n");
 }
 
 Job& job() {

@@ -1,6 +1,8 @@
 // This process's part of the job: configuration, log, what happens at MPI_Finalize.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -34,11 +36,14 @@ class Job {
   void finalize();
   // After it, or where the program ends inside it: what was closed there is told.
   void finalized();
+  // Where the program exits and has not come to MPI_Finalize.
+  void exits() noexcept;
   // Nobody writes later what a file that is opened now accepts.
   bool is_finished() const noexcept { return finished_; }
 
  private:
   void begin_late();
+  void watch_exit();
   void ensure_log();
   void flush_open_files();
   bool take_open_files();
@@ -63,6 +68,7 @@ class Job {
   bool complained_ = false;            // that the log cannot be written
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
   int64_t files_closed_ = 0;           // of which this process is rank 0
+  std::optional<pid_t> exits_;         // whose exit is watched: not a child's
   std::atomic<double> written_s_ = 0;  // the log, last; 0: this process writes none
   std::atomic<double> writing_s_ = 0;  // what that took
 };

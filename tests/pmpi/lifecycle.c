@@ -8,10 +8,12 @@
  *   begins-late  the first file is opened inside MPI_Finalize, by an attribute's callback
  *   asks-late  left open by all but the first, which asks them for what it has written
  *   nothing    no file at all
+ *   exits      as left-alone, and there is no MPI_Finalize
  *   killed     writes, then dies by SIGKILL */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -123,7 +125,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "cleared") == 0 && rank > 0) clearenv();
   if (strcmp(what, "self") == 0 || strcmp(what, "cleared") == 0) {
     mine = write_own(rank, argv[2]);
-  } else if (strcmp(what, "left-alone") == 0) {
+  } else if (strcmp(what, "left-alone") == 0 || strcmp(what, "exits") == 0) {
     mine = write_by_turns(argv[2]);
   } else if (strcmp(what, "begins-late") == 0) {
     mine = PIECES * BYTES;
@@ -142,6 +144,10 @@ int main(int argc, char** argv) {
   if (strcmp(what, "killed") == 0) {
     usleep(300000); /* launchers that learn of a death first drop what was said last */
     raise(SIGKILL);
+  }
+  if (strcmp(what, "exits") == 0) {
+    usleep(300000); /* likewise; and the others are here by then */
+    exit(0);
   }
   MPI_Finalize();
   return 0;
