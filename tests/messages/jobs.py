@@ -52,6 +52,14 @@ JOBS = [
     ),
     Provocation(
         "Job",
+        on_small_disk("penstock-exec writer.mpich disk/out exits"),
+        0,
+        ["disk/out", "without MPI_Finalize", "not all that was accepted", "No space left"],
+        "the program exits without MPI_Finalize, and the disk is full",
+        mounts,
+    ),
+    Provocation(
+        "Job",
         f"penstock run --log-dir file/logs -- {JOB} {WRITER} out",
         0,
         ["log cannot be written", "file", "--log-dir", "by engine"],

@@ -1,8 +1,10 @@
 /* What a new user's program does: `writer FILE [HOW]` writes one MiB per rank with MPI-IO and says
- * whether that worked. HOW: shared (the shared file pointer), sleep (waits to be stopped). */
+ * whether that worked. HOW: shared (the shared file pointer), sleep (waits to be stopped), killed,
+ * exits (each rank by itself, and nothing comes after it). */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +32,10 @@ int main(int argc, char** argv) {
   if (failed("open", MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY,
                                    MPI_INFO_NULL, &fh))) {
     return 1;
+  }
+  if (strcmp(how, "exits") == 0) {
+    const MPI_Offset at = (MPI_Offset)sizeof data * rank + 1000;
+    exit(MPI_File_write_at(fh, at, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE));
   }
   const int rc = strcmp(how, "shared") == 0
                      ? MPI_File_write_shared(fh, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE)
