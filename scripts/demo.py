@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -240,4 +241,8 @@ def closing(claims: Claims) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ndemo: interrupted; its jobs are stopped", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
