@@ -1,9 +1,13 @@
 #include "base/memory_limit.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string_view>
+
+#include "base/clock.hpp"
 
 namespace penstock {
 namespace {
@@ -91,6 +95,14 @@ std::optional<int64_t> memory_left(const std::string& root) {
     if (text.ends_with('\n')) text.remove_suffix(1);
     left = least(left, left_by(text, root));
   }
+  return left;
+}
+
+std::optional<int64_t> memory_left_lately() {
+  static std::atomic<double> unlimited_s = -std::numeric_limits<double>::infinity();
+  if (coarse_now_s() < unlimited_s + 1) return {};
+  const std::optional<int64_t> left = memory_left();
+  if (!left) unlimited_s = coarse_now_s();
   return left;
 }
 

@@ -11,5 +11,7 @@ namespace penstock {
 // it take; what they keep of files counts as free. nullopt: nobody has set a limit. Reads /proc and
 // /sys below `root`.
 std::optional<int64_t> memory_left(const std::string& root = "");
+// The same for calls that come often: that there is no limit is believed for a second.
+std::optional<int64_t> memory_left_lately();
 
 }  // namespace penstock

@@ -167,7 +167,11 @@ void Kept::leave(std::unique_ptr<Duplicate> duplicate) {
 
 namespace {
 
-int cores_here() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
+// The C library reads a file for it.
+int cores_here() {
+  static const auto cores = int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return cores;
+}
 
 void keep(MPI_Comm parent, const KeptPtr& kept) {
   set_kept(parent, kept);

@@ -55,6 +55,12 @@ void Stager::make_room(int64_t bytes, int64_t limit_bytes) {
   }
 }
 
+void Stager::forget_idle() {
+  const std::lock_guard lock(mutex_);
+  idle_.clear();
+  idle_bytes_ = 0;
+}
+
 void Stager::give_back(AlignedBuffer memory) {
   const std::lock_guard lock(mutex_);
   take_back(std::move(memory));

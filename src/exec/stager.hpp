@@ -138,6 +138,8 @@ class Stager {
   // but never when nothing is being written, so a piece of more than the limit comes through alone.
   // Who asks first gets it first: small pieces do not keep a large one waiting.
   Result<AlignedBuffer> memory(int64_t bytes, int64_t limit_bytes);
+  // What is kept warm, where nothing may come for long.
+  void forget_idle();
   // Of memory() and not staged after all.
   void give_back(AlignedBuffer memory);
   // Returns the number of this write in its lane. The lane must live until that was written.

@@ -7,6 +7,7 @@
 #include "pmpi/engine_interface.h"
 #include "pmpi/errors.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/open_files.hpp"
 #include "pmpi/pass.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
@@ -57,6 +58,7 @@ void fill(penstock_function* table) {
 int take_finalize() {
   (void)protect("finalize", [] {
     job().finalize();
+    let_stager_go();
     comm::free_left_slots();
     return MPI_SUCCESS;
   });

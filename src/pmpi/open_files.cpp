@@ -50,13 +50,45 @@ OpenFiles& open_files() {
   return files;
 }
 
+namespace {
+
+struct Stagers {
+  std::mutex mutex;
+  std::weak_ptr<exec::Stager> last;
+  std::shared_ptr<exec::Stager> kept;
+};
+
+Stagers& stagers() {
+  static Stagers& all = *new Stagers;
+  return all;
+}
+
+}  // namespace
+
 std::shared_ptr<exec::Stager> stager() {
-  static auto& mutex = *new std::mutex;
-  static auto& last = *new std::weak_ptr<exec::Stager>;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<exec::Stager> now = last.lock();
-  if (now == nullptr) last = now = std::make_shared<exec::Stager>();
+  Stagers& s = stagers();
+  const std::lock_guard lock(s.mutex);
+  std::shared_ptr<exec::Stager> now = s.last.lock();
+  if (now == nullptr) s.last = now = std::make_shared<exec::Stager>();
   return now;
+}
+
+void keep_stager(const std::shared_ptr<exec::Stager>& stager) {
+  const std::lock_guard lock(stagers().mutex);
+  stagers().kept = stager;
+}
+
+void rest_stager() {
+  const std::lock_guard lock(stagers().mutex);
+  const auto& kept = stagers().kept;
+  if (kept != nullptr && kept.use_count() == 1) kept->forget_idle();
+}
+
+// Its thread ends behind the lock.
+void let_stager_go() {
+  std::shared_ptr<exec::Stager> kept;
+  const std::lock_guard lock(stagers().mutex);
+  kept.swap(stagers().kept);
 }
 
 }  // namespace penstock::pmpi

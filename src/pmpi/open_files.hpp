@@ -110,7 +110,12 @@ class OpenFiles {
 
 OpenFiles& open_files();
 
-// Where this process's files stage what non-blocking writes bring. It ends with the last of them.
+// Where this process's files stage what non-blocking writes bring. It ends with the last of them,
+// but until MPI_Finalize it waits for more: to start its thread takes as long as all the rest of
+// opening a small file.
 std::shared_ptr<exec::Stager> stager();
+void keep_stager(const std::shared_ptr<exec::Stager>& stager);
+void rest_stager();    // a file was closed: without any, it keeps no memory
+void let_stager_go();  // in MPI_Finalize
 
 }  // namespace penstock::pmpi

@@ -74,6 +74,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
     open.unserved_why = std::move(name.unserved_why);
   }
   open.stager = stager();
+  if (!job().is_finished()) keep_stager(open.stager);
   open.may_defer = !job().is_finished();
   open.job_ranks = comm::size_in(MPI_COMM_WORLD);
   return open;
@@ -172,6 +173,7 @@ int agree_on_close(const OpenFile& file, int rc, engine::FileReport& report) {
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
 // The job hears of ours before it is raised: the program's handler may end it.
 int close_both(MPI_File* handle, OpenFile& file) {
+  const std::scoped_lock lock(file.together, file.alone);
   engine::FileReport report;
   file.held.reset();
   const ErrorClass ours = file.file->close(report);
@@ -211,10 +213,12 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
 
 int take_close(MPI_File* handle) {
   return protect("close", [&] {
-    const OpenFilePtr file = handle != nullptr ? open_files().extract(*handle) : nullptr;
+    OpenFilePtr file = handle != nullptr ? open_files().extract(*handle) : nullptr;
     if (file == nullptr) return PENSTOCK_REAL(close)(handle);
-    const std::scoped_lock lock(file->together, file->alone);
-    return close_both(handle, *file);
+    const int rc = close_both(handle, *file);
+    file.reset();
+    rest_stager();
+    return rc;
   });
 }
 
