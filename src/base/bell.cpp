@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file_limit.hpp"
 #include "base/units.hpp"
 
 namespace penstock {
@@ -55,7 +56,8 @@ std::string path_of(const Bell::Address& a) {
 int memory_without_name() noexcept {
   const int fd = int(::syscall(SYS_memfd_create, "penstock-bell", MFD_CLOEXEC));
   if (fd < 0) return -1;
-  if (::ftruncate(fd, kMapped) == 0) return fd;
+  // Past the limit it would be a signal.
+  if (Off(kMapped) <= largest_file() && ::ftruncate(fd, kMapped) == 0) return fd;
   ::close(fd);
   return -1;
 }

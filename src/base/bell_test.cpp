@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,19 @@ TEST(Bell, AnotherProcessRings) {
   }
   while (bell->rings() == 0) bell->sleep(0, kLong);
   ::waitpid(child, nullptr, 0);
+}
+
+// Else the kernel would send a signal that ends the program.
+TEST(Bell, IsMadeUnderALimitOfFilesThatIsSmallerThanItsMemory) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto bell = Bell::make();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_NE(bell, nullptr);
+  bell->ring();
+  EXPECT_EQ(bell->rings(), 1U);
 }
 
 TEST(Bell, NobodyFindsWhatIsNotThereAnyMore) {

@@ -153,6 +153,7 @@ WriteResult File::write_all(const Write& write) {
   const exec::WriteOutcome outcome = s.pipeline->write_all(r, s.policy());
   call.ended(r, outcome.agreed == ErrorClass::none);
   s.staged_by_all = false;  // all ranks have drained, and met
+  if (outcome.agreed != ErrorClass::none) s.all_are_told();
   const std::lock_guard lock(s.mutex);
   s.spent_together = s.pipeline->spent_together();
   if (!s.pipeline->degraded().empty()) ++s.notes.degraded[s.pipeline->degraded()];

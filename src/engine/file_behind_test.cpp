@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "comm/thread_comm.hpp"
 #include "engine/file_for_tests.hpp"
@@ -348,6 +350,27 @@ TEST_F(FileBehind, WhatWasLostIsToldBySyncAndByCloseToAll) {
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::no_space);
     if (comm.rank() == 0) EXPECT_EQ(report.sum.errors, 2 * 3) << "two calls of each rank";
+  });
+}
+
+// Rank 0 looks before there is anything to be seen, and hears of it with the others.
+TEST_F(FileBehind, WhatACollectiveWriteToldAllIsNotToldAgainByWhatFollows) {
+  faults.nth_write = 1;
+  faults.write_errno = ENOSPC;
+  comm::run_thread_team(3, [&](comm::Comm& comm) {
+    auto f = File::open(comm::borrow(comm), write_only(path_.path()));
+    const std::vector<char> data(100, 'a');
+    if (comm.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      EXPECT_EQ(f->write(write_of(data, 300, CallKind::write_at)).agreed, ErrorClass::none);
+    }
+    const int64_t at = 100'000 + 100 * comm.rank();
+    EXPECT_EQ(f->write_all(write_of(data, at, CallKind::write_at_all)).agreed,
+              ErrorClass::no_space);
+    EXPECT_EQ(f->write(write_of(data, at, CallKind::write_at)).agreed, ErrorClass::none);
+    EXPECT_EQ(f->sync(), ErrorClass::no_space);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::no_space);
   });
 }
 

@@ -1,6 +1,8 @@
 // What is decided when a file is opened, alike on every rank: whether writes and reads are served,
 // and with what.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -49,6 +51,13 @@ int64_t inode_of(int fd) {
   return id ? int64_t(id->inode) : 0;
 }
 
+// To open it once more may wait for ever, for another process to open its other end.
+bool is_pipe(const std::string& path) {
+  struct stat there {};
+  return ::stat(path.c_str(), &there) == 0 && S_ISFIFO(there.st_mode);
+}
+constexpr const char* kPipe = "a pipe is written in one order only";
+
 }  // namespace
 
 // Opens the engine's own descriptor on this rank; why not, when it cannot.
@@ -58,6 +67,7 @@ std::string File::State::open_here() {
   if (!info.opened_here) return "the MPI library could not open the file on some rank";
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.writable) return "not opened for writing";
+  if (is_pipe(info.path)) return kPipe;
   if (std::string why = open_file(io::Written::to_cache); !why.empty()) return why;
   if (file->fd() < 0) return "";
   auto probed = io::probe(file->fd());
@@ -97,6 +107,7 @@ std::string File::State::open_for_reads_here() {
   if (!info.opened_here) return "the MPI library could not open the file on some rank";
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.readable) return "not opened for reading";
+  if (is_pipe(info.path)) return kPipe;
   if (!info.config.method.mechanism->writes_file)
     return "this mechanism writes nothing that could be read back";
   if (info.writable) return "";

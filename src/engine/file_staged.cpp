@@ -182,6 +182,10 @@ std::optional<Error> File::State::untold() {
   return error;
 }
 
+// By a collective call, before which all have drained: what this rank had not seen as lost yet,
+// when it looked, is told with what others had.
+void File::State::all_are_told() { told_failures = pipeline->staged_failures(); }
+
 // An error as long as something is lost, whoever was told of it.
 Result<void> File::State::all_that_was_accepted() const {
   if (pipeline == nullptr) return {};
@@ -208,6 +212,7 @@ ErrorClass File::State::flush(Drain to) {
   const std::optional<Error> mine = untold();
   if (!all) return mine ? mine->error_class : ErrorClass::none;
   const Result<void> agreed = comm::agree(*comm, mine ? tl::unexpected(*mine) : Result<void>());
+  if (!agreed) all_are_told();
   staged_by_all = false;
   return agreed ? ErrorClass::none : agreed.error().error_class;
 }

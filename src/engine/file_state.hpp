@@ -152,6 +152,7 @@ struct File::State {
   void count_error();
   bool has_untold() const;
   std::optional<Error> untold();
+  void all_are_told();
   Result<void> all_that_was_accepted() const;
   void take_staged_notes(FileNotes& into) const;
 

@@ -2,6 +2,8 @@
 #include "engine/file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -251,6 +253,23 @@ TEST(File, PassesThroughWhenRanksOpenedItDifferently) {
     FileReport report;
     EXPECT_EQ(f->close(report), ErrorClass::none);
   });
+}
+
+// Who opens one again may wait for ever for its other end.
+TEST(File, PassesPipesThrough) {
+  const io::TemporaryFile file;
+  ASSERT_EQ(::unlink(file.path().c_str()), 0);
+  ASSERT_EQ(::mkfifo(file.path().c_str(), 0600), 0);
+  for (const bool writes : {false, true})
+    comm::run_thread_team(2, [&](comm::Comm& comm) {
+      OpenInfo info = info_for(file.path());
+      info.readable = !writes;
+      info.writable = writes;
+      auto f = open(comm, info);
+      EXPECT_TRUE(f->serves_nothing());
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+    });
 }
 
 TEST(File, TellsEveryRankWhenFsyncFails) {

@@ -5,10 +5,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -247,6 +249,20 @@ TEST_F(Log, IsPrivateAndLeavesNothingElse) {
   ASSERT_EQ(::stat(log.path().c_str(), &s), 0);
   EXPECT_EQ(s.st_mode & 07777, 0600u);
   EXPECT_EQ(entries(), 1u);
+}
+
+// Of files, as `ulimit -f` sets it: past it the kernel sends a signal that ends the program.
+TEST_F(Log, ThatIsLongerThanALimitIsAnErrorAndLeavesNothing) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{100, before.rlim_max};
+  JobLog log = make();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto written = log.write(true, {});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().sys_errno, EFBIG);
+  EXPECT_EQ(entries(), 0u);
 }
 
 TEST_F(Log, ALinkInTheWayIsReplacedNotFollowed) {

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <span>
 
+#include "base/file_limit.hpp"
 #include "io/write_fully.hpp"
 
 namespace penstock::engine {
@@ -39,6 +40,7 @@ std::string temporary_name(const std::string& name) {
 }
 
 Result<void> write_new(int directory, const std::string& name, std::string_view text) {
+  if (Off(text.size()) > largest_file()) return os_error("write", name, EFBIG);  // not by a signal
   const int fd =
       ::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return os_error("open", name, errno);

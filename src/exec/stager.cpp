@@ -31,7 +31,8 @@ Result<AlignedBuffer> Stager::memory(int64_t bytes, int64_t limit_bytes) {
   progress_.notify_all();
   AlignedBuffer memory = take_idle(size_t(size));
   if (memory.size() == 0) make_room(size, limit_bytes);
-  if (auto got = reserve_(memory, size_t(size)); !got) return tl::unexpected(std::move(got).error());
+  if (auto got = reserve_(memory, size_t(size)); !got)
+    return tl::unexpected(std::move(got).error());
   held_bytes_ += int64_t(memory.size());
   return memory;
 }

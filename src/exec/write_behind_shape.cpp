@@ -23,9 +23,9 @@ int64_t part_of_stripe(int64_t stripe_bytes, int64_t most, int64_t step) {
 }
 
 // A stripe, where the file has stripes: two clients then never want the lock of one. Whole units,
-// where these belong to a page's owner.
-int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry, int64_t most) {
-  const bool owned = geometry.sharing != layout::Sharing::any;
+// where these belong to the node of a page's owner.
+int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry, int nodes, int64_t most) {
+  const bool owned = nodes > 1 && geometry.sharing != layout::Sharing::any;
   const int64_t step = owned ? std::lcm(kPageStep, geometry.unit()) : kPageStep;
   if (asked > 0) return align_up(asked, step);
   if (geometry.stripe_bytes == 0) return align_up(kUsualPage, step);
@@ -48,7 +48,7 @@ PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
   PoolShape shape;
   const int64_t limit =
       std::min(limit_of(comm, asked) * ranks_per_node(comm), asked.most_bytes_per_node);
-  shape.page_bytes = page_bytes_for(asked.page_bytes, geometry, limit / kLeastSlots);
+  shape.page_bytes = page_bytes_for(asked.page_bytes, geometry, comm.nodes(), limit / kLeastSlots);
   shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
   shape.guests = comm.nodes() == 1 ? comm.size() : 0;
   return shape;

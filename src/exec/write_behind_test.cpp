@@ -95,19 +95,23 @@ INSTANTIATE_TEST_SUITE_P(Many, TeamsBehind,
                                          Team{7, 3, 1, kNone}, Team{7, 3, 1, kRuns},
                                          Team{16, 1, 1, kNone}, Team{16, 1, 1, kRuns}));
 
-// A rank's later bytes win over its earlier ones, also where whole pages go past the pool.
 // Four stripes of 64 MiB would be more than may wait; of 16 MiB they are what may.
 TEST(WriteBehind, APageIsPartOfAStripeThatTheBoundHasNoRoomFor) {
   constexpr int64_t kStripe = int64_t{64} << 20;
   for (const int ranks : {1, 2, 4, 8})
     comm::run_thread_team(ranks, [&](comm::Comm& comm) {
-      const auto made = WriteBehind::make(comm, {}, {.stripe_bytes = kStripe}, {});
-      ASSERT_TRUE(made);
-      EXPECT_EQ((*made)->page_bytes(), std::min(kStripe, ranks * kWriteBehindLimitBytes / 4));
-      EXPECT_LE((*made)->most_bytes(), ranks * kWriteBehindLimitBytes);
+      for (const auto sharing : {layout::Sharing::any, layout::Sharing::unit_per_node}) {
+        const layout::Geometry geometry{
+            .block_bytes = kStripe, .stripe_bytes = kStripe, .sharing = sharing};
+        const auto made = WriteBehind::make(comm, {}, geometry, {});
+        ASSERT_TRUE(made);
+        EXPECT_EQ((*made)->page_bytes(), std::min(kStripe, ranks * kWriteBehindLimitBytes / 4));
+        EXPECT_LE((*made)->most_bytes(), ranks * kWriteBehindLimitBytes);
+      }
     });
 }
 
+// A rank's later bytes win over its earlier ones, also where whole pages go past the pool.
 TEST(WriteBehind, ARanksLaterWriteWins) {
   const io::TemporaryFile path;
   std::map<Off, std::byte> last;

@@ -56,7 +56,8 @@ std::byte* CrumbTrail::place_of(Extent piece) noexcept {
   return memory_.data() + (piece.begin - where_.begin);
 }
 
-Off CrumbTrail::ahead() const noexcept {
+Off CrumbTrail::ahead(bool takes_room) const noexcept {
+  if (takes_room) return std::min(trail_.length(), kMostReady);
   return std::clamp(trail_.length(), kLeastReady, kMostReady);
 }
 

@@ -52,8 +52,9 @@ class CrumbTrail {
 
   // Where the piece belongs; nullptr: its pages are not ready.
   std::byte* place_of(Extent piece) noexcept;
-  // How far ahead pages should be ready: no further than the trail has led.
-  Off ahead() const noexcept;
+  // How far ahead pages should be ready: no further than the trail has led, but for a little where
+  // that takes no room.
+  Off ahead(bool takes_room) const noexcept;
   // Where byte where.begin belongs. REQUIRES that `where` is not empty and lies inside the file,
   // and that `fd` is open for reading and writing.
   tl::expected<std::byte*, Refusal> make_ready(int fd, Extent where, int reserve_mode);

@@ -2,6 +2,7 @@
 #include "io/crumbs.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,12 @@ Extent hull(std::span<const Extent> extents) { return {extents.front().begin, ex
 
 // By the call that costs least; the descriptor's position is nobody's.
 Off size_of(int fd) { return std::max<Off>(0, ::lseek(fd, 0, SEEK_END)); }
+
+// Some of its blocks are missing.
+bool has_holes(int fd) {
+  struct stat file {};
+  return ::fstat(fd, &file) != 0 || Off(file.st_blocks) * 512 < Off(file.st_size);
+}
 
 // What is on the device comes by few large reads. Of a page that is faulted in the kernel would
 // read as much again around it, and clear what is none yet.
@@ -104,7 +111,7 @@ bool CrumbWindows::store_next(CrumbTrail& trail, std::span<const std::byte> byte
 
 // From `begin` on; nullptr: what there is of the file would not pay, or there is no room.
 std::byte* CrumbWindows::make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size) {
-  const Extent where{begin, std::min(begin + trail.ahead(), size)};
+  const Extent where{begin, std::min(begin + trail.ahead(has_holes(file.fd)), size)};
   if (where.size() >= CrumbTrail::kLeastReady) {
     fetch(file.fd, where);
     const auto place = trail.make_ready(file.fd, where, file.how->reserve_mode);

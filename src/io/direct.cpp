@@ -52,6 +52,16 @@ bool same_file(int a, int b) {
   return first && second && *first == *second;
 }
 
+// What the page cache takes and drops at once: a page, and of a local file system with larger
+// blocks one of these. What is written past the cache shares none with what goes through it, which
+// would read it before and write it back behind.
+int64_t cached_bytes(int fd) {
+  const auto page = int64_t(::sysconf(_SC_PAGESIZE));
+  const auto found = probe(fd);
+  if (!found || found->geometry.sharing != layout::Sharing::any) return page;
+  return std::max(page, std::min(found->geometry.block_bytes, kLargestUnit));
+}
+
 }  // namespace
 
 std::array<Part, 3> cut_for_direct(Extent e, int64_t unit_bytes) noexcept {
@@ -101,8 +111,7 @@ void DirectFile::open_direct() {
     return refuse("the file system asks for memory aligned to " +
                   std::to_string(limits.memory_bytes) + " and offsets to " +
                   std::to_string(limits.offset_bytes));
-  const auto page = int64_t(::sysconf(_SC_PAGESIZE));
-  unit_bytes_ = std::max({limits.offset_bytes, limits.memory_bytes, page});
+  unit_bytes_ = std::max({limits.offset_bytes, limits.memory_bytes, cached_bytes(fd())});
 }
 
 void DirectFile::refuse(const std::string& why) {

@@ -57,11 +57,12 @@ static const struct option options[] = {
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
-static const char* const set_here[OPTIONS + 3] = {
+static const char* set_here[OPTIONS + 4] = {
     "PENSTOCK_METHOD",   "PENSTOCK_OBSERVE",   "PENSTOCK_VERIFY", "PENSTOCK_REQUIRE",
     "PENSTOCK_QUIET",    "PENSTOCK_LOG_DIR",   "PENSTOCK_CONFIG", "PENSTOCK_WRITERS",
     "PENSTOCK_CYCLE",    "PENSTOCK_ALL_RANKS", "PENSTOCK_LOG",    "PENSTOCK_ISOLATED",
     "PENSTOCK_RESOLVED", "PENSTOCK_OPTIONS",   "LD_PRELOAD"};
+static const char** const last_set_here = set_here + OPTIONS + 2; /* NULL: none beside these */
 
 static enum mpi_flavour asked_flavour = FLAVOUR_UNKNOWN;
 static int dry_run = 0;
@@ -255,6 +256,19 @@ static void preload(const char* shim) {
   }
 }
 
+/* Its library must find malloc before any other does, and the shim has none; but it asks to be the
+ * very first. */
+static void put_up_with_asan(void) {
+  const char* options = getenv("ASAN_OPTIONS");
+  char* all = NULL;
+  if (asprintf(&all, "%s%sverify_asan_link_order=0", options != NULL ? options : "",
+               options != NULL && *options != '\0' ? ":" : "") > 0) {
+    setenv("ASAN_OPTIONS", all, 1);
+    *last_set_here = "ASAN_OPTIONS";
+    free(all);
+  }
+}
+
 /* Why Penstock cannot serve this program; NULL when it may. */
 static const char* why_not(const char* path, const struct program_file* file) {
   static char text[512];
@@ -392,6 +406,7 @@ static void set_up(const char* path) {
   require_engine(shim, flavours[chosen].name);
   require_plain(shim);
   preload(shim);
+  if (file.has_asan) put_up_with_asan();
 }
 
 static void print_plan(char** command) {

@@ -112,6 +112,12 @@ static int look_at_name(const char* name, void* context) {
   return file->flavour == FLAVOUR_UNKNOWN;
 }
 
+static int look_for_asan(const char* name, void* context) {
+  struct program_file* file = context;
+  file->has_asan = strncmp(name, "libasan.so", 10) == 0;
+  return !file->has_asan;
+}
+
 /* 0 when the directory does not have the library. */
 static int look_in(const char* directory, int length, const char* name, struct program_file* file) {
   char path[4096];
@@ -180,6 +186,7 @@ struct program_file inspect_program(const char* path) {
     file.is_elf = 1;
     file.is_static = segment(&image, h, PT_INTERP) == NULL;
     file.has_own_mpi = has_own_mpi(&image, h);
+    for_each_needed(&image, &look_for_asan, &file);
     for_each_needed(&image, &look_at_name, &file);
     if (file.flavour == FLAVOUR_UNKNOWN) for_each_needed(&image, &look_inside, &file);
   }

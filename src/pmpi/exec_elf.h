@@ -11,6 +11,7 @@ struct program_file {
   int has_own_mpi;          /* it defines MPI functions itself: a static MPI library is in it */
   enum mpi_flavour flavour; /* by the libraries that it, or one of them, needs */
   char library[128];        /* the one that told */
+  int has_asan;             /* AddressSanitizer's library, which wants to be the first of all */
 };
 
 /* `path` as it will be executed. */

@@ -52,6 +52,12 @@ cc -static -o "$tmp/static" "$tmp/plain.c"
 expect 0 "$exec" --mpi "$flavour" "$tmp/static"
 said "statically linked"
 expect 2 "$exec" --mpi "$flavour" --require "$tmp/static"
+# AddressSanitizer's library finds malloc though the shim comes before it.
+if cc -fsanitize=address -o "$tmp/asan" "$tmp/plain.c" 2> "$tmp/err"; then
+  expect 0 "$exec" --mpi "$flavour" "$tmp/asan"
+  expect 0 env ASAN_OPTIONS=a=1 "$exec" --mpi "$flavour" --dry-run "$tmp/asan"
+  said "^ASAN_OPTIONS=a=1:verify_asan_link_order=0$"
+fi
 # Started by itself, as by a script of a script, it serves the program: with the options of both.
 expect 0 "$exec" --require --cycle 4KiB "$exec" --no-log "$program" "$tmp/file" 1
 said "^written"
