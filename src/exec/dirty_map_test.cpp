@@ -13,7 +13,8 @@ constexpr Extent kPage{8192, 12'288};
 
 struct Map {
   std::vector<DirtyMap::Word> words = std::vector<DirtyMap::Word>(64);
-  DirtyMap map{words, kPage};
+  DirtyMap::Word touched = 0;
+  DirtyMap map{words, kPage, touched};
 
   std::vector<Extent> extents() const {
     std::vector<Extent> all;
@@ -83,6 +84,55 @@ TEST(DirtyMap, IsTheSetOfTheBytesThatWereMarked) {
     ASSERT_EQ(marked, bytes);
     ASSERT_EQ(m.map.end(), *bytes.rbegin() + 1);
   }
+}
+
+// Of pages that are not a power of two, too: each part begins where the one before ends.
+TEST(DirtyMap, WhatWasTouchedIsFoundAndClearedWhateverThePagesLength) {
+  std::mt19937_64 random(5);
+  for (const Off length : {Off{4096}, Off{65 * 4096}, Off{1} << 20, (Off{5} << 20) + 3 * 4096}) {
+    const Extent page{length, 2 * length};
+    std::vector<DirtyMap::Word> words(size_t(length / DirtyMap::kWordBytes));
+    DirtyMap::Word touched = 0;
+    DirtyMap map(words, page, touched);
+    for (int round = 0; round < 30; ++round) {
+      std::vector<bool> model(size_t(length), false);
+      for (int i = 0; i <= round; ++i) {
+        const Off begin = std::uniform_int_distribution<Off>(0, length - 1)(random);
+        const Off end = std::min(length, begin + 1 + Off(random() % (i % 3 == 0 ? 9000 : 90)));
+        map.mark(Extent{page.begin + begin, page.begin + end});
+        std::fill(model.begin() + begin, model.begin() + end, true);
+      }
+      std::vector<bool> marked(size_t(length), false);
+      map.for_each_extent([&](Extent e) {
+        std::fill(marked.begin() + (e.begin - page.begin), marked.begin() + (e.end - page.begin),
+                  true);
+      });
+      ASSERT_EQ(marked, model) << length << ", round " << round;
+      map.clear();
+      ASSERT_EQ(map.end(), page.begin);
+      for (const DirtyMap::Word& word : words) ASSERT_EQ(word.load(), 0U);
+    }
+  }
+}
+
+// Memory that nobody has stored to stays so: a page of which few bytes are written costs few.
+TEST(DirtyMap, OfUntouchedPartsNothingIsLookedAt) {
+  const Extent page{0, Off{1} << 20};
+  std::vector<DirtyMap::Word> words(size_t(page.size() / DirtyMap::kWordBytes));
+  DirtyMap::Word touched = 0;
+  DirtyMap map(words, page, touched);
+  map.mark(Extent{1000, 2000});
+  words.back() = 1;  // as if there were something
+  int extents = 0;
+  map.for_each_extent([&](Extent e) {
+    EXPECT_EQ(e, (Extent{1000, 2000}));
+    ++extents;
+  });
+  EXPECT_EQ(extents, 1);
+  map.clear();
+  EXPECT_EQ(words.back().load(), 1U);
+  map.clear_all();
+  EXPECT_EQ(words.back().load(), 0U);
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ struct alignas(64) PagePool::Slot {
   std::atomic<double> came_s;  // by the machine's clock
   std::atomic<int> writer;     // who closed it; -1: nobody yet
   std::atomic<uint64_t> came;  // bits of the guests that came in this stay
+  DirtyMap::Word touched;      // of the dirty map
   FutexWord left;              // stays that are over
   FutexWord unpinned;          // how often the last pin was given back of a page that is leaving
   uint32_t next;               // in the chain of its bucket, or of free slots; an index + 1
@@ -150,7 +151,9 @@ std::byte* PagePool::memory(const Stay& stay) const noexcept {
 
 DirtyMap PagePool::dirty(const Stay& stay) const noexcept {
   auto* words = reinterpret_cast<DirtyMap::Word*>(segment_->memory().data() + area_at(stay.slot));
-  return {{words, size_t(shape_.page_bytes / DirtyMap::kWordBytes)}, extent(stay.page)};
+  return {{words, size_t(shape_.page_bytes / DirtyMap::kWordBytes)},
+          extent(stay.page),
+          slots()[stay.slot].touched};
 }
 
 // --- Filling ---
@@ -204,7 +207,7 @@ void PagePool::add_slot() noexcept {
     header_->unusable.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (segment_->is_used_again()) dirty({.slot = slot, .page = 0}).clear();
+  if (segment_->is_used_again()) dirty({.slot = slot, .page = 0}).clear_all();
   const std::lock_guard lock(header_->lock);
   slots()[slot].next = std::exchange(header_->first_free, uint32_t(slot) + 1);
 }
