@@ -45,6 +45,11 @@ class BtioProgram(Program):
         own = {name: value for name, value in parameters.items() if name != "route"}
         return super().command(own, ranks, preload, launcher_options)
 
+    def why_refused(self, parameters: Mapping[str, Any]) -> str:
+        """Nothing: it cannot be asked, and our experiments alone give it values."""
+        del parameters
+        return ""
+
 
 class BtioPrograms(Programs):
     """BT-IO for each MPI library."""

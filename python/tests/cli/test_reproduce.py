@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock import native
 from penstock.bench.store import load
-from penstock.reproduce import PAPERS
+from penstock.errors import LaunchError
+from penstock.reproduce import PAPERS, btio
 from support import Cli
 
 FAKE = Path(__file__).resolve().parents[1] / "bench" / "fake_program.py"
@@ -156,3 +158,14 @@ def test_what_cannot_be_started_here_is_left_out_and_said(cli: Cli, measure: Pat
     assert done.returncode == 2
     assert "nothing of liao2007 can be measured here: 9 of 9 measurements: " in done.stderr
     assert "no mpiexec of openmpi is in PATH" in done.stderr
+
+
+def test_bt_io_is_planned_with_its_own_program(cli: Cli, tmp_path: Path) -> None:
+    try:
+        btio.BtioPrograms().of("openmpi")
+    except LaunchError as error:
+        pytest.skip(f"BT-IO cannot be started: {error}")
+    words = ("reproduce", "liao2007", "--dir", str(tmp_path), "--dry-run")
+    done = cli(*words, PENSTOCK_NATIVE_DIR=str(native.directory()))
+    assert done.returncode == 0, done.stderr
+    assert "peer-btio-unsynced-openmpi" in done.stdout
