@@ -378,7 +378,22 @@ def _rounded(total: int) -> int:
 
 def record(wish: Wish) -> dict[str, Any]:
     """What the results of a quick look keep in their plan of what a person said."""
-    return {_RECORD: {"mpi": list(wish.mpi), "ranks": wish.ranks, "threads": wish.threads}}
+    said = {"ranks": wish.ranks, "threads": wish.threads, "launcher": wish.launcher}
+    budget_s = None if wish.budget_s == BUDGET_S else wish.budget_s
+    return {_RECORD: {"mpi": list(wish.mpi), **said, "budget_s": budget_s}}
+
+
+def words(plan: Mapping[str, Any]) -> list[str]:
+    """The options that ask for such a quick look again; earlier versions kept fewer, or none."""
+    said = plan.get(_RECORD, {})
+    found = [word for mpi in said.get("mpi", []) for word in ("--mpi", mpi)]
+    for name in ("ranks", "threads", "launcher"):
+        if said.get(name) is not None:
+            found += [f"--{name}", str(said[name])]
+    if said.get("budget_s") is not None:
+        found += ["--budget", f"{said['budget_s']:g}s"]
+    rule = Stopping.of_plan(plan)
+    return found + (["--rounds", str(rule.minimum)] if rule.minimum == rule.maximum else [])
 
 
 def is_quick(plan: Mapping[str, Any]) -> bool:

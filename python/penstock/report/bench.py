@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from penstock.bench import quick
 from penstock.bench.render import rate_text, ratio_text, verdict_text
 from penstock.bench.sample import Header, RateKind, Sample
 from penstock.bench.store import Results
 from penstock.bench.summary import CellSummary, Summary, VariantSummary
-from penstock.report import machine, parameters, phases, runs, verdict
+from penstock.report import anew, machine, parameters, phases, runs, verdict
 from penstock.report.figures import heat, plan, ranking, series
 from penstock.report.figures.frame import Figure
 from penstock.report.figures.rates import KINDS
@@ -324,13 +323,7 @@ def _cautions(session: Session) -> Iterator[Caution]:
 
 def _commands(session: Session) -> Iterator[Command]:
     yield Command("this report", shlex.join(_words(session)))
-    matrix = "" if quick.is_quick(session.header.plan) else " --matrix FILE.toml"
-    of_part = " of a part" if len(session.summary.seeds) > 1 else ""
-    for seed in session.summary.seeds:
-        yield Command(
-            f"the session anew, in the same order{of_part}",
-            f"penstock bench DIR{matrix} --seed {seed}",
-        )
+    yield from anew.commands(session.results.headers, "the session anew")
     kept = {(s.cell, s.variant) for s in session.results.samples}
     for one in parameters.measurements(session.header):
         if (one["cell"], one["variant"]) in kept:

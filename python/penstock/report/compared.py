@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from penstock.bench.differences import Difference, Differences, Side
 from penstock.bench.render import rate_text, ratio_text
 from penstock.bench.sample import Provenance, RateKind, Sample
-from penstock.report import machine, phases, verdict
+from penstock.report import anew, machine, phases, verdict
 from penstock.report.figures import ratios
 from penstock.report.load import Wanted
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table
@@ -28,7 +28,10 @@ def report(
             machine.section(*_provenances(a, b)),
         ),
         cautions=(*map(Caution, wanted.notes()), *_cautions(found)),
-        commands=(Command("this report", _this(a, b, found, wanted, rate)), *_commands(a, b)),
+        commands=(
+            Command("this report", _this(a, b, found, wanted, rate)),
+            *_commands(a, b, found, wanted, rate),
+        ),
     )
 
 
@@ -96,12 +99,19 @@ def _this(a: Side, b: Side, found: Differences, wanted: Wanted, rate: RateKind |
     return shlex.join([*words, "--margin", f"{found.margin:g}", *wanted.words()])
 
 
-def _commands(a: Side, b: Side) -> Iterator[Command]:
-    yield Command(
-        "the comparison, with an exit code", shlex.join(["penstock", "compare", a.name, b.name])
-    )
+def _commands(
+    a: Side, b: Side, found: Differences, wanted: Wanted, rate: RateKind | None
+) -> Iterator[Command]:
+    words = ["penstock", "compare", a.name, b.name, "--rate", rate or "both"]
+    words += ["--margin", f"{found.margin:g}", *_variants(a, b, wanted)]
+    for one in [["--cell", cell] for cell in wanted.cells] or [[]]:
+        yield Command("the comparison, with an exit code", shlex.join([*words, *one]))
     for letter, side in (("A", a), ("B", b)):
-        seed = side.results.headers[0].seed if side.results.headers else None
-        if seed is not None:
-            line = f"penstock bench DIR --matrix FILE.toml --seed {seed}"
-            yield Command(f"{letter} anew, in the same order", line)
+        yield from anew.commands(side.results.headers, f"{letter} anew")
+
+
+def _variants(a: Side, b: Side, wanted: Wanted) -> list[str]:
+    """What asks for those that are left; the command can ask for one of each side only."""
+    if not wanted.without or any(len(side.variants) != 1 for side in (a, b)):
+        return []
+    return [word for name in dict.fromkeys(a.variants + b.variants) for word in ("--variant", name)]

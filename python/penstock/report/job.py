@@ -262,9 +262,18 @@ def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
 def _commands(name: str, job: joblog.JobLog) -> Iterator[Command]:
     yield Command("this report", shlex.join(["penstock", "report", name]))
     yield Command("the log in a terminal", shlex.join(["penstock", "log", name]))
-    observe = "--observe " if job.files and all(f.is_observed for f in job.files) else ""
     yield Command(
         "the job anew (its log does not hold its arguments)",
-        f"penstock run {observe}-- mpiexec -n {job.ranks} {shlex.quote(job.program)} ...",
+        f"penstock run {_method(job)}-- mpiexec -n {job.ranks} {shlex.quote(job.program)} ...",
     )
     yield Command("which method is best there", "penstock bench DIR")
+
+
+def _method(job: joblog.JobLog) -> str:
+    """The option that gives all files the method they had; where they had several, none can."""
+    methods = {f.method for f in job.files}
+    if methods == {"observe"}:
+        return "--observe "
+    if len(methods) != 1 or methods == {str(_core.default_method())}:
+        return ""
+    return f"--method {shlex.quote(methods.pop())} "

@@ -60,9 +60,8 @@ def write(results: Results, directory: Path) -> list[Path]:
     if not is_raw:
         _write(raw, lzma.compress(raw_samples(results).encode()))
     _write(page, markdown(said, results).encode())
-    _write(
-        picture, html(load(raw)).encode()
-    )  # of these samples, since the others name this machine
+    # Of these samples, since the others name this machine.
+    _write(picture, html(load(raw), raw.relative_to(directory)).encode())
     return [page, picture] if is_raw else [page, picture, raw]
 
 
@@ -120,11 +119,9 @@ def _without_paths(value: Any) -> Any:
 # ---- the page ---------------------------------------------------------------------------------
 
 
-def html(results: Results) -> str:
-    """Every cell as penstock report shows it."""
-    session = bench_report.Session(
-        f"penstock reproduce {plan.of_results(results)[0]}", results, summarise(results), Wanted()
-    )
+def html(results: Results, raw: Path) -> str:
+    """Every cell as penstock report shows it; ``raw`` is where the samples lie beside the page."""
+    session = bench_report.Session(str(raw), results, summarise(results), Wanted())
     return html_page.html(bench_report.report(session))
 
 
@@ -163,7 +160,7 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
         "first run ([conclusions.toml](conclusions.toml)).",
         "",
         "```sh",
-        _command(said),
+        _command(said, results),
         f"penstock reproduce --table docs/reproductions/raw/{_name(said)}.jsonl.xz "
         "--pages docs/reproductions    # this page again, measuring nothing",
         "```",
@@ -176,12 +173,9 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
         yield from ("What failed:", "", *(f"- {plain_text(one)}" for one in said.failed), "")
 
 
-def _command(said: Report) -> str:
-    where = " ".join(f"--dir {name}=DIR" for name in said.directories) or "--dir DIR"
-    budget = f" --budget {said.budget_s:g}s" if said.budget_s is not None else ""
+def _command(said: Report, results: Results) -> str:
     across = f" --launcher 'LAUNCHER -n {{ranks}}'    # across {said.nodes} nodes"
-    launcher = across if said.nodes > 1 else ""
-    return f"penstock reproduce {said.paper} --size {said.size} {where}{budget}{launcher}"
+    return plan.command(results.headers[0]) + (across if said.nodes > 1 else "")
 
 
 def _conclusions(conclusions: Sequence[Concluded]) -> Iterator[str]:

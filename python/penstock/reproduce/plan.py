@@ -10,7 +10,7 @@ from penstock.bench import provenance
 from penstock.bench import sweep as sweeps
 from penstock.bench.blocks import Pair
 from penstock.bench.cases import Case, Programs
-from penstock.bench.sample import Provenance
+from penstock.bench.sample import Header, Provenance
 from penstock.bench.store import Results
 from penstock.bench.sweep import Request, Sweep
 from penstock.doctor.storage import require_directory
@@ -212,13 +212,27 @@ def of_results(results: Results) -> tuple[str, str]:
     where = ", ".join(map(str, results.paths))
     if not results.headers:
         raise ArgumentError(f"{where} holds no results: the run was stopped at its start")
-    words = results.headers[0].name.split()
+    name = results.headers[0].name
+    if not is_of_paper(name):
+        raise ArgumentError(f"{where} holds {name!r}, and not what penstock reproduce measured")
+    _, paper, size, *_ = name.split()
+    return paper, size
+
+
+def is_of_paper(name: str) -> bool:
+    """Whether a session of that name is one of `penstock reproduce`."""
+    words = name.split()
     known = words[:1] == [_PREFIX] and words[1:2] and words[1] in PAPERS and words[2:3]
-    if not known or words[2] not in SIZES or words[3:4] not in ([], [_ON]) or len(words) > 5:
-        raise ArgumentError(
-            f"{where} holds {results.headers[0].name!r}, and not what penstock reproduce measured"
-        )
-    return words[1], words[2]
+    return bool(known) and words[2] in SIZES and words[3:4] in ([], [_ON]) and len(words) <= 5
+
+
+def command(header: Header) -> str:
+    """What measures a session anew; the results do not say where DIR is."""
+    _, paper, size, *_ = header.name.split()
+    where = " ".join(f"--dir {name}=DIR" for name in _names(header)) or "--dir DIR"
+    budget_s = header.plan.get("budget_s")
+    budget = "" if budget_s is None else f" --budget {budget_s:g}s"
+    return f"penstock reproduce {paper} --size {size} {where}{budget}"
 
 
 def earlier_design(paper: str, places: Places) -> str:
@@ -236,6 +250,9 @@ def earlier_design(paper: str, places: Places) -> str:
 
 def places_of(results: Results) -> list[str]:
     """The names of the file systems that a session measured; none where it had one directory."""
-    name = results.headers[0].name if results.headers else ""
-    _, on, names = name.partition(f" {_ON} ")
+    return _names(results.headers[0]) if results.headers else []
+
+
+def _names(header: Header) -> list[str]:
+    _, on, names = header.name.partition(f" {_ON} ")
     return names.split(",") if on else []

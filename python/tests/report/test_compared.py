@@ -23,3 +23,20 @@ def test_what_was_left_out_is_said_and_the_command_leaves_it_out_again(tmp_path:
     assert report.commands[0].line == (
         "penstock report A.jsonl B.jsonl --rate actual --margin 0.05 --cell a --without y"
     )
+    assert report.commands[1].line == (
+        "penstock compare A.jsonl B.jsonl --rate actual --margin 0.05 --variant x --cell a"
+    )
+
+
+def test_the_comparison_with_an_exit_code_is_of_the_same(tmp_path: Path) -> None:
+    made = made_reports.session({"a": {"x": 2e9}, "b": {"x": 1e9}})
+    side = Side("A", load(made_reports.write(tmp_path / "s.jsonl", made)))
+
+    def compares(wanted: Wanted) -> list[str]:
+        found = differences(side, side, ("application", "actual"), 0.03)
+        report = compared.report(side, side, found, wanted)
+        return [c.line for c in report.commands if c.line.startswith("penstock compare")]
+
+    line = "penstock compare A A --rate both --margin 0.03"
+    assert compares(Wanted()) == [line]
+    assert compares(Wanted(cells=("a", "b"))) == [f"{line} --cell a", f"{line} --cell b"]

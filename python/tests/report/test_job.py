@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import made_reports
-from penstock import joblog
+from penstock import _core, joblog
 from penstock.report import job
 from penstock.report.model import Drawn, Report
 
@@ -98,4 +98,11 @@ def test_phases_sizes_and_plan_are_drawn_from_the_log(tmp_path: Path) -> None:
 def test_the_commands_are_safe_to_paste(tmp_path: Path) -> None:
     report = of(tmp_path, program="heat; rm -rf ~")
     line = next(c.line for c in report.commands if c.line.startswith("penstock run"))
-    assert line == "penstock run -- mpiexec -n 4 'heat; rm -rf ~' ..."
+    method = "--method 'auto + messages + pwrite + none + written'"
+    assert line == f"penstock run {method} -- mpiexec -n 4 'heat; rm -rf ~' ..."
+
+
+def test_the_default_method_is_not_asked_for_by_name(tmp_path: Path) -> None:
+    report = of(tmp_path, file={"method": str(_core.default_method())})
+    line = next(c.line for c in report.commands if c.line.startswith("penstock run"))
+    assert line == "penstock run -- mpiexec -n 4 heat ..."

@@ -87,6 +87,8 @@ def test_raw_samples_name_no_path_and_make_the_same_page_again(tmp_path: Path) -
     assert "/opt/here" not in text + shown
     assert "/home/me" not in text + shown
     assert '"mpiexec"' in text
+    assert "penstock report raw/benson2003.jsonl.xz --rate" in shown
+    assert "penstock reproduce benson2003 --size quick --dir DIR --seed 7" in shown
     again = load(raw)
     written = pages.write(again, tmp_path / "two")
     page = Path("benson2003.md")

@@ -1,0 +1,32 @@
+"""The commands that repeat a session: how it was measured, as far as its results know it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from penstock.bench import quick
+from penstock.bench.sample import Header
+from penstock.report.model import Command
+from penstock.reproduce import plan
+
+
+def commands(headers: Sequence[Header], what: str) -> Iterator[Command]:
+    """One for each seed: parts of a sweep that began at the same time have their own."""
+    by_seed = {header.seed: header for header in headers}
+    of_part = " of a part" if len(by_seed) > 1 else ""
+    for header in by_seed.values():
+        yield Command(f"{what}, in the same order{of_part}", line(header))
+
+
+def line(header: Header) -> str:
+    """With DIR and FILE.toml where results do not say what was there."""
+    return f"{_measuring(header)} --seed {header.seed}"
+
+
+def _measuring(header: Header) -> str:
+    if plan.is_of_paper(header.name):
+        return plan.command(header)
+    if quick.is_quick(header.plan):
+        return shlex.join(["penstock", "bench", "DIR", *quick.words(header.plan)])
+    return "penstock bench DIR --matrix FILE.toml"
