@@ -7,18 +7,19 @@ lists in Parquet and are JSON text in CSV. Bytes, seconds and bytes per second t
 
 from __future__ import annotations
 
+import io
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import polars as pl
 
+from penstock import whole
 from penstock.bench.flat import flat
 from penstock.bench.sample import Sample
 from penstock.bench.store import Results
-from penstock.errors import ArgumentError, WriteError
+from penstock.errors import ArgumentError
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -108,18 +109,13 @@ def _number(values: Sequence[Any]) -> pl.DataType | None:
 
 
 def _write(table: pl.DataFrame, path: Path, kind: Format) -> Path:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        if kind == "parquet":
-            table.write_parquet(unfinished)
-        else:
-            _lists_as_text(table).write_csv(unfinished)
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise WriteError(
-            error.errno or 0, f"{path} cannot be written: {error.strerror or error}"
-        ) from error
+    content = io.BytesIO()
+    if kind == "parquet":
+        table.write_parquet(content)
+    else:
+        _lists_as_text(table).write_csv(content)
+    remedy = "the samples are kept: when it can, the same command writes it from them"
+    whole.write(path, content.getvalue(), remedy)
     return path
 
 

@@ -15,7 +15,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.errors import ArgumentError, WriteError
+from penstock import whole
+from penstock.errors import ArgumentError
 from penstock.plain import plain
 
 
@@ -37,10 +38,7 @@ def write_picture(path: Path, svg: str) -> None:
     if str(path) == "-":
         typer.echo(svg.encode(), nl=False)
         return
-    try:
-        path.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise WriteError(error.errno, f"{path} cannot be written: {error.strerror}") from error
+    whole.write(path, svg.encode(), "give another --draw")
     typer.echo(f"penstock: drew {path}", err=True)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
+from penstock import whole
 from penstock.errors import ArgumentError, UnsupportedError, WriteError
 from penstock.extras import pip_install
 from penstock.report.model import Report
@@ -21,23 +21,7 @@ def write(path: Path, data: bytes) -> None:
     WriteError
         If that fails; what was there before is as it was.
     """
-    path = path.resolve()
-    try:
-        if path.exists() and not path.is_file():  # a pipe or a device: nothing to put in its place
-            path.write_bytes(data)
-            return
-        temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}")
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise WriteError(
-            error.errno, f"{path} cannot be written: {error.strerror}; give another --out"
-        ) from error
+    whole.write(path, data, "give another --out")
 
 
 def write_figures(report: Report, directory: Path, kind: Literal["svg", "png"]) -> list[Path]:

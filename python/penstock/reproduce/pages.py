@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from penstock import whole
 from penstock.bench.flat import flat
 from penstock.bench.sample import Provenance, Record, Sample, as_line
 from penstock.bench.store import Results, load
@@ -72,10 +73,10 @@ def _name(said: Report) -> str:
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
     except OSError as error:
-        why = f"{path} cannot be written: {error.strerror}; give another directory"
+        why = f"{path.parent} cannot be made: {error.strerror}; give another directory"
         raise WriteError(error.errno, why) from error
+    whole.write(path, content, "give another directory")
 
 
 # ---- raw samples ------------------------------------------------------------------------------

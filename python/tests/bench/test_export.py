@@ -86,3 +86,11 @@ def test_what_cannot_be_written_is_named(results: Results, tmp_path: Path) -> No
     for kind in ("parquet", "csv"):
         with pytest.raises(WriteError, match="missing/samples"):
             export(results, tmp_path / "missing", [cast("Format", kind)])
+
+
+def test_a_full_disk_is_told_and_nothing_of_the_file_stays(
+    results: Results, tmp_path: Path, full_disk: None
+) -> None:
+    with pytest.raises(WriteError, match=r"samples\.parquet cannot be written: File too large"):
+        export(results, tmp_path, ["parquet"])
+    assert [path.name for path in tmp_path.iterdir()] == ["samples.jsonl"]

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import penstock
+from penstock.cli.output import write_picture
+from penstock.errors import WriteError
 from support import Cli
 
 LAUNCHERS = [n for n in ("mpiexec.mpich", "mpiexec.openmpi") if shutil.which(n)]
@@ -224,6 +226,15 @@ def test_a_picture_that_cannot_be_written_is_said(cli: Cli) -> None:
     done = cli("explain", "--draw", "/no/such/dir/plan.svg")
     assert done.returncode == 1
     assert "/no/such/dir/plan.svg cannot be written" in done.stderr
+    assert "give another --draw" in done.stderr
+
+
+def test_a_picture_that_does_not_fit_leaves_the_one_before(tmp_path: Path, full_disk: None) -> None:
+    picture = tmp_path / "plan.svg"
+    picture.write_text("before")
+    with pytest.raises(WriteError, match=r"plan\.svg cannot be written: File too large; give"):
+        write_picture(picture, "x" * 1000)
+    assert picture.read_text() == "before"
 
 
 def test_the_committed_picture_is_what_explain_draws(cli: Cli) -> None:
