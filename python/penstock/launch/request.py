@@ -167,17 +167,28 @@ def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Confi
     ArgumentError
         If a value or a file is not valid; the message names it and the nearest valid one.
     """
-    if options.observe and options.method not in (None, "observe"):
-        raise ArgumentError(
-            f"--observe takes over nothing, so --method {options.method} would have no effect: "
-            "give one of them"
-        )
+    _refuse_idle(options)
     chosen = variables(options, environ)
     read = reader_variables(chosen, environ)
     try:
         return _core.load_config(read, **reader_arguments(environ)), chosen
     except OSError as error:  # a file that somebody named is a value, and this one is wrong
         raise ArgumentError(str(error.strerror)) from error
+
+
+def _refuse_idle(options: Options) -> None:
+    """Raise ArgumentError where an option says how to write, and another to write nothing."""
+    looks = "--observe" if options.observe else "--method observe"
+    if not options.observe and options.method != "observe":
+        return
+    method = None if options.method == "observe" else options.method
+    ruling = Options(
+        method, options.writers, options.cycle, verify=options.verify, require=options.require
+    )
+    if idle := _given(ruling, thread_multiple=False):
+        raise ArgumentError(
+            f"{looks} takes over nothing, so {idle[0]} would have no effect: give one of them"
+        )
 
 
 def exec_options(config: _core.Config) -> list[str]:

@@ -148,6 +148,10 @@ def test_a_variable_that_is_not_utf8_is_named() -> None:
         (Options(writers="-1"), "--writers.*-1"),
         (Options(config=Path("/no/such.toml")), "such.toml"),
         (Options(observe=True, method="two_phase"), "give one of them"),
+        (Options(observe=True, require=True), "--observe takes .*, so --require would have no eff"),
+        (Options(observe=True, verify=True), "so --verify would have no effect"),
+        (Options(observe=True, writers="2"), "so --writers 2 would have no effect"),
+        (Options(method="observe", cycle="1MiB"), "^--method observe takes .* --cycle 1MiB would"),
     ],
 )
 def test_a_wrong_value_is_named_before_anything_is_launched(options: Options, message: str) -> None:
