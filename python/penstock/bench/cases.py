@@ -11,7 +11,7 @@ from typing import Any
 from penstock import _core
 from penstock.bench import programs
 from penstock.bench.execute import ProgramResult
-from penstock.bench.programs import Launcher, Program
+from penstock.bench.programs import Program
 from penstock.bench.session import Measurement
 from penstock.errors import ArgumentError
 
@@ -79,10 +79,6 @@ class Programs:
             launcher = programs.launcher(mpi, self._environ, self._template)
             self._by_mpi[mpi] = programs.program(launcher)
         return self._by_mpi[mpi]
-
-    def launchers(self) -> list[Launcher]:
-        """Those that were asked for."""
-        return [one.launcher for one in self._by_mpi.values()]
 
     def options(self, program: Program) -> dict[str, dict[str, Any]]:
         """The options of a program by their names, spelt with ``_``, as it describes them."""

@@ -182,7 +182,8 @@ class Sweep:
             return session.run()
 
     def _collector(self) -> functools.partial[Provenance]:
-        launchers = [one.as_json() for one in self.programs.launchers()]
+        mpis = dict.fromkeys(case.mpi for case in self.cases)  # a pilot asked others, too
+        launchers = [self.programs.of(mpi).launcher.as_json() for mpi in mpis]
         where = str(native.directory())
         return functools.partial(provenance.collect, mpi=launchers, native=where)
 

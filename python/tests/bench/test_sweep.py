@@ -102,6 +102,17 @@ def test_a_quick_look_is_known_by_what_it_kept(request_: Request, stopping: Stop
     assert sweep.prepare(request_).keeps == of()
 
 
+def test_what_only_a_pilot_asked_is_not_where_samples_are_from(
+    request_: Request, native: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    (native / "penstock-measure-mpich").touch()
+    begun(request_, [TWO_THREADS], **of())
+    made = sweep.prepare(replace(request_, launcher="true"))
+    assert made.programs.of("mpich").launcher.flavour == "mpich"
+    assert [one["flavour"] for one in made._collector().keywords["mpi"]] == ["threads"]
+
+
 def test_a_quick_look_does_not_go_on_with_a_sweep(request_: Request) -> None:
     begun(request_, [TWO_THREADS], Stopping())
     with pytest.raises(ArgumentError, match="the results of a sweep, not of a quick") as raised:
