@@ -164,6 +164,32 @@ def test_a_comparison_is_drawn_around_one() -> None:
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_rows_of_a_comparison_are_told_apart(width: float) -> None:
+    results = Results()
+    names = [f"bufsize={size}KiB,pattern=interleaved:{n},ranks=4" for size in (4, 64) for n in "12"]
+    for s in made_reports.session({name: {"designated_writer": 1e9} for name in names}, n=6):
+        results.add(s)
+    found = differences(Side("a", results), Side("b", results), KINDS)
+    figure = ratios.figure(found.differences, 0.03)
+    drawn = " ".join(content for _, _, content in text_ends(figure, width))
+    for name in names:
+        assert drawn.count(name.replace(",", ", ")) == len(KINDS)
+    assert drawn.count("designated_writer, actual rate") == len(names)
+
+
+def test_no_line_crosses_words_where_a_comparison_is_narrow() -> None:
+    results = Results()
+    for s in made_reports.session({"c": {"x": 1e9, "y": 1e9}}, n=6):
+        results.add(s)
+    found = differences(Side("a", results), Side("b", results), KINDS)
+    root = parsed(ratios.figure(found.differences, 0.03).inline(NARROW))
+    heights = [float(t.get("y", "0")) for t in root.iter(f"{SVG}text")]
+    for line in root.iter(f"{SVG}line"):
+        y1, y2 = float(line.get("y1", "0")), float(line.get("y2", "0"))
+        assert not any(y1 < y < y2 for y in heights)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_numbers_are_never_shortened(tmp_path: Path, width: float) -> None:
     levels = {"own writes of an application": {"a": 1e9, "b": 1e9}, "c": {"a": 1e9, "b": 7e6}}
     made = made_reports.session(levels, cv=1.5, n=6)

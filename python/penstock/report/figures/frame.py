@@ -7,6 +7,8 @@ in the dark (`DARK`).
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -14,6 +16,7 @@ from penstock.explain import canvas as shapes
 from penstock.explain.canvas import INK, MUTED, RULE, Canvas
 
 WIDE, NARROW = 760.0, 360.0  # a page's column, and a phone's
+_MOST_LINES = 3  # of a name
 
 # After Okabe and Ito; what differs in colour differs in shape, place or words too.
 APPLICATION, ACTUAL = "#0072b2", "#c2500a"
@@ -108,6 +111,13 @@ def shortened(text: str, width: float, size: float) -> str:
     head = max(1, (room - 1) * 2 // 3)
     tail = max(1, room - 1 - head)
     return f"{text[:head]}…{text[-tail:]}"
+
+
+def wrapped(text: str, width: float, size: float) -> list[str]:
+    """The text as lines, broken behind commas too; its two ends where they would be many."""
+    room = max(1, int(width / (0.58 * size)))
+    whole = shortened(text, _MOST_LINES * width, size)
+    return textwrap.wrap(re.sub(r",(?=\S)", ", ", whole), room) or [""]
 
 
 def legend(canvas: Canvas, x: float, y: float, entries: list[tuple[str, str]]) -> float:

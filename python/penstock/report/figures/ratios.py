@@ -10,11 +10,12 @@ from functools import partial
 from penstock.bench.differences import Difference
 from penstock.bench.render import rate_text, ratio_text
 from penstock.explain.canvas import FAINT, INK, MUTED, PAPER, RULE, Canvas
-from penstock.report.figures.frame import MARGIN_FILL, WIDE, Figure, column, shortened
+from penstock.report.figures.frame import MARGIN_FILL, WIDE, Figure, column, shortened, wrapped
 from penstock.report.figures.rates import COLOURS
 from penstock.report.words import intervals
 
-_LEFT, _RIGHT = 230.0, 170.0  # columns beside the plot, where there is room; right at least
+_LEFT, _RIGHT = 250.0, 170.0  # columns beside the plot, where there is room; right at least
+_LINE = 15.0  # of a row's words
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,11 @@ class _Log:
 
 def called(d: Difference) -> str:
     """``cell, variant``, or ``cell: x -> y`` where two variants are compared."""
-    if d.variant_a == d.variant_b:
-        return f"{d.cell}, {d.variant_a}"
-    return f"{d.cell}: {d.variant_a} -> {d.variant_b}"
+    return f"{d.cell}{', ' if d.variant_a == d.variant_b else ': '}{_ways(d)}"
+
+
+def _ways(d: Difference) -> str:
+    return d.variant_a if d.variant_a == d.variant_b else f"{d.variant_a} -> {d.variant_b}"
 
 
 def said(d: Difference) -> str:
@@ -80,28 +83,50 @@ def _paint(differences: Sequence[Difference], margin: float, width: float) -> tu
     right = column((said(d) for d in differences if d.ratio is not None), 11, _RIGHT)
     sides = (_LEFT, width - right) if beside else (12.0, width - 16)
     x = _Log(low, high, *sides)
-    step = 36.0 if beside else 62.0
+    rows = [_words(d, width) for d in differences]
+    words = _LINE * max(map(len, rows))  # as high as the row with most of them
+    step = words + (6 if beside else 32)
     top, bottom = 12.0, 12 + step * len(differences)
-    x0, x1 = x(1 / (1 + margin)), x(1 + margin)
-    canvas.rect(x0, top, x1 - x0, bottom - top, MARGIN_FILL)
-    for m in _marks(low, high):
-        canvas.line(x(m), top, x(m), bottom, INK if m == 1 else RULE)
+    marks = _marks(low, high)
+    if beside:
+        _ground(canvas, x, margin, marks, (top, bottom))
+    for i, (d, lines) in enumerate(zip(differences, rows, strict=True)):
+        y = top + step * i
+        at = y + (step / 2 if beside else words + 14)
+        first = y + 14 + ((words - _LINE * len(lines)) / 2 if beside else 0)
+        if not beside:  # the words have the whole width
+            _ground(canvas, x, margin, marks, (at - 9, at + 9))
+        for n, (line, size, fill) in enumerate(lines):
+            canvas.text(8, first + _LINE * n, line, size=size, fill=fill)
+        _row(canvas, d, x, at)
+    for m in marks:
         canvas.text(x(m), bottom + 16, f"{m:.3g}", size=11, fill=MUTED, anchor="middle")
-    for i, d in enumerate(differences):
-        _row(canvas, d, x, top + step * i)
     return canvas, bottom + 28
 
 
-def _row(canvas: Canvas, d: Difference, x: _Log, y: float) -> None:
-    beside = canvas.width >= WIDE
-    room = _LEFT - 20 if beside else canvas.width - 16
-    canvas.text(8, y + 14, shortened(called(d), room, 12), size=12, fill=INK)
-    below = f"{d.rate} rate" if beside else f"{d.rate} rate, {said(d)}"
-    canvas.text(8, y + 29, shortened(below, room, 11), size=11, fill=MUTED)
-    if beside:
+def _ground(
+    canvas: Canvas, x: _Log, margin: float, marks: Sequence[float], ys: tuple[float, float]
+) -> None:
+    """The band of the margin, and a line for each mark."""
+    x0, x1 = x(1 / (1 + margin)), x(1 + margin)
+    canvas.rect(x0, ys[0], x1 - x0, ys[1] - ys[0], MARGIN_FILL)
+    for m in marks:
+        canvas.line(x(m), ys[0], x(m), ys[1], INK if m == 1 else RULE)
+
+
+def _words(d: Difference, width: float) -> list[tuple[str, float, str]]:
+    """Lines that no other row has: the cell, the variants and the rate, each with size, colour."""
+    beside = width >= WIDE
+    room = _LEFT - 20 if beside else width - 16
+    below = [f"{_ways(d)}, {d.rate} rate", *([] if beside else [said(d)])]
+    lines = [(line, 12.0, INK) for line in wrapped(d.cell, room, 12)]
+    return lines + [(line, 11.0, MUTED) for text in below for line in wrapped(text, room, 11)]
+
+
+def _row(canvas: Canvas, d: Difference, x: _Log, at: float) -> None:
+    if canvas.width >= WIDE:
         verdict = shortened(said(d), canvas.width - x.last - 20, 11)
-        canvas.text(x.last + 14, y + 22, verdict, size=11, fill=MUTED)
-    at = y + 18 if beside else y + 44
+        canvas.text(x.last + 14, at + 4, verdict, size=11, fill=MUTED)
     label = f"{called(d)}, {d.rate}"
     if d.ratio is None or d.low is None or d.high is None:
         canvas.rect(x.first, at - 3, x.last - x.first, 6, FAINT, title=f"{label}: {said(d)}")
