@@ -36,7 +36,7 @@ class Doubt(BaseModel):
 def doubts(cell: CellSummary, own: Own, results: Results, rate: RateKind) -> Iterator[Doubt]:
     """What to doubt of a cell."""
     yield from _invalid_or_failed(cell)
-    yield from _unsure(cell, rate, Stopping.of_plan(results.headers[0].plan).minimum)
+    yield from _unsure(cell, rate, Stopping.of_plan(results.headers[0].plan))
     yield from _unverified(cell, own)
     if rate == "application":
         yield from _free_run(cell, own, results)
@@ -66,7 +66,7 @@ def _invalid_or_failed(cell: CellSummary) -> Iterator[Doubt]:
             )
 
 
-def _unsure(cell: CellSummary, rate: RateKind, wanted: int) -> Iterator[Doubt]:
+def _unsure(cell: CellSummary, rate: RateKind, rule: Stopping) -> Iterator[Doubt]:
     """Who has too few or too scattered samples, or none at all."""
     groups: dict[Name, list[str]] = {}
     for v in cell.variants:
@@ -79,9 +79,10 @@ def _unsure(cell: CellSummary, rate: RateKind, wanted: int) -> Iterator[Doubt]:
             groups.setdefault("few-samples", []).append(f"{v.variant} (n={found.n})")
         elif not v.converged:
             half = (found.high_bytes_per_s - found.low_bytes_per_s) / found.median_bytes_per_s / 2
-            fewer = f" of {wanted}" if found.n < wanted else ""
+            fewer = f" of {rule.minimum}" if found.n < rule.minimum else ""
             text = f"{v.variant} (±{100 * half:.0f} %, n={found.n}{fewer})"
             groups.setdefault("not-converged", []).append(text)
+    never_more = rule.maximum < statistics.LEAST_TO_COMPARE
     said: dict[Name, tuple[str, str]] = {
         "no-rate": (
             f"there is no {rate} rate of",
@@ -90,7 +91,7 @@ def _unsure(cell: CellSummary, rate: RateKind, wanted: int) -> Iterator[Doubt]:
         "few-samples": (
             "too few samples to compare with:",
             f"take at least {statistics.LEAST_TO_COMPARE}, better 10: run the same command again "
-            "with more time",
+            f"with {'--rounds 10' if never_more else 'more time'}",
         ),
         "not-converged": (
             "not converged:",

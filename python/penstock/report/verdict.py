@@ -17,7 +17,7 @@ from penstock.bench.sample import RateKind
 from penstock.bench.summary import Against, CellSummary, Summary
 from penstock.report.figures.ratios import called
 from penstock.report.model import Sure, Verdict
-from penstock.report.words import counts, intervals
+from penstock.report.words import counts, intervals, ratio_interval
 
 _WORDS: dict[statistics.Verdict, str] = {
     "faster": "faster",
@@ -157,7 +157,7 @@ def _how_sure(cells: Sequence[CellSummary], kind: RateKind) -> str:
     all_n = [rate.n for c in cells for v in c.writing if (rate := v.rate(kind))]
     return (
         f"By the {kind} rate, {counts(all_n)} of each; {intervals('brackets', all_n)}. Slower is "
-        "said only where a bootstrap interval and a Mann-Whitney test, corrected for all "
+        f"said only where {ratio_interval(all_n)} and a Mann-Whitney test, corrected for all "
         "comparisons of a cell, both exclude equality and the ratio is beyond the margin."
     )
 
@@ -227,7 +227,7 @@ def _how_compared(found: Differences) -> str:
     all_n = [rate.n for d in found.differences for rate in (d.a, d.b) if rate is not None]
     said = f"; {intervals('brackets', all_n)}" if all_n else ""
     return (
-        f"The margin is {100 * found.margin:g} %{said}. Faster and slower are said only where a "
-        "bootstrap interval and a Mann-Whitney test, corrected for all comparisons, both exclude "
-        "equality and the ratio is beyond the margin."
+        f"The margin is {100 * found.margin:g} %{said}. Faster and slower are said only where "
+        f"{ratio_interval(all_n)} and a Mann-Whitney test, corrected for all comparisons, both "
+        "exclude equality and the ratio is beyond the margin."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from penstock import _core
-from penstock.bench.statistics import LEAST_FOR_INTERVAL
+from penstock.bench.statistics import LEAST_FOR_INTERVAL, LEAST_TO_RESAMPLE
 
 
 def size(n: int) -> str:
@@ -26,6 +26,16 @@ def intervals(what: str, all_n: Collection[int]) -> str:
     if max(all_n) < LEAST_FOR_INTERVAL:
         return f"{what} are ranges, for a 95 % interval takes {LEAST_FOR_INTERVAL} samples"
     return f"{what} are 95 % intervals, and ranges of fewer than {LEAST_FOR_INTERVAL} samples"
+
+
+def ratio_interval(all_n: Collection[int]) -> str:
+    """Which interval of a ratio is looked at: of few samples it is the exact one."""
+    few = [n < LEAST_TO_RESAMPLE for n in all_n]
+    if not any(few):
+        return "a bootstrap interval"
+    if all(few):
+        return "an exact interval"
+    return f"an interval (a bootstrap's; the exact one of fewer than {LEAST_TO_RESAMPLE} samples)"
 
 
 def number_of(n: int, what: str) -> str:

@@ -146,6 +146,15 @@ def test_too_few_samples_are_said(tmp_path: Path) -> None:
     found = doubt(s, "few-samples")
     assert found is not None
     assert found.variants == ["y (n=3)", "x (n=3)"]
+    assert found.remedy.endswith("run the same command again with more time")
+
+
+def test_of_fixed_rounds_more_are_asked_for(tmp_path: Path) -> None:
+    results = load(write(tmp_path / "samples.jsonl", session({"x": [1e9] * 3})))
+    results.headers[0].plan["stopping"] = {"minimum": 3, "maximum": 3, "checks": [3]}
+    found = doubt(summarise(results), "few-samples")
+    assert found is not None
+    assert found.remedy.endswith("run the same command again with --rounds 10")
 
 
 def unsynced(bytes_: int, **more: Any) -> list[Sample]:

@@ -117,6 +117,25 @@ def test_a_range_is_not_called_an_interval(tmp_path: Path, n: tuple[int, int], s
     assert lines in ratios.figure(found.differences, found.margin).caption
 
 
+@pytest.mark.parametrize(
+    ("n", "says"),
+    [
+        ((10, 12), "where a bootstrap interval and a Mann-Whitney test"),
+        ((9, 6), "where an exact interval and a Mann-Whitney test"),
+        ((10, 9), "(a bootstrap's; the exact one of fewer than 10 samples) and a Mann-Whitney"),
+    ],
+)
+def test_the_interval_of_a_ratio_is_called_what_it_is(
+    tmp_path: Path, n: tuple[int, int], says: str
+) -> None:
+    made = made_reports.session({"c": {"x": 2e9}}, n=n[0])
+    made += made_reports.session({"c": {"y": 1e9}}, n=n[1])
+    assert says in verdict.of_session(summary(tmp_path, made)).details[-1]
+    results = load(tmp_path / "samples.jsonl")
+    found = differences(Side("before", results, "x"), Side("after", results, "y"))
+    assert says in verdict.of_differences(found).details[-1]
+
+
 def compared(a: dict[str, float], b: dict[str, float], cv: float = 0.01) -> Differences:
     sides = []
     for name, levels, seed in (("before", a, 1), ("after", b, 2)):
