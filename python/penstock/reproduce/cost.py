@@ -12,6 +12,7 @@ from pathlib import Path
 
 from penstock import _core
 from penstock.bench.cases import Case
+from penstock.errors import WriteError
 from penstock.reproduce.btio import bytes_of_class
 from penstock.reproduce.needs import COLD_S
 
@@ -22,7 +23,24 @@ _SETTLE_S = 0.1
 
 
 def device_bytes_per_s(directory: Path) -> float:
-    """What a directory takes, by one file of 8 MiB and its fsync."""
+    """What a directory takes, by one file of 8 MiB and its fsync.
+
+    Raises
+    ------
+    WriteError
+        If it does not take them.
+    """
+    try:
+        return _probed(directory)
+    except OSError as error:
+        raise WriteError(
+            error.errno or 0,
+            f"--dir {directory} must take a file of {_PROBE_BYTES >> 20} MiB, and does not: "
+            f"{error.strerror}; give another, or make room",
+        ) from error
+
+
+def _probed(directory: Path) -> float:
     block = os.urandom(1 << 20)
     with tempfile.TemporaryFile(dir=directory) as file:
         begin_s = time.monotonic()

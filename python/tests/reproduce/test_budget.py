@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
 
 from made_samples import sample
 from penstock.bench.blocks import Plan
 from penstock.bench.matrix import fixed_rounds
 from penstock.bench.sample import Sample
-from penstock.reproduce import budget, conclusions
+from penstock.errors import WriteError
+from penstock.reproduce import budget, conclusions, cost
 from penstock.reproduce.budget import BROADER, HOPELESS, OF_TABLES, Keeper, Unit, choose
 from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.places import Place, Places
@@ -93,3 +98,9 @@ def test_what_is_counted_once_is_measured_once() -> None:
     assert {t.variant for t in plan.block(8, samples)} == set()
     taken = {v: sum(s.variant == v and s.block > 0 for s in samples) for v in "abcd"}
     assert taken == {"a": 1, "b": 7, "c": 7, "d": 0}
+
+
+def test_a_directory_that_does_not_take_the_probe_is_named(tmp_path: Path, full_disk: None) -> None:
+    says = f"--dir {re.escape(str(tmp_path))} must take a file of 8 MiB, and .*; give another"
+    with pytest.raises(WriteError, match=says):
+        cost.device_bytes_per_s(tmp_path)
