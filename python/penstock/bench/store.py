@@ -92,6 +92,17 @@ def files_of(path: Path) -> list[Path]:
     return [path]
 
 
+def require_place(out: Path) -> None:
+    """Raise ArgumentError where results cannot come to be, before anything is tried."""
+    if out.exists() and not out.is_dir():
+        raise ArgumentError(f"--out must be a directory, got the file {out}: give another --out")
+    if not out.exists() and not out.parent.is_dir():
+        raise ArgumentError(
+            f"--out {out} cannot be made, for there is no directory {out.parent}: make "
+            f"{out.parent} first, or give another --out"
+        )
+
+
 def same_files(a: Path, b: Path) -> bool:
     """Whether two paths stand for the same samples files; not, where one stands for none."""
     try:

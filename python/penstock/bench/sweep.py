@@ -36,7 +36,7 @@ from penstock.bench.session import (
 )
 from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Stopping
-from penstock.bench.store import Store, load, mark_of
+from penstock.bench.store import Store, load, mark_of, require_place
 from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError
 
@@ -226,6 +226,14 @@ def check_submission(request: Request, parts: int) -> None:
     """
     in_a_job = {**os.environ, "SLURM_JOB_ID": "1"}
     prepare(replace(request, part=(0, parts)), Programs(request.launcher, in_a_job))
+    if request.matrix is not None:
+        cases = matrices.expand(matrices.load(request.matrix), str(request.matrix))
+        cells = len({case.cell for case in cases})
+        if parts > cells:
+            raise ArgumentError(
+                f"--submit must be at most the cells of {request.matrix}, {cells}, for each part "
+                f"measures some of them, got {parts}: give --submit {cells}"
+            )
 
 
 def _as_asked(sweep: Sweep, request: Request) -> Sweep:
@@ -340,12 +348,14 @@ def of_matrix(
         If a program or launcher is not there.
     """
     require_directory(request.directory)
+    out = request.out or Path(f"penstock-bench-{matrix.name}")
+    require_place(out)
     known = programs or Programs(request.launcher)
     cases_.check(cases, known, where)
     sweep = Sweep(
         request=request,
         name=matrix.name,
-        out=request.out or Path(f"penstock-bench-{matrix.name}"),
+        out=out,
         cases=tuple(cases),
         programs=known,
         stopping=matrix.stopping,
@@ -361,6 +371,7 @@ def of_matrix(
 def _quick(request: Request) -> Sweep:
     """The quick look; one that was begun goes on with the sizes that were chosen then."""
     out = results_directory(request)
+    require_place(out)
     known = Programs(request.launcher)
     wish = quick.Wish(
         request.directory,
