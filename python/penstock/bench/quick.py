@@ -23,6 +23,7 @@ from penstock.bench.session import environment, interruptions_wait
 from penstock.bench.settle import Scratch
 from penstock.bench.statistics import Stopping
 from penstock.errors import ArgumentError, LaunchError
+from penstock.words import number_of
 
 BUDGET_S = 50.0  # of pilot and samples; starting and telling take the rest of a minute
 TIMEOUT_S = 30.0
@@ -279,8 +280,9 @@ def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[st
     if left_out := [way.name for way in ways if way.name not in told]:
         notes.append(f"not measured, to stay within the time: {'; '.join(left_out)}")
     notes.append(
-        f"{_core.human_size(total)} per sample by {attempt.workers} workers, {len(chosen)} ways in "
-        f"{len(cells)} cell{'s' if len(cells) > 1 else ''}; {_about_memory(chosen[0].way)}"
+        f"{_core.human_size(total)} per sample by {number_of(attempt.workers, 'worker')}, "
+        f"{number_of(len(chosen), 'way')} in {number_of(len(cells), 'cell')}; "
+        f"{_about_memory(chosen[0].way)}"
     )
     made = [
         one.way.case(cell, _CELLS[cell], total, attempt.workers) for cell in cells for one in chosen

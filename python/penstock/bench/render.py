@@ -27,6 +27,7 @@ from penstock.bench.summary import (
     Summary,
     VariantSummary,
 )
+from penstock.words import number_of
 
 _MIB = 2.0**20
 _COLOURS: dict[Verdict, str] = {
@@ -92,8 +93,8 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     """
     out = console or Console()
     out.print(
-        f"[bold]{escape(summary.name)}[/]  {summary.samples} samples of {len(summary.cells)} "
-        f"{'cell' if len(summary.cells) == 1 else 'cells'}, ranked by the {summary.rate} rate, "
+        f"[bold]{escape(summary.name)}[/]  {number_of(summary.samples, 'sample')} of "
+        f"{number_of(len(summary.cells), 'cell')}, ranked by the {summary.rate} rate, "
         f"{_seeds(summary)}, {_where(summary)}",
         highlight=False,
     )

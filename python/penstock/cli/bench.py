@@ -25,6 +25,7 @@ from penstock.cli.sessions import (
     trials,
 )
 from penstock.errors import ArgumentError
+from penstock.words import number_of
 
 if TYPE_CHECKING:
     from penstock.bench.export import Format
@@ -273,8 +274,8 @@ def _print_plan(sweep: Sweep, as_json: bool) -> None:
                 typer.echo(f"  {one.variant}: {shlex.join(one.command)}")
     cells = len({case.cell for case in sweep.cases})
     typer.echo(
-        f"{cells} cells, {len(sweep.cases)} measurements, {least} to {most} samples with warm-ups "
-        f"and canaries, into {sweep.out}"
+        f"{number_of(cells, 'cell')}, {number_of(len(sweep.cases), 'measurement')}, {least} to "
+        f"{most} samples with warm-ups and canaries, into {sweep.out}"
     )
     for failed in guess.failed:
         typer.echo(f"the pilot failed: {failed}")

@@ -18,7 +18,8 @@ from penstock.report.figures.frame import Figure
 from penstock.report.figures.rates import KINDS
 from penstock.report.load import Wanted
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table
-from penstock.report.words import counts, number_of
+from penstock.report.words import counts
+from penstock.words import number_of
 
 _MOST_DRAWN = 3  # cells whose courses and phases are drawn; the others are named
 _GRAVE = ("invalid", "failed")

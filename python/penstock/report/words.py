@@ -36,8 +36,3 @@ def ratio_interval(all_n: Collection[int]) -> str:
     if all(few):
         return "an exact interval"
     return f"an interval (a bootstrap's; the exact one of fewer than {LEAST_TO_RESAMPLE} samples)"
-
-
-def number_of(n: int, what: str) -> str:
-    """``1 cell``, ``2 cells``."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -164,6 +164,11 @@ def test_a_part_without_a_cell_has_nothing_to_try(cli: Cli, measure: Path) -> No
         assert done.stdout == ""
 
 
+def test_one_cell_is_not_called_cells(cli: Cli, measure: Path) -> None:
+    done = cli("bench", str(measure), "--matrix", "sizes.toml", "--part", "0/2", "--dry-run")
+    assert "\n1 cell, 2 measurements, " in done.stdout
+
+
 def part_of_two(cli: Cli, measure: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """The first of two parts, into r."""
     words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--part", "0/2")
@@ -231,6 +236,7 @@ def slurm(tmp_path: Path) -> dict[str, str]:
         (["DATA", "--matrix", "parameter.toml"], "did you mean bufsize?"),
         (["DATA", "--matrix", "sizes.toml", "--ranks", "2"], "--ranks is for the quick look"),
         (["DATA", "--matrix", "sizes.toml", "--submit", "0"], "--submit must be a number of parts"),
+        (["DATA", "--matrix", "sizes.toml", "--submit", "999999999"], "at most the cells of sizes"),
         (["DATA"], "divide the cells of a --matrix"),
         (["DATA", "--matrix", "sizes.toml", "--part", "0/2"], "leave one of them out, got --part"),
     ],
@@ -339,12 +345,12 @@ def test_what_a_pilot_left_that_was_killed_goes_with_the_next(
 
 def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:
     done = cli(
-        *("bench", str(measure), "--matrix", "sizes.toml", "--submit", "4", "--dry-run"),
+        *("bench", str(measure), "--matrix", "sizes.toml", "--submit", "2", "--dry-run"),
         "--sbatch=--nodes=2",
     )
     assert done.returncode == 0, done.stderr
     assert "#SBATCH --nodes=2" in done.stdout
-    assert '--part "$SLURM_ARRAY_TASK_ID/4"' in done.stdout
+    assert '--part "$SLURM_ARRAY_TASK_ID/2"' in done.stdout
     assert "--submit" not in done.stdout.split("exec ")[1]
 
 
@@ -367,6 +373,8 @@ def test_a_submission_shows_its_script(cli: Cli, measure: Path) -> None:
         (["DATA", "--mpi", "mpihc"], "did you mean mpich"),
         (["DATA", "--sbatch=-N2"], "--sbatch says how --submit submits"),
         (["DATA", "--matrix", "sizes.toml", "--out", "a/b/c"], "make a/b first"),
+        (["DATA", "--out", "a/b/c"], "make a/b first"),
+        (["DATA", "--out", "typo.toml"], "--out must be a directory, got the file typo.toml"),
     ],
 )
 def test_wrong_usage_is_one_line_with_the_remedy(
