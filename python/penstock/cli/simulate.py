@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from penstock import _core
@@ -191,10 +192,10 @@ def _print(
     out = console()
     out.print(f"[bold]{name}[/]: {_facts(system)}", highlight=False)
     out.print("Rates in raw output disks; without: the buffer is in memory alone.\n")
-    out.print(_curves(points))
+    _show(_curves(points), out)
     largest = max(points, key=lambda p: p.ratio)
     out.print(f"\nAt {largest.ratio:g} times the memory, by {_VARIED[over]}:\n", highlight=False)
-    out.print(_steps(over, steps))
+    _show(_steps(over, steps), out)
     papers = [p for p in points if p.ratio == gotwals.PAPER_AT]
     if papers and gotwals.is_the_papers(system):
         out.print(f"\n{_beside_the_paper(papers[0])}", highlight=False)
@@ -218,35 +219,46 @@ def _facts(system: System) -> str:
     )
 
 
-def _table(*headings: str) -> Table:
+Rows = list[tuple[str, ...]]  # the first are headings
+
+
+def _show(rows: Rows, out: Console) -> None:
+    """A table; lines, where the terminal is too narrow for it."""
+    from penstock.bench.render import fits, say
+
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
+    for heading in rows[0]:
         table.add_column(heading, justify="right")
-    return table
+    for row in rows[1:]:
+        table.add_row(*row)
+    if fits(table, out):
+        out.print(table)
+        return
+    for row in rows[1:]:
+        first, *others = (f"{what} {value}" for what, value in zip(rows[0], row, strict=True))
+        say(out, first)
+        say(out, ", ".join(others), 2)
 
 
-def _curves(points: Sequence[Point]) -> Table:
-    table = _table(
-        "n/m", "output", "application: without", "with", "actual: without", "demand", "early",
-        "paged out",
-    )  # fmt: skip
+def _curves(points: Sequence[Point]) -> Rows:
+    rows: Rows = [
+        ("n/m", "output", "application: without", "with", "actual: without", "demand", "early",
+         "paged out"),
+    ]  # fmt: skip
     for p in points:
         rates = (p.without.application, p.demand.application, p.without.actual, p.demand.actual)
-        table.add_row(
-            f"{p.ratio:g}",
-            _core.human_size(p.n_bytes),
-            *(f"{rate:.2f}" for rate in (*rates, p.early.actual)),
-            _core.human_size(p.paged_out_bytes),
-        )
-    return table
+        numbers = (f"{rate:.2f}" for rate in (*rates, p.early.actual))
+        size, paged_out = map(_core.human_size, (p.n_bytes, p.paged_out_bytes))
+        rows.append((f"{p.ratio:g}", size, *numbers, paged_out))
+    return rows
 
 
-def _steps(over: Over, steps: Sequence[Step]) -> Table:
-    table = _table(over, "application", "actual: demand", "early")
+def _steps(over: Over, steps: Sequence[Step]) -> Rows:
+    rows: Rows = [(over, "application", "actual: demand", "early")]
     for step in steps:
         rates = (step.demand.application, step.demand.actual, step.early.actual)
-        table.add_row(step.value, *(f"{rate:.2f}" for rate in rates))
-    return table
+        rows.append((step.value, *(f"{rate:.2f}" for rate in rates)))
+    return rows
 
 
 def _beside_the_paper(point: Point) -> str:

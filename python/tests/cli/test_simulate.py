@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from penstock.cli import simulate
+from penstock.simulate import gotwals
+from penstock.simulate.output import System
 from support import Cli
 
 
@@ -17,6 +21,14 @@ def test_the_table_has_both_rates_the_sweep_and_the_paper(cli: Cli) -> None:
     assert "n/m" in done.stdout
     assert "limit" in done.stdout
     assert "0.60 on demand and 0.85 early; here 0.6" in done.stdout
+
+
+def test_a_narrow_terminal_has_lines_with_every_number(capsys: pytest.CaptureFixture[str]) -> None:
+    points = gotwals.curves(System(memory_bytes=5 << 20), [5.0])
+    simulate._show(simulate._curves(points), Console(width=40))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "n/m 5 output 25.0 MiB, application: without" in shown
+    assert "\u2026" not in shown
 
 
 def test_json_is_alone_on_stdout(cli: Cli) -> None:
