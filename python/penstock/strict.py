@@ -47,7 +47,7 @@ def text_of(path: Path) -> str:
         If it cannot be read, or is not text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ArgumentError(f"{path} cannot be read: {why}") from error

@@ -27,6 +27,7 @@ def _size(value: object) -> object:
         raise ValueError(str(error)) from error
 
 
+_MOST_TEXT = 1 << 20  # characters; no description has as many, and some files never end
 MAX_BYTES = 1 << 50  # where files end, so that sums over all ranks fit into 64 bits
 Size = Annotated[int, BeforeValidator(_size), Field(ge=0, le=MAX_BYTES)]
 PositiveSize = Annotated[int, BeforeValidator(_size), Field(gt=0, le=MAX_BYTES)]
@@ -184,9 +185,20 @@ def load(name_or_path: str) -> Example:
         resource = folder() / f"{name_or_path}.toml"
         return parse(resource.read_text(encoding="utf-8"), f"{name_or_path}.toml")
     try:
-        return parse(path.read_text(encoding="utf-8"), name_or_path)
+        return parse(_text_of(path), name_or_path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ArgumentError(
             f"{name_or_path} cannot be read: {reason}. Shipped examples: {', '.join(shipped())}"
         ) from error
+
+
+def _text_of(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        text = file.read(_MOST_TEXT + 1)
+    if len(text) > _MOST_TEXT:
+        raise ArgumentError(
+            f"{path} must be a described job of at most {_MOST_TEXT} characters, and has more: "
+            f"give another file, or one of {', '.join(shipped())}"
+        )
+    return text

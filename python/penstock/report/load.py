@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,6 +72,7 @@ def _head(path: Path) -> bytes:
             head = file.read(4096)
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}; {_KINDS}") from error
+    head = head.removeprefix(codecs.BOM_UTF8)
     if not head:
         raise ArgumentError(f"{path} is empty: {_KINDS}")
     return head

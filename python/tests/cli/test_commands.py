@@ -59,6 +59,7 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
         (["explain", "--method", ""], "--method must be such as two_phase + messages, got ''"),
         (["explain", "--draw", "-", "--json"], "--draw - and --json would both print to stdout"),
         (["explain", "no-such.toml"], "no-such.toml cannot be read"),
+        (["explain", "/dev/zero"], "/dev/zero must be a described job of at most 1048576"),
         (["list", "--json", "--markdown"], "exclude each other"),
         (
             ["env", "--mpi", "mpichh"],

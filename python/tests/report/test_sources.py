@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import lzma
 import shutil
 from pathlib import Path
@@ -92,3 +93,12 @@ def test_a_wrong_name_is_told_with_those_that_there_are(
     path = made_reports.write(tmp_path / "s.jsonl", made_reports.session({"a": {"x": 1e9}}, n=2))
     with pytest.raises(ArgumentError, match=says):
         narrowed(load_results(path), wanted)
+
+
+def test_what_an_editor_put_before_results_does_not_hide_them(tmp_path: Path) -> None:
+    path = made_reports.write(tmp_path / "s.jsonl", made_reports.session({"c": {"x": 1e9}}))
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert isinstance(load(path), BenchResults)
+    log = tmp_path / "log.json"
+    log.write_bytes(codecs.BOM_UTF8 + made_reports.JOB_LOG.read_bytes())
+    assert isinstance(load(log), Job)
