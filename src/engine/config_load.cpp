@@ -188,6 +188,8 @@ Result<void> Loader::settle() {
     config_.left_alone = "method is off (" + a.source + "): all MPI-IO goes to the MPI library";
     by_file = a.layer != Layer::variable && a.layer != Layer::option;
   }
+  if (config_.left_alone.empty() && config_.mode == Mode::observe && config_.require)
+    return refuse_config("method is observe, which takes over nothing, but require is set");
   if (config_.left_alone.empty()) return {};
   if (by_file && config_.require)
     return refuse_config(config_.left_alone + ", but require is set; --method auto overrides it");

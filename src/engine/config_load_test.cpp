@@ -292,6 +292,13 @@ TEST_F(Layers, ARankThatAFileSwitchesOffStillMeetsTheOthersAndSaysWhy) {
   EXPECT_EQ(loaded().mode, Mode::serve);
 }
 
+TEST_F(Layers, ToObserveIsNotToRequire) {
+  write("home/runs/penstock.toml", "method = 'observe'\n");
+  EXPECT_EQ(loaded().mode, Mode::observe);
+  s_.variables["PENSTOCK_REQUIRE"] = "1";
+  EXPECT_TRUE(says(refusal(), "takes over nothing, but require is set"));
+}
+
 TEST_F(Layers, OffInAVariableIsATrueNoOp) {
   write("home/runs/penstock.toml", "nonsense = 1\n");
   s_.variables["PENSTOCK_METHOD"] = "off";
