@@ -67,7 +67,8 @@ struct StagedStream {
 };
 
 // Returns when every byte of the range is copied, which waits for earlier pieces to be written when
-// the bound is reached; or, where the machine has no memory for a copy, written. The account must outlive what is staged.
+// the bound is reached; or, where the machine has no memory for a copy, written. The account must
+// outlive what is staged.
 StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
                           std::shared_ptr<StreamAccount> account, const layout::FileView& view,
                           StreamRange own, UserData& data, PhaseTimes& times);
