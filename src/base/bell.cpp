@@ -99,8 +99,11 @@ std::unique_ptr<Bell> Bell::make() {
 
 Bell::Bell(BellMemory memory, int fd, Address address) noexcept
     : memory_(std::move(memory)), fd_(fd), address_(address) {}
-Bell::~Bell() {
-  if (fd_ >= 0) ::close(fd_);
+Bell::~Bell() { hide(); }
+
+void Bell::hide() noexcept {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  address_ = unheard();
 }
 
 uint32_t Bell::rings() const noexcept {

@@ -56,6 +56,8 @@ class Bell {
   // Until it has been rung more than `heard` times, or so long. By one thread.
   void sleep(uint32_t heard, std::chrono::nanoseconds at_most) noexcept;
   void ring() noexcept;
+  // From now on no other process finds it, and no descriptor is open for it.
+  void hide() noexcept;
 
  private:
   BellMemory memory_;

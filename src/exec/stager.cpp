@@ -56,10 +56,12 @@ void Stager::make_room(int64_t bytes, int64_t limit_bytes) {
   }
 }
 
-void Stager::forget_idle() {
+void Stager::rest() {
   const std::lock_guard lock(mutex_);
   idle_.clear();
   idle_bytes_ = 0;
+  rests_ = true;
+  if (bell_ != nullptr) bell_->hide();
 }
 
 void Stager::give_back(AlignedBuffer memory) {
@@ -148,7 +150,16 @@ Result<pthread_t> Stager::start() {
 std::optional<Bell::Address> Stager::bell() {
   const std::lock_guard lock(mutex_);
   if (!ensure_thread()) return std::nullopt;
+  if (std::exchange(rests_, false)) wake_up();
   return bell_->address();
+}
+
+// REQUIRES mutex_, and a thread: it comes from a bell that nobody finds to one that others ring.
+void Stager::wake_up() {
+  std::shared_ptr<Bell> fresh = Bell::make();
+  if (fresh == nullptr) return;
+  bell_.swap(fresh);
+  fresh->ring();
 }
 
 void* Stager::run_thread(void* self) {
@@ -235,21 +246,22 @@ void Stager::write_next(std::unique_lock<std::mutex>& lock) {
 void Stager::write_until_stopped() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const uint32_t heard = bell_->rings();
+    const std::shared_ptr<Bell> bell = bell_;  // who replaces it, rings it
+    const uint32_t heard = bell->rings();
     do_chores(lock);
     if (!queue_.empty())
       write_next(lock);
     else if (stop_)
       return;
     else
-      sleep(lock, heard);
+      sleep(lock, *bell, heard);
   }
 }
 
-void Stager::sleep(std::unique_lock<std::mutex>& lock, uint32_t heard) {
+void Stager::sleep(std::unique_lock<std::mutex>& lock, Bell& bell, uint32_t heard) {
   const std::chrono::nanoseconds at_most = until_next_chore();
   lock.unlock();
-  bell_->sleep(heard, at_most);
+  bell.sleep(heard, at_most);
   lock.lock();
 }
 

@@ -138,8 +138,9 @@ class Stager {
   // but never when nothing is being written, so a piece of more than the limit comes through alone.
   // Who asks first gets it first: small pieces do not keep a large one waiting.
   Result<AlignedBuffer> memory(int64_t bytes, int64_t limit_bytes);
-  // What is kept warm, where nothing may come for long.
-  void forget_idle();
+  // Without a file nothing is left but a thread that sleeps: no memory that is kept warm, and no
+  // descriptor. REQUIRES that nothing is staged and that there is no chore.
+  void rest();
   // Of memory() and not staged after all.
   void give_back(AlignedBuffer memory);
   // Returns the number of this write in its lane. The lane must live until that was written.
@@ -165,7 +166,7 @@ class Stager {
   using Clock = std::chrono::steady_clock;
 
   static void* run_thread(void* self);
-  void sleep(std::unique_lock<std::mutex>& lock, uint32_t heard);
+  void sleep(std::unique_lock<std::mutex>& lock, Bell& bell, uint32_t heard);
   void write_next(std::unique_lock<std::mutex>& lock);
   void do_chores(std::unique_lock<std::mutex>& lock);
   void put_off(Chore& chore);
@@ -173,6 +174,7 @@ class Stager {
   void write_until_stopped();
   static AlignedBuffer write_and_retire(std::unique_ptr<Staged> staged);
   bool ensure_thread();
+  void wake_up();
   Result<pthread_t> start();
   AlignedBuffer take_idle(size_t bytes);
   void make_room(int64_t bytes, int64_t limit_bytes);
@@ -186,7 +188,8 @@ class Stager {
   const Reserve reserve_;
   mutable std::mutex mutex_;  // of all that follows; held for no longer than it takes to look
   std::condition_variable progress_;
-  std::unique_ptr<Bell> bell_;  // the thread's, as long as there is one
+  std::shared_ptr<Bell> bell_;  // the thread's, as long as there is one
+  bool rests_ = false;
   StagedQueue queue_;
   bool writing_ = false;  // what was at the head of the queue
   struct Duty {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <thread>
 
 #include "io/eventually.hpp"
@@ -204,6 +205,43 @@ TEST(Stager, WritesWhatIsStagedBeforeItEnds) {
     for (int i = 0; i < 10; ++i) stager.stage(lane, staged(stager, order, i));
   }
   EXPECT_EQ(order.size(), 10u);
+}
+
+int descriptors() {
+  int n = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+    n += each.is_symlink() ? 1 : 0;
+  return n;
+}
+
+// From one file to the next; others find the thread's bell anew.
+TEST(Stager, RestsWithoutADescriptorAndIsRungAgain) {
+  const int before = descriptors();
+  Stager stager;
+  for (int round = 0; round < 100; ++round) {
+    const std::optional<Bell::Address> address = stager.bell();
+    ASSERT_TRUE(address);
+    const auto far = FarBell::find(*address);
+    ASSERT_NE(far, nullptr);
+    struct Counted final : Chore {
+      std::atomic<int> runs = 0;
+      void run(Why) noexcept override { ++runs; }
+    } chore;
+    EXPECT_TRUE(stager.add(chore));
+    const auto has_run = [&] { return chore.runs > 0; };
+    EXPECT_TRUE(io::eventually(has_run));
+    const int runs = chore.runs;
+    far->ring();
+    EXPECT_TRUE(io::eventually([&] { return chore.runs > runs; }));
+    Stager::Lane lane;
+    std::vector<int> order;
+    stager.stage(lane, staged(stager, order, round));
+    stager.drain(lane);
+    EXPECT_EQ(order, std::vector{round});
+    stager.remove(chore);
+    stager.rest();
+    EXPECT_EQ(descriptors(), before);
+  }
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void keep_stager(const std::shared_ptr<exec::Stager>& stager) {
 void rest_stager() {
   const std::lock_guard lock(stagers().mutex);
   const auto& kept = stagers().kept;
-  if (kept != nullptr && kept.use_count() == 1) kept->forget_idle();
+  if (kept != nullptr && kept.use_count() == 1) kept->rest();
 }
 
 // Its thread ends behind the lock.

@@ -115,7 +115,7 @@ OpenFiles& open_files();
 // opening a small file.
 std::shared_ptr<exec::Stager> stager();
 void keep_stager(const std::shared_ptr<exec::Stager>& stager);
-void rest_stager();    // a file was closed: without any, it keeps no memory
+void rest_stager();    // a file was closed: without any, it keeps neither memory nor descriptor
 void let_stager_go();  // in MPI_Finalize
 
 }  // namespace penstock::pmpi

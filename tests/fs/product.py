@@ -2,8 +2,9 @@
 """Write methods on several file systems: ext4, xfs and btrfs on loop devices, tmpfs and ramfs.
 
 On each the mechanisms' own promises are run, the methods on threads, and programs under MPI.
-Without --full only so many methods are that each pair of choices meets; with it, all. What a file
-system refuses (ramfs direct writes, btrfs windows that no store finds full) must be said.
+Without --full only so many methods are that each pair of choices meets; with it, all, and on xfs
+with blocks larger than a page, too. What a file system refuses (ramfs direct writes, btrfs windows
+that no store finds full) must be said.
 
 --network runs them on mounts of servers instead: NFS, GlusterFS in both of its ways to put a
 file on several bricks, and CephFS, where each pair of choices meets and programs have one to four
@@ -40,6 +41,7 @@ from run_mpi import (
 from skips import read_junit
 
 ON_LOOP, IN_MEMORY = ("ext4", "xfs", "btrfs"), ("tmpfs", "ramfs")
+LARGE_BLOCKS = "xfs-16KiB"  # larger than a page; Linux 6.12 and newer
 NETWORK: dict[str, tuple[str, ...]] = {  # by which script, how
     "nfs": ("nfs.sh", "--mount"),
     "glusterfs-disperse": ("gluster.sh", "4", "--kind", "disperse"),
@@ -69,14 +71,15 @@ def file_system(kind: str, place: Path) -> Iterator[Path]:
     if kind in NETWORK:
         made = on_servers(kind, place)
     else:
-        made = on_loop(kind, place) if kind in ON_LOOP else in_memory(kind, place)
+        made = in_memory(kind, place) if kind in IN_MEMORY else on_loop(kind, place)
     with made as directory:
         directory.chmod(0o1777)
         yield directory
 
 
 def on_loop(kind: str, place: Path) -> AbstractContextManager[Path]:
-    how = ("--fs", kind, "--size", SIZE, "--rate", "0")
+    name, _, block = kind.partition("-")
+    how = ("--fs", name, "--size", SIZE, "--rate", "0", "--block", block or "0")
     return mounted_by("slowdisk.sh", place, *how)
 
 
@@ -127,7 +130,7 @@ class Where:
     def type(self) -> str:
         """What Penstock has to call it."""
         kind = "glusterfs" if self.kind.startswith("glusterfs") else self.kind
-        return f"fuse.{kind}" if self.kind in NETWORK else kind
+        return f"fuse.{kind}" if self.kind in NETWORK else kind.partition("-")[0]
 
     def environment(self, full: bool) -> dict[str, str]:
         own = {"PENSTOCK_TEST_DIR": str(self.directory), "PENSTOCK_TEST_FS": self.type}
@@ -235,7 +238,8 @@ def main() -> int:
             asked = "--tests" if options.tests else "--build"
             parser.error(f"{asked} {tests} has no {name}; remedy: make tests")
     depth = ON_SERVERS if options.network else FULL if options.full else QUICK
-    for kind in NETWORK if options.network else (*ON_LOOP, *IN_MEMORY):
+    large = [LARGE_BLOCKS] if options.full else []
+    for kind in NETWORK if options.network else (*ON_LOOP, *large, *IN_MEMORY):
         if options.only not in kind:
             continue
         with tempfile.TemporaryDirectory(prefix="penstock-product-") as place:

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # A disk of a known speed: a loop device with a file system, held to a rate by the kernel's block throttle.
 #
-#   slowdisk.sh start DIR [--rate BYTES] [--iops N] [--cache BYTES] [--fs ext4|xfs|btrfs] [--size BYTES]
+#   slowdisk.sh start DIR [--rate BYTES] [--iops N] [--cache BYTES] [--fs ext4|xfs|btrfs] [--size BYTES] [--block BYTES]
 #   slowdisk.sh set DIR [--rate BYTES] [--iops N] [--cache BYTES]     other limits, at once; 0: none
 #   slowdisk.sh run DIR -- COMMAND...                 a command that the limit holds for
 #   slowdisk.sh status DIR
 #   slowdisk.sh stop DIR                              unmounts, and removes what start made
 #
-# The file system is DIR/mnt. Defaults: --rate 40MiB --iops 0 --cache 0 --fs ext4 --size 1GiB. --cache is how
+# The file system is DIR/mnt. Defaults: --rate 40MiB --iops 0 --cache 0 --fs ext4 --size 1GiB, and
+# blocks as the file system has them. --cache is how
 # much of it may wait in memory to be written (Linux 6.3): a buffer memory of a known size. Rate and calls hold
 # for reads and writes alike, each for itself. With cgroup v1 the limit is the root group's, so that it holds for every
 # process and for write-back by the kernel too, and `run` only runs. With cgroup v2 it is a group's, and only
@@ -24,7 +25,7 @@ readonly v1=/sys/fs/cgroup/blkio v2=/sys/fs/cgroup
 [ $# -ge 2 ] || usage
 shift 2
 
-rate=40MiB iops=0 cache=0 fs=ext4 size=1GiB
+rate=40MiB iops=0 cache=0 fs=ext4 size=1GiB block=0
 read_options() {
   while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || stop_with $wrong_usage "$1 needs a value"
@@ -34,13 +35,15 @@ read_options() {
     --cache) cache=$2 ;;
     --fs) fs=$2 ;;
     --size) size=$2 ;;
-    *) stop_with $wrong_usage "no option is called '$1'; there are --rate, --iops, --cache, --fs and --size" ;;
+    --block) block=$2 ;;
+    *) stop_with $wrong_usage "no option is called '$1'; there are --rate, --iops, --cache, --fs, --size and --block" ;;
     esac
     shift 2
   done
   rate=$(bytes "$rate" --rate)
   cache=$(bytes "$cache" --cache)
   size=$(bytes "$size" --size)
+  block=$(bytes "$block" --block)
   [[ $iops =~ ^[0-9]+$ ]] || stop_with $wrong_usage "--iops must be a whole number, 0 for no limit, got '$iops'"
   case $fs in ext4 | xfs | btrfs) ;; *) stop_with $wrong_usage "--fs must be ext4, xfs or btrfs, got '$fs'" ;; esac
 }
@@ -131,6 +134,13 @@ format() {
   ext4) options=(-E "nodiscard,lazy_itable_init=0,lazy_journal_init=0") ;;
   xfs | btrfs) options=(-K) ;;
   esac
+  if [ "$block" != 0 ]; then
+    case $fs in
+    ext4) options+=(-b "$block") ;;
+    xfs) options+=(-b "size=$block") ;;
+    btrfs) options+=(-s "$block") ;;
+    esac
+  fi
   "mkfs.$fs" -q "${options[@]}" "$image"
 }
 
@@ -141,7 +151,10 @@ make_disk() {
   format || fail "mkfs.$fs failed"
   losetup --find --show --direct-io=on "$image" >"$state/loop" || fail "no loop device"
   cat "/sys/block/$(basename "$(cat "$state/loop")")/dev" >"$state/device"
-  mount -t "$fs" "$(cat "$state/loop")" "$mnt" || fail "$fs cannot be mounted here"
+  mount -t "$fs" "$(cat "$state/loop")" "$mnt" || {
+    [ "$block" -le "$(getconf PAGESIZE)" ] || stop_with $not_here "this kernel mounts no $fs with blocks of $block bytes"
+    fail "$fs cannot be mounted here"
+  }
   chmod 1777 "$mnt"
 }
 
