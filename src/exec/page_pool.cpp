@@ -50,6 +50,7 @@ uint32_t number_of(uint64_t word) { return uint32_t(word >> 34); }
 bool is_filling(uint64_t word, const PagePool::Stay& stay) {
   return state_of(word) == State::filling && number_of(word) == stay.number;
 }
+constexpr int64_t kPiece = int64_t{64} << 10;  // of a page, that is mapped at least
 constexpr double kNobodyWrites = 0;
 constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or its device slow
 constexpr uint64_t kNoStay = 0;
@@ -178,23 +179,41 @@ void PagePool::note_use(Slot& slot) noexcept {
 }
 
 std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin(int64_t page) {
-  const auto pinned = pin_or_settle(page);
-  if (pinned.first == Pinning::pinned) come_to(pinned.second.slot);
-  return pinned;
-}
-
-// A slot's memory is mapped by one call, in place of a fault for each 4 KiB of every rank.
-void PagePool::come_to(int slot) noexcept {
-  if (!come_to_[size_t(slot)].exchange(true, std::memory_order_relaxed))
-    segment_->expect_stores(area_at(slot), map_bytes(shape_) + size_t(shape_.page_bytes));
-}
-
-std::pair<PagePool::Pinning, PagePool::Stay> PagePool::pin_or_settle(int64_t page) {
   const std::lock_guard lock(header_->lock);
   if (const auto stay = find_locked(page))
     return {pin(*stay) ? Pinning::pinned : Pinning::leaving, *stay};
   if (const auto stay = settle_locked(page)) return {Pinning::pinned, *stay};
   return {used() < shape_.slots ? Pinning::no_memory : Pinning::no_room, Stay{}};
+}
+
+bool PagePool::is_mapped(const Stay& stay) const noexcept {
+  return come_to_[size_t(stay.slot)].load(std::memory_order_relaxed) == Come::to_all;
+}
+
+// A small file fills one page in part, and the kernel clears what is mapped.
+Extent PagePool::come_to(const Stay& stay, Extent bytes) noexcept {
+  const Extent page = extent(stay.page);
+  std::atomic<Come>& come = come_to_[size_t(stay.slot)];
+  if (come.load(std::memory_order_relaxed) == Come::to_all) return page;
+  const Extent around{
+      page.begin + align_down(bytes.begin - page.begin, kPiece),
+      std::min(page.end, capped_sum(page.begin, align_up(bytes.end - page.begin, kPiece)))};
+  const bool first = come.exchange(Come::to_a_part, std::memory_order_relaxed) == Come::never;
+  const Extent part = first ? around : page;
+  expect_stores(stay, part);
+  if (part == page) come.store(Come::to_all, std::memory_order_relaxed);
+  return part;
+}
+
+void PagePool::expect_stores(const Stay& stay, Extent bytes) noexcept {
+  constexpr int64_t kFilePerMapByte = DirtyMap::kWordBytes / int64_t(sizeof(DirtyMap::Word));
+  const Off page = extent(stay.page).begin;
+  const int64_t begin = bytes.begin - page, end = bytes.end - page;
+  const int64_t map_begin = align_down(begin / kFilePerMapByte, kPageStep);
+  const int64_t map_end = align_up(divide_up(end, kFilePerMapByte), kPageStep);
+  segment_->expect_stores(area_at(stay.slot) + size_t(map_begin), size_t(map_end - map_begin));
+  segment_->expect_stores(area_at(stay.slot) + map_bytes(shape_) + size_t(begin),
+                          size_t(end - begin));
 }
 
 // The kernel clears the memory, which takes about as long as filling it: not under the lock.

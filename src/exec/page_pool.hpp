@@ -65,6 +65,12 @@ class PagePool {
   };
   // The page: where it is already, or in a free slot.
   std::pair<Pinning, Stay> pin(int64_t page);
+  // This process is about to store these bytes of a page that it has pinned: its memory is mapped
+  // by few calls, in place of a fault for each 4 KiB of every rank; around them the first time that
+  // it comes to this memory, all of it the second. Returns the part of the page in which no store
+  // faults from now on.
+  Extent come_to(const Stay& stay, Extent bytes) noexcept;
+  bool is_mapped(const Stay& stay) const noexcept;  // all of it
   // Takes memory for one slot more, for whoever is the first to want it.
   void add_slot() noexcept;
   // Once more, cheaply. false: it is on its way into the file.
@@ -166,13 +172,13 @@ class PagePool {
   bool is_held(const Stay& stay) const noexcept;
   std::optional<Stay> find_locked(int64_t page) const noexcept;
   std::optional<Stay> settle_locked(int64_t page) noexcept;
-  std::pair<Pinning, Stay> pin_or_settle(int64_t page);
-  void come_to(int slot) noexcept;
+  void expect_stores(const Stay& stay, Extent bytes) noexcept;
 
   std::shared_ptr<comm::SharedSegment> segment_;
   PoolShape shape_;
   Header* header_;
-  std::vector<std::atomic<bool>> come_to_;  // slots, by this process
+  enum class Come : uint8_t { never, to_a_part, to_all };
+  std::vector<std::atomic<Come>> come_to_;  // slots, by this process
 };
 
 }  // namespace penstock::exec

@@ -92,25 +92,52 @@ class Mapping final : public Threads {
   std::vector<Extent> expected;
 };
 
-TEST(PagePool, EachProcessMapsASlotAtItsFirstPageThere) {
+constexpr int64_t kManyPieces = int64_t{1} << 20;
+Off bytes_of(const std::vector<Extent>& all) {
+  Off sum = 0;
+  for (const Extent e : all) sum += e.size();
+  return sum;
+}
+
+TEST(PagePool, EachProcessMapsAroundItsFirstStoresThenAll) {
+  const PoolShape shape{kManyPieces, 4};
+  const auto mine = std::make_shared<Mapping>(shape);
+  auto pool = PagePool::make(mine, shape).value();
+  pool->add_slot();
+  const PagePool::Stay stay = pool->pin(7).second;
+  EXPECT_TRUE(mine->expected.empty()) << "nobody stores into it yet";
+  const Extent page = pool->extent(7);
+
+  const Extent some = pool->come_to(stay, {page.begin + 70'000, page.begin + 70'100});
+  EXPECT_EQ(some, (Extent{page.begin + 65'536, page.begin + 131'072}));
+  ASSERT_EQ(mine->expected.size(), 2U) << "the map of dirty bytes, and the page";
+  const Off memory = pool->memory(stay) - mine->memory().data();
+  EXPECT_EQ(mine->expected[0].begin, memory - kManyPieces / 8 + 65'536 / 8);
+  EXPECT_EQ(mine->expected[0].size(), 65'536 / 8);
+  EXPECT_EQ(mine->expected[1], (Extent{memory + 65'536, memory + 131'072}));
+  EXPECT_FALSE(pool->is_mapped(stay));
+
+  EXPECT_EQ(pool->come_to(stay, {page.begin, page.begin + 1}), page);
+  EXPECT_TRUE(pool->is_mapped(stay));
+  EXPECT_EQ(mine->expected[2], (Extent{memory - kManyPieces / 8, memory}));
+  EXPECT_EQ(mine->expected[3], (Extent{memory, memory + kManyPieces}));
+  pool->unpin(stay, 0);
+}
+
+TEST(PagePool, MemoryIsMappedOnceWhateverPageIsThere) {
   const PoolShape shape{kPage, 4};
   const auto mine = std::make_shared<Mapping>(shape);
   auto pool = PagePool::make(mine, shape).value();
   pool->add_slot();
-  EXPECT_TRUE(mine->expected.empty()) << "nobody fills it yet";
-  for (const int64_t page : {7, 7, 9}) {
-    const auto [pinning, stay] = pool->pin(page);
-    ASSERT_EQ(pinning, PagePool::Pinning::pinned);
-    ASSERT_EQ(mine->expected.size(), 1U) << "once, whatever page is there";
-    const Off memory = pool->memory(stay) - mine->memory().data();
-    EXPECT_LT(mine->expected[0].begin, memory) << "the map of dirty bytes is before it";
-    EXPECT_EQ(mine->expected[0].end, memory + kPage);
+  for (const int64_t page : {7, 9}) {
+    const PagePool::Stay stay = pool->pin(page).second;
+    EXPECT_EQ(pool->is_mapped(stay), page == 9);
+    EXPECT_EQ(pool->come_to(stay, {page * kPage + 1, page * kPage + 2}), pool->extent(page));
+    EXPECT_LE(bytes_of(mine->expected), 2 * kPage) << "its map and itself";
     pool->unpin(stay, 0);
-    if (page == 7 && pool->close(stay, 0)) pool->release(stay, 0);
+    ASSERT_TRUE(pool->close(stay, 0));
+    pool->release(stay, 0);
   }
-  pool->add_slot();
-  EXPECT_EQ(pool->pin(8).first, PagePool::Pinning::pinned);
-  EXPECT_EQ(mine->expected.size(), 2U);
 }
 
 // Who was taken for dead may live, and write from that memory when it goes on.

@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "exec/alone.hpp"
 #include "exec/beyond_files.hpp"
+#include "exec/load.hpp"
 #include "exec/write_behind_pages.hpp"
 #include "exec/write_behind_shape.hpp"
 
@@ -163,7 +164,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
 
 std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& run,
                                       const std::byte* bytes, Ticks begin, Returns returns) {
-  if (shipping_ != nullptr || !last_ || !holds(pool_->extent(last_->page), run)) return {};
+  if (shipping_ != nullptr || !holds(reach_, run)) return {};
   const bool is_guest = guest_ != kNoGuest;
   if (!(is_guest ? pool_->hold(guest_, *last_) : pool_->pin(*last_))) return {};
   const int64_t newly = put_into(*last_, run, bytes);
@@ -242,6 +243,7 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
   bool full = false;
   {
     const Stopwatch watch(filling.spent.times.pack_s);
+    expect_stores(filling, *stay, part);
     filling.copy(pool_->memory(*stay), pool_->extent(page).begin, part);
     const int64_t newly = filling.mark(pool_->dirty(*stay), part);
     filling.written_bytes += part.size() - newly;  // over others that were to be written anyway
@@ -252,11 +254,22 @@ bool WriteBehind::fill(const Target& target, Filling& filling, int64_t page, Str
   return true;
 }
 
+void WriteBehind::expect_stores(const Filling& filling, const PagePool::Stay& stay,
+                                StreamRange part) {
+  if (pool_->is_mapped(stay)) {
+    reach_ = pool_->extent(stay.page);
+    return;
+  }
+  const Extent where = filling.view.extent_of(part);
+  if (where.intersect(reach_) != where) reach_ = pool_->come_to(stay, where);
+}
+
 std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_t page,
                                                     Returns returns) {
   if (last_ && last_->page == page && pool_->pin(*last_)) return last_;
   if (last_ && tell_dirty()) send_full(target, *last_, returns);
   last_ = pin(target, page, returns);
+  reach_ = {};
   if (last_ && guest_ != kNoGuest) pool_->come_as_guest(guest_, *last_);
   return last_;
 }
@@ -318,6 +331,7 @@ void WriteBehind::put(const Target& target, const layout::Run& run, const std::b
     put_at_once(target, run, bytes);
     return;
   }
+  if (!pool_->is_mapped(*stay)) (void)pool_->come_to(*stay, hull_of(run));
   const int64_t newly = put_into(*stay, run, bytes);
   const bool full = pool_->unpin(*stay, newly);
   {

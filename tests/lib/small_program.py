@@ -3,6 +3,7 @@ reads the line of JSON that its rank 0 prints."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -40,10 +41,10 @@ def sides(old: Path | None, new: Path) -> list[Side]:
 def by_turns(
     of: Sequence[Side], rounds: int, sample: Callable[[Side], Sample]
 ) -> dict[Side, list[Sample]]:
-    """Every other round begins with the last side."""
+    """In another order each round: what a side leaves to the disk is the next one's burden."""
     taken: dict[Side, list[Sample]] = {side: [] for side in of}
-    for round_ in range(rounds):
-        for side in sorted(taken, key=lambda s: s.name, reverse=round_ % 2 == 1):
+    for order in itertools.islice(itertools.cycle(itertools.permutations(of)), rounds):
+        for side in order:
             taken[side].append(sample(side))
     return taken
 
