@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptors_for_tests.hpp"
 #include "base/file_limit_for_tests.hpp"
 
 #ifndef MADV_POPULATE_READ
@@ -105,25 +106,17 @@ TEST(SharedSegment, WhatIsClearedIsZeroAndHasNoMemoryAndTheRestIsAsItWas) {
   EXPECT_TRUE(std::ranges::all_of(two.second->memory().subspan(kBytes / 2), is_seven));
 }
 
-// By its descriptors a process shows what it has open.
-int descriptors() {
-  int n = 0;
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
-    n += each.is_symlink() ? 1 : 0;
-  return n;
-}
-
 // Also what one of them takes, in whichever order they rest.
 TEST(SharedSegment, WithoutItsDescriptorMemoryIsTakenThroughTheMapping) {
   if (!kernel_populates()) GTEST_SKIP() << "this kernel cannot fill a page table by one call";
   const Two two;
-  const int before = descriptors();
+  const int before = open_descriptors();
   ASSERT_TRUE(two.first->rest());
-  EXPECT_EQ(descriptors(), before - 1);
+  EXPECT_EQ(open_descriptors(), before - 1);
   ASSERT_TRUE(two.second->populate(0, kBytes / 2));
   ASSERT_TRUE(two.second->rest());
   EXPECT_TRUE(two.second->rest()) << "again";
-  EXPECT_EQ(descriptors(), before - 2);
+  EXPECT_EQ(open_descriptors(), before - 2);
   ASSERT_TRUE(two.first->populate(kBytes / 2, kBytes / 2));
   EXPECT_EQ(two.second->populated_bytes(), kBytes);
   EXPECT_EQ(mapped_bytes(*two.first), kBytes / 2 + kPage) << "its own, and one page when it rested";

@@ -56,7 +56,7 @@ bool is_pipe(const std::string& path) {
   struct stat there {};
   return ::stat(path.c_str(), &there) == 0 && S_ISFIFO(there.st_mode);
 }
-constexpr const char* kPipe = "a pipe is written in one order only";
+constexpr const char* kPipe = "bytes of a pipe have no places";
 
 }  // namespace
 

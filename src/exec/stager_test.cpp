@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
 #include <thread>
 
+#include "base/descriptors_for_tests.hpp"
 #include "io/eventually.hpp"
 #include "io/held_file.hpp"
 
@@ -207,16 +207,9 @@ TEST(Stager, WritesWhatIsStagedBeforeItEnds) {
   EXPECT_EQ(order.size(), 10u);
 }
 
-int descriptors() {
-  int n = 0;
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
-    n += each.is_symlink() ? 1 : 0;
-  return n;
-}
-
 // From one file to the next; others find the thread's bell anew.
 TEST(Stager, RestsWithoutADescriptorAndIsRungAgain) {
-  const int before = descriptors();
+  const int before = open_descriptors();
   Stager stager;
   for (int round = 0; round < 100; ++round) {
     const std::optional<Bell::Address> address = stager.bell();
@@ -240,7 +233,7 @@ TEST(Stager, RestsWithoutADescriptorAndIsRungAgain) {
     EXPECT_EQ(order, std::vector{round});
     stager.remove(chore);
     stager.rest();
-    EXPECT_EQ(descriptors(), before);
+    EXPECT_EQ(open_descriptors(), before);
   }
 }
 

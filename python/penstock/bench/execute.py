@@ -115,6 +115,13 @@ def _signal_group(number: int, which: signal.Signals) -> None:
         os.killpg(number, which)
 
 
+def told_of_leftovers(ended: int) -> str:
+    """What a user is told of them."""
+    were = "was" if ended == 1 else "were"
+    some = "1 process" if ended == 1 else f"{ended} processes"
+    return f"{some} of an earlier run {were} still there and {were} ended"
+
+
 def end_leftovers(mark: str) -> int:
     """End every process of ours whose environment carries ``mark``; how many there were."""
     ended = set()

@@ -17,7 +17,13 @@ from typing import Any
 from penstock import _core
 from penstock.bench import cases as cases_
 from penstock.bench.cases import Case, Programs
-from penstock.bench.execute import MARK, ProgramResult, end_leftovers, execute
+from penstock.bench.execute import (
+    MARK,
+    ProgramResult,
+    end_leftovers,
+    execute,
+    told_of_leftovers,
+)
 from penstock.bench.programs import THREADS, present
 from penstock.bench.session import environment, interruptions_wait
 from penstock.bench.settle import Scratch
@@ -140,7 +146,7 @@ def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
         with interruptions_wait():
             scratch.make()
         if ended := end_leftovers(pilot.mark):
-            notes.append(f"{ended} processes of an earlier run were still there and were ended")
+            notes.append(told_of_leftovers(ended))
         return _by_pilot(wish, ways, _Attempt(workers, known, scratch, pilot.mark), notes)
     finally:
         scratch.remove()

@@ -21,7 +21,13 @@ from penstock import __version__
 from penstock.bench import provenance as provenances
 from penstock.bench.blocks import Keep, Pair, Plan, Progress, Turn, decision, pending
 from penstock.bench.estimate import seconds_per_sample
-from penstock.bench.execute import MARK, ProgramResult, end_leftovers, execute
+from penstock.bench.execute import (
+    MARK,
+    ProgramResult,
+    end_leftovers,
+    execute,
+    told_of_leftovers,
+)
 from penstock.bench.noise import MachineReading
 from penstock.bench.sample import Event, Header, Provenance, RateKind, Sample, Settled
 from penstock.bench.settle import Scratch, Settle
@@ -313,8 +319,7 @@ class Session:
         )
         self.store.append(header)
         if ended:
-            text = f"{ended} processes of an earlier run were still there and were ended"
-            self._say("leftovers", text)
+            self._say("leftovers", told_of_leftovers(ended))
 
     def _make_scratches(self) -> None:
         with interruptions_wait():  # what was made in part could not be told from somebody else's

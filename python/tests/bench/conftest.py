@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from peers_bench import Bench
+from penstock.bench.execute import MARK
 from penstock.bench.session import Measurement, Observer, Session
 from penstock.bench.settle import Settle
 from penstock.bench.statistics import Stopping
@@ -26,6 +30,25 @@ def fake() -> Callable[..., list[str]]:
         return [sys.executable, "-IS", str(FAKE), *words]
 
     return command
+
+
+@pytest.fixture
+def leftover() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
+    """Starts a process that a run with this mark has left."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(mark: str) -> subprocess.Popen[bytes]:
+        left = subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: mark})
+        started.append(left)
+        # A program that has just begun has no environment yet.
+        while mark.encode() not in Path(f"/proc/{left.pid}/environ").read_bytes():
+            time.sleep(0.001)
+        return left
+
+    yield start
+    for left in started:
+        left.kill()
+        left.wait()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,17 +65,11 @@ def test_children_of_a_program_that_hangs_are_ended_too() -> None:
     assert end_leftovers(mark) == 0
 
 
-def test_leftovers_of_a_killed_sweep_are_ended() -> None:
+def test_leftovers_of_a_killed_sweep_are_ended(
+    leftover: Callable[[str], subprocess.Popen[bytes]],
+) -> None:
     mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
-    child = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(60)"], env=dict(os.environ) | {MARK: mark}
-    )
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    try:
-        time.sleep(0.3)
-        assert end_leftovers(mark) == 1
-        assert child.wait(10) == -9
-        assert other.poll() is None
-    finally:
-        other.kill()
-        other.wait()
+    child, other = leftover(f"{mark}-a"), leftover(f"{mark}-b")
+    assert end_leftovers(f"{mark}-a") == 1
+    assert child.wait(10) == -signal.SIGKILL
+    assert other.poll() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 
 from penstock.bench import quick
 from penstock.bench.cases import Programs
-from penstock.bench.execute import MARK
 from penstock.bench.programs import Launcher, Program
 from penstock.bench.quick import (
     Pilot,
@@ -183,7 +183,10 @@ def test_a_directory_that_cannot_be_written_is_named(
 
 
 def test_what_a_killed_pilot_left_is_taken_over(
-    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    native: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    leftover: Callable[[str], subprocess.Popen[bytes]],
 ) -> None:
     monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -192,8 +195,8 @@ def test_what_a_killed_pilot_left_is_taken_over(
     killed.make()
     (where.scratch / "data.0").touch()
     os.close(killed._marker)  # as the end of its process does
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: where.mark}) as left:
-        chosen = choose(Wish(tmp_path, mpi=("none",), threads=2), Programs(), where)
-        assert left.wait(timeout=10) == -signal.SIGKILL
-    assert chosen.notes[0] == "1 processes of an earlier run were still there and were ended"
+    left = leftover(where.mark)
+    chosen = choose(Wish(tmp_path, mpi=("none",), threads=2), Programs(), where)
+    assert left.wait(timeout=10) == -signal.SIGKILL
+    assert chosen.notes[0] == "1 process of an earlier run was still there and was ended"
     assert not where.scratch.exists()

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.execute import MARK
 from penstock.bench.sample import Event, Provenance, Sample
 from penstock.bench.session import Measurement, Observer, Session, environment, process_mark
 from penstock.bench.settle import Settle
@@ -153,15 +152,17 @@ def test_a_signal_that_is_ignored_ends_nothing(
 
 
 def test_what_a_run_left_that_has_no_header_is_ended_and_recorded(
-    measurement: Make, session: MakeSession, tmp_path: Path
+    measurement: Make,
+    session: MakeSession,
+    tmp_path: Path,
+    leftover: Callable[[str], subprocess.Popen[bytes]],
 ) -> None:
     made = session([measurement("c", "x")])
-    mark = {MARK: process_mark(made.store.path)}
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, **mark}) as left:
-        made.run()
-        left.kill()
+    left = leftover(process_mark(made.store.path))
+    made.run()
+    assert left.wait(timeout=10) == -signal.SIGKILL
     assert events(tmp_path / "results")["leftovers"] == (
-        "1 processes of an earlier run were still there and were ended"
+        "1 process of an earlier run was still there and was ended"
     )
 
 
