@@ -94,12 +94,24 @@ def files_of(path: Path) -> list[Path]:
 
 def require_place(out: Path) -> None:
     """Raise ArgumentError where results cannot come to be, before anything is tried."""
-    if out.exists() and not out.is_dir():
+    try:
+        is_there, is_directory, parent_is = out.exists(), out.is_dir(), out.parent.is_dir()
+    except OSError as error:
+        raise ArgumentError(
+            f"--out {out} cannot be looked at: {error.strerror}; give another --out"
+        ) from error
+    if is_there and not is_directory:
         raise ArgumentError(f"--out must be a directory, got the file {out}: give another --out")
-    if not out.exists() and not out.parent.is_dir():
+    if not is_there and not parent_is:
         raise ArgumentError(
             f"--out {out} cannot be made, for there is no directory {out.parent}: make "
             f"{out.parent} first, or give another --out"
+        )
+    where = out if is_there else out.parent
+    if not os.access(where, os.W_OK | os.X_OK, effective_ids=True):
+        raise ArgumentError(
+            f"--out {out} cannot be written: {where} is not writable for this user; give another "
+            "--out"
         )
 
 

@@ -250,7 +250,9 @@ def submitted_before(directory: Path) -> State | None:
         )
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise ArgumentError(f"{path} cannot be read ({error}); remove it if no job runs") from error
     if schema != SCHEMA:
         raise ArgumentError(f"{path} has schema {schema!r}, and this penstock reads {SCHEMA!r}")

@@ -16,7 +16,7 @@ import pytest
 from made_samples import reading, sample
 from penstock.bench import store as stores
 from penstock.bench.sample import Event, Header, as_line
-from penstock.bench.store import Store, load
+from penstock.bench.store import Store, load, require_place
 from penstock.errors import ArgumentError, WriteError
 
 HEADER = Header(penstock="0.1.0", created="2026", name="t", seed=1, plan={})
@@ -245,6 +245,21 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         tmp_path.chmod(0o500)
         with pytest.raises(WriteError, match="cannot be made"):
             Store(tmp_path / "results")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_a_place_that_a_user_may_not_write_is_refused_before_the_pilot(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir(0o700)
+    os.seteuid(65534)
+    try:
+        for out in (Path("/"), Path("/r")):
+            with pytest.raises(ArgumentError, match="is not writable for this user; give another"):
+                require_place(out)
+        with pytest.raises(ArgumentError, match="cannot be looked at: Permission denied; give"):
+            require_place(hidden / "r")
+    finally:
+        os.seteuid(0)
 
 
 def test_a_line_is_json_on_its_own(results: Path) -> None:
