@@ -28,15 +28,32 @@ Seconds = Annotated[float, Field(ge=0, le=1e15)]  # sums of them stay finite
 
 
 class Times(_Model):
-    """Seconds, summed over ranks. ``write_calls``: inside write calls until they return."""
+    """Seconds, summed over ranks. ``write_calls``: inside write calls until they return.
+
+    ``sync`` is what the program asked for and what close pushed, ``policy_sync`` what writers
+    waited for because the method pushes between writes.
+    """
 
     plan: Seconds
     pack: Seconds
     exchange: Seconds
     write: Seconds
     sync: Seconds
+    policy_sync: Seconds = 0.0  # logs of earlier versions have none
     close: Seconds
     write_calls: Seconds
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Where the time went; each wait for the device is sync, whoever asked for it."""
+        return {
+            "plan": self.plan,
+            "pack": self.pack,
+            "exchange": self.exchange,
+            "write": self.write,
+            "sync": self.sync + self.policy_sync,
+            "close": self.close,
+        }
 
 
 class Pattern(_Model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,15 @@ def test_the_command_shows_bytes_method_phases_rates_and_degradations(
     one = LOG["files"][0]
     for shown in (one["path"], one["method"], "exchange", "MiB/s", *one["degraded"]):
         assert shown in done.stdout
+
+
+def test_what_a_method_pushes_between_writes_is_sync(cli: Cli, tmp_path: Path) -> None:
+    times = LOG["files"][0]["times_s"] | {"sync": 0.5, "policy_sync": 2.25}
+    file = str(write(tmp_path, files=[LOG["files"][0] | {"times_s": times}]))
+    shown = cli("log", file).stdout
+    assert re.search(r"sync +2\.7500 s", shown), shown
+    assert "seconds of all ranks together" in shown
+    assert " 2.7500 " in cli("report", file, "--format", "md").stdout
 
 
 @pytest.mark.parametrize("source", ["not known: nobody called sync", "nobody called sync"])

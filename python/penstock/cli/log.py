@@ -15,7 +15,6 @@ from penstock.cli.output import console, shown
 if TYPE_CHECKING:
     from penstock import joblog
 
-_PHASES = ("plan", "pack", "exchange", "write", "sync", "close")
 _BAR = 24
 
 
@@ -146,10 +145,12 @@ def _rate(bytes_per_s: float | None) -> str:
 
 def _phases(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     """Seconds per phase, summed over ranks, with a bar of their share."""
-    names = ("write_calls", "close") if file.is_all_passed else _PHASES
-    seconds = {name.replace("_", " "): float(getattr(file.times_s, name)) for name in names}
+    times = file.times_s
+    passed = {"write calls": times.write_calls, "close": times.close}
+    seconds = passed if file.is_all_passed else times.phases
     whole = sum(seconds.values()) or 1.0
-    return [
+    said = "seconds of all ranks together" if file.ranks > 1 else "seconds"
+    return [("time in", said)] + [
         (phase, f"{s:10.4f} s  [cyan]{mark * round(_BAR * s / whole)}[/]")
         for phase, s in seconds.items()
     ]

@@ -15,7 +15,7 @@ from penstock.report.figures.frame import Figure
 from penstock.report.model import Caution, Command, Drawn, Report, Section, Table, Verdict
 from penstock.report.words import size
 
-_PHASES = ("plan", "pack", "exchange", "write", "sync", "close")
+_PHASES = ("plan", "pack", "exchange", "write", "sync", "close")  # of `joblog.Times.phases`
 _MOST_FILES = 40  # drawn; the table has all
 
 
@@ -145,7 +145,10 @@ def _drawn(job: joblog.JobLog, own: list[joblog.File]) -> Drawn:
         for f in own
     ]
     rows = tuple((f.path, *(f"{s:.4f}" for s in _seconds(f))) for f in own)
-    caption = "Seconds summed over ranks, of one run (n=1)."
+    caption = (
+        "Seconds summed over ranks, of one run (n=1). Sync is what the program, close and the "
+        "method pushed to the device."
+    )
     figure = bars.stacked("phases-1", f"Phases: {job.program}", _PHASES, stacks, caption)
     return Drawn(figure, Table(("file", *(f"{p} s" for p in _PHASES)), rows))
 
@@ -159,7 +162,7 @@ def _passed(files: list[joblog.File]) -> Iterator[Table]:
 
 
 def _seconds(file: joblog.File) -> tuple[float, ...]:
-    return tuple(float(getattr(file.times_s, phase)) for phase in _PHASES)
+    return tuple(file.times_s.phases[phase] for phase in _PHASES)
 
 
 def _calls(job: joblog.JobLog) -> Section:
