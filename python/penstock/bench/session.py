@@ -181,6 +181,7 @@ class Session:
         self._keep = keep
         self._whole_blocks = whole_blocks
         self._part = part
+        self._resumes = ""
         elsewhere = {m.scratch for m in measurements if m.scratch not in (None, directory)}
         self._scratches = {directory: self.scratch}
         self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
@@ -240,12 +241,15 @@ class Session:
             left = pending(turns, self.store.samples)
             for turn in left:
                 if self._out_of_budget(left if turn is left[0] else []):
-                    self._say("budget", f"the budget of {self.budget_s:.3g} s is used up")
+                    self._say_budget()
                     return "budget"
+                self._say_resumed()
                 self._observer.sample_begins(turn, len(turns))
                 self._observer.sample_ends(self._take(turn))
             number += 1
             self._say_dropped()
+        if self._resumes:
+            self._tell("complete", f"all {len(self.store.samples)} samples were there already")
         return "complete"
 
     def _out_of_budget(self, block: Sequence[Turn]) -> bool:
@@ -303,8 +307,8 @@ class Session:
             self._start(plan)
         else:
             self._resume(self.store.header, plan)
-        for scratch in self._scratches.values():
-            self._record_provenance(scratch.path)
+        if not self._resumes:
+            self._record_provenances()
         self._observer.begins(self)
 
     def _start(self, plan: dict[str, Any]) -> None:
@@ -336,7 +340,11 @@ class Session:
             text += f"; {ended} processes of the earlier run were still there and were ended"
         for notice in self.store.results.notices:
             text += f"; {notice}"
-        self._say("resumed", text)
+        self._resumes = text  # said when a sample follows: who only looks resumes nothing
+
+    def _record_provenances(self) -> None:
+        for scratch in self._scratches.values():
+            self._record_provenance(scratch.path)
 
     def _record_provenance(self, directory: Path) -> None:
         now = self._collect(directory)
@@ -352,9 +360,25 @@ class Session:
         self._provenance_ids[directory] = now.id
 
     def _say(self, what: str, text: str) -> None:
+        self.store.append(self._tell(what, text))
+
+    def _tell(self, what: str, text: str) -> Event:
+        """As `_say`, and leave the results as they are."""
         event = Event(at=_now(), what=what, text=text)
-        self.store.append(event)
         self._observer.event(event)
+        return event
+
+    def _say_resumed(self) -> None:
+        if self._resumes:
+            self._say("resumed", self._resumes)
+            self._resumes = ""
+            self._record_provenances()
+
+    def _say_budget(self) -> None:
+        """Kept once, however often somebody looks at the results."""
+        events = self.store.results.events
+        say = self._tell if self._resumes and events and events[-1].what == "budget" else self._say
+        say("budget", f"the budget of {self.budget_s:.3g} s is used up")
 
     def _say_unsettled(self, settled: Settled) -> None:
         self._say(
@@ -367,7 +391,8 @@ class Session:
         for pair, progress in self.progress().items():
             if progress.dropped and pair not in self._said_dropped:
                 self._said_dropped.add(pair)
-                self._say(
+                say = self._tell if self._resumes else self._say  # the earlier run kept it
+                say(
                     "dropped",
                     f"{pair[1]} of {pair[0]} failed {progress.failures_in_a_row} times in a row "
                     f"and is not tried again: {progress.last_failure}",
