@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from penstock.bench.export import Format
     from penstock.bench.parts import Gathered
     from penstock.bench.store import Results
-    from penstock.bench.summary import Summary
+    from penstock.bench.summary import CellSummary, Summary
     from penstock.bench.sweep import Request, Sweep
 
 _FORMATS: tuple[Format, ...] = ("parquet", "csv")
@@ -235,15 +235,26 @@ def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool)
 
 
 def _print_next(said: Summary, out: Path) -> None:
-    default = str(_core.default_method())
     typer.echo(f"\nresults: {out}")
     for cell in said.cells:
-        best = next((v for v in cell.variants if v.variant == cell.ranking.best), None)
-        if best is not None and best.method:
-            given = "" if best.method == default else f"--method {shlex.quote(best.method)} "
-            typer.echo(f"for programs like {cell.cell}: penstock run {given}-- ...")
+        if line := _advice(cell):
+            typer.echo(line)
     typer.echo(f"against another run: penstock compare OTHER {shlex.quote(str(out))}")
     typer.echo(f"as a page: penstock report {shlex.quote(str(out))}")
+
+
+def _advice(cell: CellSummary) -> str:
+    """How to run programs like a cell; no method by name unless it is shown to beat the default."""
+    best = next((v for v in cell.variants if v.variant == cell.ranking.best), None)
+    if best is None or not best.method:
+        return ""
+    default, level = str(_core.default_method()), cell.ranking.as_good + cell.ranking.not_told_apart
+    if best.method == default:
+        return f"for programs like {cell.cell}: penstock run -- ..."
+    if any(v.variant in level and v.method == default for v in cell.variants):
+        why = f"{best.variant} is not shown to be better than the default"
+        return f"for programs like {cell.cell}, as {why}: penstock run -- ..."
+    return f"for programs like {cell.cell}: penstock run --method {shlex.quote(best.method)} -- ..."
 
 
 def _export(results: Results, out: Path, formats: list[Format]) -> None:
