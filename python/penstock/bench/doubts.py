@@ -36,7 +36,7 @@ class Doubt(BaseModel):
 def doubts(cell: CellSummary, own: Own, results: Results, rate: RateKind) -> Iterator[Doubt]:
     """What to doubt of a cell."""
     yield from _invalid_or_failed(cell)
-    yield from _unsure(cell, rate, Stopping.of_plan(results.headers[0].plan))
+    yield from _unsure(cell, rate, results.headers[0].plan)
     yield from _unverified(cell, own)
     if rate == "application":
         yield from _free_run(cell, own, results)
@@ -66,8 +66,9 @@ def _invalid_or_failed(cell: CellSummary) -> Iterator[Doubt]:
             )
 
 
-def _unsure(cell: CellSummary, rate: RateKind, rule: Stopping) -> Iterator[Doubt]:
+def _unsure(cell: CellSummary, rate: RateKind, plan: dict[str, Any]) -> Iterator[Doubt]:
     """Who has too few or too scattered samples, or none at all."""
+    rule = Stopping.of_plan(plan)
     groups: dict[Name, list[str]] = {}
     for v in cell.variants:
         found = v.rate(rate)
@@ -82,7 +83,6 @@ def _unsure(cell: CellSummary, rate: RateKind, rule: Stopping) -> Iterator[Doubt
             fewer = f" of {rule.minimum}" if found.n < rule.minimum else ""
             text = f"{v.variant} (±{100 * half:.0f} %, n={found.n}{fewer})"
             groups.setdefault("not-converged", []).append(text)
-    never_more = rule.maximum < statistics.LEAST_TO_COMPARE
     said: dict[Name, tuple[str, str]] = {
         "no-rate": (
             f"there is no {rate} rate of",
@@ -90,8 +90,8 @@ def _unsure(cell: CellSummary, rate: RateKind, rule: Stopping) -> Iterator[Doubt
         ),
         "few-samples": (
             "too few samples to compare with:",
-            f"take at least {statistics.LEAST_TO_COMPARE}, better 10: run the same command again "
-            f"with {'--rounds 10' if never_more else 'more time'}",
+            f"take at least {statistics.LEAST_TO_COMPARE}, better 10: run the same command again"
+            f"{_so_that_more_are_taken(rule, plan)}",
         ),
         "not-converged": (
             "not converged:",
@@ -107,6 +107,12 @@ def _unsure(cell: CellSummary, rate: RateKind, rule: Stopping) -> Iterator[Doubt
             text=f"{text} {', '.join(variants)}",
             remedy=remedy,
         )
+
+
+def _so_that_more_are_taken(rule: Stopping, plan: dict[str, Any]) -> str:
+    if rule.maximum < statistics.LEAST_TO_COMPARE:
+        return " with --rounds 10"
+    return "" if plan.get("budget_s") is None else " with more time"
 
 
 def _unverified(cell: CellSummary, own: Own) -> Iterator[Doubt]:

@@ -50,20 +50,30 @@ def load(path: Path) -> Source:
     Raises
     ------
     ArgumentError
-        If there is nothing at ``path``, or it is nothing that a report is made from.
+        If there is nothing at ``path``, or it is nothing that a report is made from, as results
+        without a sample.
     """
     if path.is_dir():
-        return BenchResults(path, store.load(path))
+        return _measured(path)
     head = _head(path)
     if _is_darshan(head):
         return DarshanLog(path)
     first_line = head.split(b"\n", 1)[0]
     is_results = b'"record"' in first_line and first_line.lstrip().startswith(b"{")
     if is_results or store.is_packed(head):
-        return BenchResults(path, store.load(path))
+        return _measured(path)
     if head.lstrip().startswith(b"{"):
         return Job(path, joblog.load(path))
     raise ArgumentError(f"{path} is nothing that a report is made from: {_KINDS}")
+
+
+def _measured(path: Path) -> BenchResults:
+    results = store.load(path)
+    if not results.samples:
+        raise ArgumentError(
+            f"{path} has no sample yet: run the penstock bench that began it once more"
+        )
+    return BenchResults(path, results)
 
 
 def _head(path: Path) -> bytes:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from made_samples import GIB, MIB, reading, result, sample, session, write
+from made_samples import GIB, MIB, header, reading, result, sample, session, write
 from penstock.bench.doubts import Doubt, free_run_bytes
 from penstock.bench.sample import Provenance, Sample
-from penstock.bench.store import load
+from penstock.bench.store import as_line, load
 from penstock.bench.summary import Summary, summarise
 from penstock.errors import ArgumentError
 
@@ -146,6 +146,16 @@ def test_too_few_samples_are_said(tmp_path: Path) -> None:
     found = doubt(s, "few-samples")
     assert found is not None
     assert found.variants == ["y (n=3)", "x (n=3)"]
+    assert found.remedy.endswith("run the same command again")
+
+
+def test_more_time_helps_where_there_is_a_budget(tmp_path: Path) -> None:
+    plan = header().plan | {"budget_s": 40.0}
+    records = [header(plan=plan), *session({"x": [1e9] * 3})]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join(as_line(r) for r in records))
+    found = doubt(summarise(load(path)), "few-samples")
+    assert found is not None
     assert found.remedy.endswith("run the same command again with more time")
 
 

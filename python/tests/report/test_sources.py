@@ -61,6 +61,13 @@ def test_what_is_no_source_is_refused_by_name_with_what_would_be(
     assert str(path) in str(refused.value)
 
 
+def test_results_without_a_sample_are_refused(tmp_path: Path) -> None:
+    path = made_reports.write(tmp_path / "samples.jsonl", [])
+    for source in (path, tmp_path):
+        with pytest.raises(ArgumentError, match="has no sample yet: run the penstock bench that"):
+            load(source)
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999"])
 def test_a_log_with_impossible_numbers_is_refused(tmp_path: Path, number: str) -> None:
     path = made_reports.job_log(tmp_path / "x.json", start_unix_s=4242)
