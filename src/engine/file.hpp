@@ -19,6 +19,7 @@
 #include "engine/statistics.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/stager.hpp"
+#include "io/probe.hpp"
 #include "layout/file_view.hpp"
 
 namespace penstock::engine {
@@ -44,6 +45,10 @@ struct OpenInfo {
   // Where non-blocking writes are staged: one for all files of a process. nullptr: the file makes
   // one for itself.
   std::shared_ptr<exec::Stager> stager = nullptr;
+  // The MPI library has the file open, on some rank at least, and Penstock must write to the same
+  // one; library_file: which it is, where this rank knows.
+  bool has_library_file = false;
+  std::optional<io::FileIdentity> library_file = std::nullopt;
 };
 
 // A write as pmpi hands it over: bytes [position, position + size) of the stream through the view.

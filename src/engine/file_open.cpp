@@ -4,10 +4,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <fstream>
+#include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/memory_limit.hpp"
 #include "base/units.hpp"
 #include "comm/agreement.hpp"
@@ -31,6 +35,8 @@ bool names_writers(const Config& config) {
 }
 
 constexpr const char* kDifferentFiles = "ranks see different files under this name";
+constexpr const char* kAnotherFile =
+    "the MPI library has opened another file than is under this name now";
 constexpr const char* kDifferentModes = "ranks opened it with different access modes";
 
 struct Reason {
@@ -44,11 +50,31 @@ std::string first_reason(std::initializer_list<Reason> reasons) {
   return first != reasons.end() ? first->text : "";
 }
 
-// 0 where there is no descriptor.
-int64_t inode_of(int fd) {
-  if (fd < 0) return 0;
+// Where that is known.
+bool is_library_file(const OpenInfo& info, int fd) {
+  if (!info.library_file || fd < 0) return true;
   const auto id = io::identify(fd);
-  return id ? int64_t(id->inode) : 0;
+  return id && *id == *info.library_file;
+}
+
+// Of this start of this machine; 0 where that is not told.
+uint64_t boot_number() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  return std::getline(file, id) ? std::hash<std::string>{}(id) : 0;
+}
+
+// Alike on ranks that have one file open; 0 where there is no descriptor. Nodes give a shared file
+// device numbers of their own; and local files, which may have one inode number on each, are not
+// shared.
+int64_t number_of(int fd, const io::FileSystem& system, int nodes) {
+  const auto id = fd < 0 ? std::nullopt : std::optional(io::identify(fd));
+  if (!id || !*id) return 0;
+  const bool is_local = system.geometry.sharing == layout::Sharing::any;
+  uint64_t number = (*id)->inode;
+  if (nodes == 1 || is_local) number = mix(number, (*id)->device);
+  if (nodes > 1 && is_local) number = mix(number, boot_number());
+  return int64_t(number);
 }
 
 // To open it once more may wait for ever, for another process to open its other end.
@@ -70,6 +96,7 @@ std::string File::State::open_here() {
   if (is_pipe(info.path)) return kPipe;
   if (std::string why = open_file(io::Written::to_cache); !why.empty()) return why;
   if (file->fd() < 0) return "";
+  if (!is_library_file(info, file->fd())) return kAnotherFile;
   auto probed = io::probe(file->fd());
   if (!probed) return cannot_open(probed.error());
   file_system = *std::move(probed);
@@ -112,6 +139,8 @@ std::string File::State::open_for_reads_here() {
     return "this mechanism writes nothing that could be read back";
   if (info.writable) return "";
   const Result<void> opened = open_readable().and_then([&]() -> Result<void> {
+    if (!is_library_file(info, readable->fd()))
+      return fail(ErrorClass::unsupported, "open", kAnotherFile);
     auto probed = io::probe(readable->fd());
     if (!probed) return tl::unexpected(probed.error());
     file_system = *std::move(probed);
@@ -127,7 +156,9 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   Config& c = info.config;
   comm::Agreement agreed;
   const auto unserved = agreed.some(!mine.empty()), unread = agreed.some(!mine_of_reads.empty());
-  const auto same_file = agreed.alike(inode_of(file ? file->fd() : readable ? readable->fd() : -1));
+  const int fd = file ? file->fd() : readable ? readable->fd() : -1;
+  const auto same_file = agreed.alike(number_of(fd, file_system, comm->nodes()));
+  const auto same_as_library = agreed.some(!info.has_library_file || info.library_file);
   const auto same_modes = agreed.alike((info.writable ? 1 : 0) + (info.readable ? 2 : 0));
   const auto same_method = agreed.alike(int64_t(std::hash<std::string>{}(to_string(c.method))));
   const auto incoherent = agreed.some(!file_system.is_coherent());
@@ -150,6 +181,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                     {!reached, broken},
                     {!agreed[same_modes], kDifferentModes},
                     {agreed[unserved], "another rank cannot be served"},
+                    {!agreed[same_as_library], kAnotherFile},
                     {!agreed[same_file], kDifferentFiles},
                     {!agreed[same_method], "ranks are configured with different methods"}});
   never_read =
@@ -157,6 +189,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                     {!reached, broken},
                     {!agreed[same_modes], kDifferentModes},
                     {agreed[unread], "another rank's reads cannot be served"},
+                    {!agreed[same_as_library], kAnotherFile},
                     {!agreed[same_file], kDifferentFiles},
                     {comm->nodes() > 1 && agreed[incoherent],
                      "a node of this file system may not see at once what another wrote"}});

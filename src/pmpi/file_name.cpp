@@ -1,7 +1,8 @@
-// Prefixes of file names. ROMIO strips those that name one of its file-system drivers.
+// Prefixes of file names. ROMIO strips those that name one of its file-system drivers, in capitals
+// too.
 #include "pmpi/file_name.hpp"
 
-#include <unistd.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <string_view>
@@ -9,28 +10,24 @@
 namespace penstock::pmpi {
 namespace {
 
-bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
-
 template <size_t n>
-bool contains(const std::string_view (&names)[n], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+bool contains(const char* const (&names)[n], const std::string& name) {
+  return std::ranges::any_of(
+      names, [&](const char* known) { return ::strcasecmp(known, name.c_str()) == 0; });
 }
 
 }  // namespace
 
 FileName file_name(const std::string& given) {
-  constexpr std::string_view kPosix[] = {"ufs", "nfs", "xfs", "lustre", "panfs", "gpfs"};
-  constexpr std::string_view kOwnWays[] = {"testfs", "pvfs", "pvfs2",  "daos",    "ime",
-                                           "zoidfs", "ad",   "gsiftp", "quobyte", "hdfs"};
+  constexpr const char* kPosix[] = {"ufs", "nfs", "xfs", "lustre", "panfs", "gpfs"};
+  constexpr const char* kOwnWays[] = {"testfs", "pvfs", "pvfs2",  "daos",    "ime",
+                                      "zoidfs", "ad",   "gsiftp", "quobyte", "hdfs"};
   const size_t colon = given.find(':');
-  if (colon == given.npos || colon < 2) return {given, ""};
-  const std::string_view prefix = std::string_view(given).substr(0, colon);
-  if (contains(kOwnWays, prefix)) return {given, "file name prefix " + std::string(prefix) + ":"};
-  if (!contains(kPosix, prefix)) return {given, ""};
-  const std::string stripped = given.substr(colon + 1);
-  if (!exists(given)) return {stripped, ""};
-  if (!exists(stripped)) return {given, ""};
-  return {given, "both " + given + " and " + stripped + " exist: which one the library means?"};
+  if (colon == given.npos || colon < 2) return {{given}, ""};
+  const std::string prefix = given.substr(0, colon);
+  if (contains(kOwnWays, prefix)) return {{given}, "file name prefix " + prefix + ":"};
+  if (!contains(kPosix, prefix)) return {{given}, ""};
+  return {{given.substr(colon + 1), given}, ""};
 }
 
 }  // namespace penstock::pmpi

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace penstock::pmpi {
 
 struct FileName {
-  std::string path;
+  // At least one; of two, the library opens the first where it strips a prefix ("ufs:out.dat" is
+  // out.dat to ROMIO), the second where it does not (pmpi/library_file.hpp).
+  std::vector<std::string> paths;
   std::string unserved_why;  // not empty: the library reaches this file in a way of its own
 };
 
-// "ufs:out.dat" -> "out.dat". Call it after the library's own open: what exists decides where
-// libraries differ in what they take for a prefix.
 FileName file_name(const std::string& given);
 
 }  // namespace penstock::pmpi

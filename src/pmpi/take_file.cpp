@@ -17,6 +17,7 @@
 #include "pmpi/file_name.hpp"
 #include "pmpi/hints.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/library_file.hpp"
 #include "pmpi/library_hints.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
@@ -56,10 +57,9 @@ void flush_beside(const std::string& path) {
 }
 
 // Everything about this open that does not depend on other ranks.
-engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
+engine::OpenInfo open_info(const FileName& name, int amode, MPI_Info info) {
   engine::OpenInfo open;
-  FileName name = file_name(given);
-  open.path = std::move(name.path);
+  open.path = name.paths.front();
   open.writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
   open.readable = (amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
   const auto config = file_config(job().config(), open.path, info);
@@ -71,7 +71,7 @@ engine::OpenInfo open_info(const char* given, int amode, MPI_Info info) {
   } else if ((amode & MPI_MODE_SEQUENTIAL) != 0) {
     open.unserved_why = "MPI_MODE_SEQUENTIAL";
   } else {
-    open.unserved_why = std::move(name.unserved_why);
+    open.unserved_why = name.unserved_why;
   }
   open.stager = stager();
   if (!job().is_finished()) keep_stager(open.stager);
@@ -89,6 +89,15 @@ Result<std::unique_ptr<comm::Comm>> who_meets(MPI_Comm comm, engine::OpenInfo& i
   auto ranks = comm::make_mpi_comm(*ours);
   PMPI_Comm_free(&*ours);
   return ranks;
+}
+
+// After the library has opened it.
+void look_for(const LibraryFile& library, engine::OpenInfo& info) {
+  const std::optional<LibraryFile::Opened> opened = library.opened();
+  info.has_library_file = opened.has_value() || LibraryFile::can_be_known();
+  if (!opened) return;
+  info.path = opened->path;
+  info.library_file = opened->id;
 }
 
 // Before anybody knows whether it will be.
@@ -123,7 +132,7 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   const std::vector<OpenFilePtr> already = open_already(info.path);
   for (const OpenFilePtr& other : already) info.beside.push_back(other->file.get());
   file->path = info.path;
-  file->id = identity_of(info.path);
+  file->id = info.library_file ? info.library_file : identity_of(info.path);
   file->writable = info.writable;
   file->readable = info.readable;
   if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);
@@ -199,13 +208,17 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
       if (rc == MPI_SUCCESS && name != nullptr) pass_unmet(name, amode);
       return rc;
     }
-    engine::OpenInfo ours = open_info(name, amode, info);
-    if ((amode & MPI_MODE_APPEND) != 0) flush_beside(ours.path);
+    const FileName known = file_name(name);
+    engine::OpenInfo ours = open_info(known, amode, info);
+    if ((amode & MPI_MODE_APPEND) != 0)
+      for (const std::string& path : known.paths) flush_beside(path);
+    const LibraryFile library(known.paths);
     const bool at_open = kOpenAloneTakesHints && may_be_served(ours);
     const WithoutSieving hints(info, at_open ? Sieving::always_off : Sieving::as_given);
     *handle = MPI_FILE_NULL;  // or zero, where a handler made success of a failure
     const int rc = PENSTOCK_REAL(open)(comm, name, amode, hints.info(), handle);
     ours.opened_here = rc == MPI_SUCCESS && *handle != MPI_FILE_NULL && *handle != MPI_File{};
+    if (ours.opened_here) look_for(library, ours);
     open_ours(comm, ours, amode, *handle);
     return rc;
   });
