@@ -102,7 +102,8 @@ std::string File::State::open_here() {
   file_system = *std::move(probed);
   // A page that waits in this node's cache may go over what the MPI library writes beside it on
   // another node. One that never waits is sent as it was written.
-  if (comm->nodes() == 1 || file_system.is_coherent()) return "";
+  const bool may_wait = comm->nodes() == 1 || file_system.is_coherent();
+  if (may_wait && !file_system.is_synchronous) return "";
   (void)file->close();  // nothing was written through it
   return open_file(io::Written::through);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/populate.hpp"
+
 namespace penstock::io {
 namespace {
 
@@ -18,6 +20,14 @@ constexpr int kLongestPause = 64;
 // What nobody has stored to for so long may have left memory: it is made ready anew, by a call that
 // can say that it failed.
 constexpr double kLongestRest_s = 0.01;
+// What was not asked for so long is asked for anew: a file may have been made immutable, or lost
+// its blocks to a hole and the disk their room, and a store would be a SIGBUS.
+constexpr double kLongestTrust_s = 1e-4;
+
+std::span<std::byte> pages_around(std::span<std::byte> bytes) {
+  const auto before = size_t(reinterpret_cast<uintptr_t>(bytes.data()) % kPageStep);
+  return {bytes.data() - before, bytes.size() + before};
+}
 
 }  // namespace
 
@@ -52,8 +62,14 @@ std::byte* CrumbTrail::place_of(Extent piece) noexcept {
   if (piece.begin < where_.begin || piece.end > where_.end) return nullptr;
   const Ticks now = ticks();
   if (about_seconds(now - used_) > kLongestRest_s) return nullptr;
+  const auto place =
+      memory_.subspan(size_t(piece.begin - where_.begin), size_t(piece.end - piece.begin));
+  if (about_seconds(now - asked_) > kLongestTrust_s) {
+    if (populate_for_stores(pages_around(place)) != 0) return nullptr;
+    asked_ = now;
+  }
   used_ = now;
-  return memory_.data() + (piece.begin - where_.begin);
+  return place.data();
 }
 
 Off CrumbTrail::ahead(bool takes_room) const noexcept {
@@ -74,7 +90,7 @@ tl::expected<std::byte*, Refusal> CrumbTrail::make_ready(int fd, Extent where, i
   if (!memory) return tl::unexpected(memory.error());
   where_ = where;
   memory_ = *memory;
-  used_ = ticks();
+  used_ = asked_ = ticks();
   pause_ = 0;
   return memory_.data();
 }

@@ -67,7 +67,7 @@ class CrumbTrail {
   Mapping pages_;
   Extent where_;                 // of pages_, what is ready
   std::span<std::byte> memory_;  // of where_
-  Ticks used_ = 0;
+  Ticks used_ = 0, asked_ = 0;   // asked_: whether it takes stores
 };
 
 }  // namespace penstock::io

@@ -143,8 +143,8 @@ TEST_F(TrailFiles, PagesAreMadeReadyInStepsThatGrow) {
   put(*file, 0, 48, 400, 20'000);  // 8 MB
   // Who loses its core for that long has rested, and pages are made ready anew.
   const int rests = int((now_s() - begin_s) / 0.01);
-  EXPECT_GT(answers.populated, 20);
-  EXPECT_LT(answers.populated, 60 + rests) << "256 KiB at a time, soon";
+  EXPECT_GT(answers.fallocated, 20);
+  EXPECT_LT(answers.fallocated, 60 + rests) << "256 KiB at a time, soon";
   EXPECT_TRUE(file_.holds(model_));
 }
 
@@ -216,11 +216,24 @@ TEST_F(TrailFiles, AfterARestPagesAreMadeReadyAnew) {
   fill(1'000'000);
   auto file = open();
   put(*file, 0, 48, 400, 20);
-  const int before = answers.populated;
+  const int before = answers.fallocated;
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   put(*file, 20 * 400, 48, 400, 1);
-  EXPECT_EQ(answers.populated, before + 1);
+  EXPECT_EQ(answers.fallocated, before + 1);
   EXPECT_EQ(file->writes, 15);
+  EXPECT_TRUE(file_.holds(model_));
+}
+
+// As when somebody has made the file immutable, or its blocks a hole on a full disk.
+TEST_F(TrailFiles, PagesThatTakeNoStoreAnyMoreAreFoundOutBeforeIt) {
+  fill(1'000'000);
+  auto file = open();
+  put(*file, 0, 48, 400, 20);
+  EXPECT_EQ(file->writes, 15);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // for longer than it is trusted
+  answers.madvise_errno = EFAULT;
+  put(*file, 20 * 400, 48, 400, 10);
+  EXPECT_EQ(file->writes, 25);
   EXPECT_TRUE(file_.holds(model_));
 }
 

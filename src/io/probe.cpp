@@ -1,8 +1,11 @@
 // What statfs(2), fstat(2) and /proc say about the file system of an open file.
 #include "io/probe.hpp"
 
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -103,6 +106,12 @@ int64_t plausible_block(int64_t reported, int64_t page) {
   return good ? reported : page;
 }
 
+// The file alone (chattr +S), whatever its mount says.
+bool is_marked_synchronous(int fd) {
+  int flags = 0;
+  return ::ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_SYNC_FL) != 0;
+}
+
 }  // namespace
 
 bool FileSystem::is_coherent() const noexcept { return geometry.sharing != kShared; }
@@ -122,6 +131,7 @@ Result<FileSystem> probe(int fd) {
   const auto magic = uint32_t(volume.f_type);
   FileSystem fs = classify(magic);
   if (magic == kFuse) refine_fuse(fs, file.st_dev);
+  fs.is_synchronous = (volume.f_flags & ST_SYNCHRONOUS) != 0 || is_marked_synchronous(fd);
   layout::Geometry& g = fs.geometry;
   g.page_bytes = ::sysconf(_SC_PAGESIZE);
   g.block_bytes = plausible_block(file.st_blksize, g.page_bytes);

@@ -13,6 +13,7 @@ namespace penstock::io {
 struct FileSystem {
   std::string type;  // "ext4", "tmpfs", "nfs", "lustre", "fuse", ... or "0x..." when not known
   layout::Geometry geometry;
+  bool is_synchronous = false;  // mounted with `sync`, or the file is chattr +S
 
   // What one node has written another node reads at once, without a sync between: local, or with
   // distributed locks on its caches.

@@ -237,16 +237,22 @@ int unpack_by_library(const WriteArguments& a, Packed& packed) {
   return rc == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 
-// What a read that succeeded says of itself. ROMIO says of one into memory with gaps that it was
-// whole, wherever the file ends. HDF5 clears what a count leaves out as if there were no gaps, and
-// with true counts the program's own bytes in them; with Open MPI's it does so without us too.
-int64_t told_bytes([[maybe_unused]] const engine::Read& read, [[maybe_unused]] const Packed& packed,
-                   int64_t read_bytes) {
-#ifndef OPEN_MPI
-  if (!packed.bytes.empty() || !read.memory_type.is_contiguous())
-    return read.memory_count * read.memory_type.size();
+// Whether the library says of such a read, into memory with gaps, that it was whole wherever the
+// file ends: ROMIO always, OMPIO of collective ones of more than two ranks.
+bool is_told_whole([[maybe_unused]] const OpenFile& file, [[maybe_unused]] Together together) {
+#ifdef OPEN_MPI
+  return together == Together::yes && file.file->comm().size() > 2;
+#else
+  return true;
 #endif
-  return read_bytes;
+}
+
+// What a read that succeeded says of itself: what the library would, since HDF5 clears what a count
+// leaves out as if there were no gaps, and with true counts the program's own bytes in them.
+int64_t told_bytes(const engine::Read& read, const Packed& packed, int64_t read_bytes,
+                   bool is_whole) {
+  const bool has_gaps = !packed.bytes.empty() || !read.memory_type.is_contiguous();
+  return is_whole && has_gaps ? read.memory_count * read.memory_type.size() : read_bytes;
 }
 
 }  // namespace
@@ -274,7 +280,7 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
   const int unpacked =
       packed.bytes.empty() || result.bytes == 0 ? MPI_SUCCESS : unpack_by_library(a, packed);
   if (told != MPI_SUCCESS) return {told, unpacked == MPI_SUCCESS ? result.bytes : 0};
-  return {unpacked, told_bytes(read, packed, result.bytes)};
+  return {unpacked, told_bytes(read, packed, result.bytes, is_told_whole(file, together))};
 }
 
 void set_status(MPI_Status* status, int64_t bytes) {
