@@ -22,8 +22,9 @@ namespace penstock::engine {
 
 struct Verification {
   int64_t verified_bytes = 0;  // read back and equal
-  int64_t unverified_bytes =
-      0;  // written again in part, by another rank or the MPI library later, or not readable
+  // Written again in part, by another rank or the MPI library later, not readable, or behind the
+  // last offset of any file.
+  int64_t unverified_bytes = 0;
   // Of the unverified: they differ, and who may have written them has no part in the handle, or
   // could not be asked.
   int64_t unasked_bytes = 0;

@@ -38,11 +38,11 @@ class Failing final : public comm::Borrowed {
 constexpr int64_t kBytes = 1000;
 
 // Each rank wrote a part of the file, of which nothing is there, or which is read as `from` says.
-Verification checked(comm::Comm& comm, int collectives, io::ReadableFile* from = nullptr) {
+Verification checked(comm::Comm& comm, int collectives, io::ReadableFile* from = nullptr,
+                     const layout::FileView& view = {}) {
   const io::TemporaryFile file;
   const auto verifier = std::make_shared<Verifier>();
   const std::vector<std::byte> data(kBytes, std::byte{1});
-  const layout::FileView view;
   const Off at = comm.rank() * kBytes;
   const Verifier::Call call(verifier.get());
   call.ended({&view, {at, at + kBytes}, data.data(), layout::LoopTree::bytes(1), kBytes}, true);
@@ -64,6 +64,19 @@ TEST(VerifyAsks, WhatDiffersIsToldAndIsNoDamageWhereSomebodyCannotBeAsked) {
       EXPECT_EQ(v.mismatched_bytes, 0) << collectives;
     }
     EXPECT_EQ(checked(comm, 100).mismatched_bytes, kBytes);
+  });
+}
+
+// The rest of such a write is asked about. To ask piece by piece about what has no place never
+// ended.
+TEST(VerifyAsks, WhatLiesBehindTheLastOffsetIsUnverifiedAndNotAskedAbout) {
+  const auto view = layout::FileView::make(kLastOff - 4, 1, layout::LoopTree::bytes(1)).value();
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    const int64_t in_the_file = comm.rank() == 0 ? 4 : 0;
+    const Verification v = checked(comm, 100, nullptr, view);
+    EXPECT_EQ(v.mismatched_bytes, in_the_file);
+    EXPECT_EQ(v.unverified_bytes, kBytes - in_the_file);
+    EXPECT_EQ(v.verified_bytes, 0);
   });
 }
 

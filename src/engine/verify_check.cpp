@@ -65,6 +65,8 @@ class StreamReader {
 };
 
 // Calls use(piece) for the adjacent bytes of a stream range until one gives true; whether one did.
+// Pieces have all bytes of the range: none is cut off at the last offset, for Verifier::add keeps
+// nothing that lies behind it.
 template <class Use>
 bool any_piece_of(const layout::FileView& view, StreamRange range, Use&& use) {
   layout::Cursor cursor = view.cursor();
