@@ -73,12 +73,13 @@ class Verify(_Model):
 
 
 class Totals(_Model):
-    """Sums over all files."""
+    """Sums over all files, those that are not listed too."""
 
     engine_bytes: Count
     passthrough_bytes: Count
     errors: Count
     degraded: dict[str, Count]
+    files_not_listed: Count = 0  # logs of earlier versions have none
 
 
 class SizeBucket(_Model):
@@ -148,6 +149,17 @@ class JobLog(_Model):
     elapsed_s: Seconds | None = None  # logs of earlier versions have none
     totals: Totals
     files: list[File]
+
+    @property
+    def not_listed(self) -> str:
+        """What is to be said where ``files`` has not all; empty where it has."""
+        n = self.totals.files_not_listed
+        what = (
+            "more file is in the sums of the job and has"
+            if n == 1
+            else ("more files are in the sums of the job and have")
+        )
+        return f"{n} {what} no entry in the log" if n else ""
 
     @property
     def known_elapsed_s(self) -> float | None:

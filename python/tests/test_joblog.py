@@ -107,6 +107,26 @@ def test_the_command_shows_bytes_method_phases_rates_and_degradations(
         assert shown in done.stdout
 
 
+@pytest.mark.parametrize(("n", "begins"), [(1, "1 more file is"), (4000, "4000 more files are")])
+def test_that_not_all_files_are_listed_is_said(
+    cli: Cli, tmp_path: Path, n: int, begins: str
+) -> None:
+    totals = LOG["totals"] | {"files_not_listed": n}
+    file = str(write(tmp_path, totals=totals, files=2 * LOG["files"][:1]))
+    page = cli("report", file, "--format", "md").stdout
+    for said in (cli("log", file).stdout, page):
+        assert f"{begins} in the sums of the job" in said
+    assert "the largest of 2 files that the log lists" in page
+
+
+def test_what_went_to_files_that_are_not_listed_was_written(cli: Cli, tmp_path: Path) -> None:
+    totals = LOG["totals"] | {"files_not_listed": 5}
+    unwritten = LOG["files"][0] | {"engine_bytes": 0}
+    page = cli("report", str(write(tmp_path, totals=totals, files=[unwritten])), "--format", "md")
+    assert "Penstock wrote 64.0 MiB for" in page.stdout
+    assert "Penstock wrote nothing" not in page.stdout
+
+
 def test_what_a_method_pushes_between_writes_is_sync(cli: Cli, tmp_path: Path) -> None:
     times = LOG["files"][0]["times_s"] | {"sync": 0.5, "policy_sync": 2.25}
     file = str(write(tmp_path, files=[LOG["files"][0] | {"times_s": times}]))

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iterator>
+#include <map>
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
@@ -36,39 +36,6 @@ std::string safe_word(std::string word, const char* fallback) {
 }
 
 // ---- the document
-
-struct Totals {
-  int64_t engine_bytes = 0, passthrough_bytes = 0, read_bytes = 0, engine_read_bytes = 0,
-          errors = 0, passthrough_calls = 0, verified_bytes = 0, unverified_bytes = 0,
-          mismatched_bytes = 0;
-  std::map<std::string, int64_t> degraded;
-
-  void add(const FileReport& r) {
-    engine_bytes += r.sum.engine_bytes;
-    passthrough_bytes += r.sum.passthrough_bytes;
-    read_bytes += r.sum.read_bytes;
-    engine_read_bytes += r.sum.engine_read_bytes;
-    errors += r.sum.errors;
-    passthrough_calls += r.sum.passthrough_calls;
-    verified_bytes += r.verified_bytes;
-    unverified_bytes += r.unverified_bytes;
-    mismatched_bytes += r.mismatched_bytes;
-    for (const auto& [why, times] : r.degraded) degraded[why] += times;
-  }
-};
-
-json to_json(const Totals& t) {
-  return {{"engine_bytes", t.engine_bytes},
-          {"passthrough_bytes", t.passthrough_bytes},
-          {"read_bytes", t.read_bytes},
-          {"engine_read_bytes", t.engine_read_bytes},
-          {"errors", t.errors},
-          {"passthrough_calls", t.passthrough_calls},
-          {"verified_bytes", t.verified_bytes},
-          {"unverified_bytes", t.unverified_bytes},
-          {"mismatched_bytes", t.mismatched_bytes},
-          {"degraded", json(t.degraded)}};
-}
 
 double unix_now_s() {
   timespec t{};
@@ -103,9 +70,8 @@ json files_of(const std::vector<FileReport>& reports) {
   return files;
 }
 
-std::string document(const JobFacts& facts, bool finished, const std::vector<FileReport>& reports) {
-  Totals totals;
-  for (const FileReport& r : reports) totals.add(r);
+std::string document(const JobFacts& facts, bool finished, const std::vector<FileReport>& reports,
+                     const JobTotals& totals) {
   json log = head(facts, finished);
   log["totals"] = to_json(totals);
   log["files"] = files_of(reports);
@@ -136,7 +102,7 @@ std::string degraded_clause(const std::map<std::string, int64_t>& degraded) {
   return text + ")";
 }
 
-std::string verify_clause(const Totals& t) {
+std::string verify_clause(const JobTotals& t) {
   std::string text;
   if (t.verified_bytes > 0) text += ", " + human_size(t.verified_bytes) + " verified";
   if (t.unverified_bytes > 0) text += ", " + human_size(t.unverified_bytes) + " not verified";
@@ -144,16 +110,46 @@ std::string verify_clause(const Totals& t) {
   return text;
 }
 
+// Files that went wrong find room where others do not.
+constexpr size_t kMostListed = 1000, kMostListedWithErrors = 2 * kMostListed;
+
+Result<std::vector<FileReport>> reports_from_json(const json& files) {
+  if (!files.is_array())
+    return fail(ErrorClass::communication, "merge job logs", "not a list of file reports");
+  std::vector<FileReport> reports;
+  for (const json& file : files) {
+    Result<FileReport> report = report_from_json(file);
+    if (!report) return tl::unexpected(std::move(report).error());
+    reports.push_back(std::move(*report));
+  }
+  return reports;
+}
+
 }  // namespace
 
-JobLog::JobLog(const std::string& dir, JobFacts facts)
+JobLog::JobLog(const std::string& dir, JobFacts facts, Listed listed)
     : dir_(absolute_path(dir)),
       name_("penstock-" + safe_word(facts.program, "program") + "-" +
             safe_word(facts.job_id, "job") + ".json"),
       path_(dir_ + (dir_.back() == '/' ? "" : "/") + name_),
-      facts_(std::move(facts)) {}
+      facts_(std::move(facts)),
+      listed_(listed) {}
 
-void JobLog::add(FileReport report) { reports_.push_back(std::move(report)); }
+// What is open will be replaced when it is closed late: it keeps its report.
+bool JobLog::has_room_for(const FileReport& report) const {
+  if (!report.closed) return true;
+  if (listed_ == Listed::none) return false;
+  return reports_.size() < (went_wrong(report) ? kMostListedWithErrors : kMostListed);
+}
+
+void JobLog::add(FileReport report) {
+  if (has_room_for(report)) {
+    reports_.push_back(std::move(report));
+  } else {
+    unlisted_.add(report);
+    ++unlisted_.files_not_listed;
+  }
+}
 
 // Each of its ranks said something of the file, and of another of this name that is open too.
 void JobLog::add_closed_late(FileReport report) {
@@ -164,23 +160,34 @@ void JobLog::add_closed_late(FileReport report) {
   add(std::move(report));
 }
 
-void JobLog::clear() { reports_.clear(); }
+void JobLog::clear() {
+  reports_.clear();
+  unlisted_ = {};
+}
 
-std::string JobLog::encode_reports() const { return dump(files_of(reports_), -1); }
+std::string JobLog::encode_reports() const {
+  return dump({{"files", files_of(reports_)}, {"unlisted", to_json(unlisted_)}}, -1);
+}
 
 Result<void> JobLog::merge(const std::string& encoded) {
   constexpr bool kThrow = false;
-  const json files = json::parse(encoded, nullptr, kThrow);
-  if (!files.is_array())
-    return fail(ErrorClass::communication, "merge job logs", "not a list of file reports");
-  std::vector<FileReport> merged;
-  for (const json& file : files) {
-    Result<FileReport> report = report_from_json(file);
-    if (!report) return tl::unexpected(std::move(report).error());
-    merged.push_back(std::move(*report));
-  }
-  std::ranges::move(merged, std::back_inserter(reports_));
+  const json all = json::parse(encoded, nullptr, kThrow);
+  if (!all.is_object() || !all.contains("files") || !all.contains("unlisted"))
+    return fail(ErrorClass::communication, "merge job logs", "not what a process has encoded");
+  auto files = reports_from_json(all["files"]);
+  if (!files) return tl::unexpected(std::move(files).error());
+  const auto unlisted = totals_from_json(all["unlisted"]);
+  if (!unlisted) return tl::unexpected(unlisted.error());
+  for (FileReport& report : *files) add(std::move(report));
+  unlisted_.add(*unlisted);
   return {};
+}
+
+JobTotals JobLog::totals_with(const std::vector<FileReport>& open_files) const {
+  JobTotals totals = unlisted_;
+  for (const FileReport& r : reports_) totals.add(r);
+  for (const FileReport& r : open_files) totals.add(r);
+  return totals;
 }
 
 Result<void> JobLog::make_directory() {
@@ -191,17 +198,17 @@ Result<void> JobLog::make_directory() {
 }
 
 Result<void> JobLog::write(bool finished, const std::vector<FileReport>& open_files) {
+  const JobTotals totals = totals_with(open_files);
   std::vector<FileReport> all = reports_;
   all.insert(all.end(), open_files.begin(), open_files.end());
   auto done = make_directory().and_then(
-      [&] { return replace_file(dir_, name_, document(facts_, finished, all)); });
+      [&] { return replace_file(dir_, name_, document(facts_, finished, all, totals)); });
   written_ = done.has_value();
   return done;
 }
 
 std::string JobLog::summary_line() const {
-  Totals t;
-  for (const FileReport& r : reports_) t.add(r);
+  const JobTotals t = totals_with({});
   return "penstock: " + human_size(t.engine_bytes) + " by engine, " +
          human_size(t.passthrough_bytes) + " passed through, " + count(t.errors, "error") +
          verify_clause(t) + degraded_clause(t.degraded) +

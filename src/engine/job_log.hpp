@@ -3,10 +3,12 @@
 // end, so a killed job leaves a readable log that says so.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/job_totals.hpp"
 #include "engine/statistics.hpp"
 
 namespace penstock::engine {
@@ -21,11 +23,17 @@ struct JobFacts {
   double start_s = 0;  // the same moment by now_s(), which nobody sets
 };
 
+// Which files that were closed keep a report of their own. The totals have all.
+enum class Listed : uint8_t {
+  some,  // the first 1000, and of later ones the first 1000 that went wrong: logs stay readable
+  none,  // where nobody writes the log
+};
+
 class JobLog {
  public:
   // Chooses the name penstock-<program>-<job_id>.json in `dir` (empty: the working directory of
   // now); writes nothing yet. Characters that file names should not have become '_'.
-  JobLog(const std::string& dir, JobFacts facts);
+  JobLog(const std::string& dir, JobFacts facts, Listed listed = Listed::some);
 
   void add(FileReport report);  // a file that was closed, or what a rank says of one left open
   // Of all its ranks: in place of what they said of it when it was left open.
@@ -40,15 +48,19 @@ class JobLog {
   // did not verify is named before the log. "no log" when none was written.
   std::string summary_line() const;
   const std::string& path() const noexcept { return path_; }
-  bool empty() const noexcept { return reports_.empty(); }
+  bool empty() const noexcept { return reports_.empty() && unlisted_.files_not_listed == 0; }
 
  private:
+  bool has_room_for(const FileReport& report) const;
+  JobTotals totals_with(const std::vector<FileReport>& open_files) const;
   Result<void> make_directory();
 
   std::string dir_, name_, path_;
   bool made_ = false;  // the directory
   JobFacts facts_;
+  Listed listed_;
   std::vector<FileReport> reports_;
+  JobTotals unlisted_;    // of what was added and is not in reports_
   bool written_ = false;  // the last time; what is left of an earlier one says "running"
 };
 

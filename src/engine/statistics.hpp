@@ -70,4 +70,8 @@ struct FileReport {
   bool closed = false;
 };
 
+inline bool went_wrong(const FileReport& r) noexcept {
+  return r.sum.errors > 0 || r.mismatched_bytes > 0;
+}
+
 }  // namespace penstock::engine

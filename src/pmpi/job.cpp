@@ -91,8 +91,6 @@ engine::Surroundings surroundings() {
   return s;
 }
 
-bool went_wrong(const engine::FileReport& r) { return r.sum.errors > 0 || r.mismatched_bytes > 0; }
-
 }  // namespace
 
 // Nobody will call finalize() any more, and what is opened now may stay open.
@@ -140,7 +138,8 @@ void Job::ensure_log() {
   facts.rank = world_rank_;
   facts.start_unix_s = start_unix_s_;
   facts.start_s = start_s_;
-  log_.emplace(absolute(config_.log_dir, start_directory_), std::move(facts));
+  log_.emplace(absolute(config_.log_dir, start_directory_), std::move(facts),
+               config_.log ? engine::Listed::some : engine::Listed::none);
 }
 
 void Job::met(bool all_of_world) {

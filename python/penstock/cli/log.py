@@ -68,6 +68,8 @@ def _print_job(out: Console, job: joblog.JobLog) -> None:
         f"{_count(totals.errors, 'error')}",
         highlight=False,
     )
+    if job.not_listed:
+        out.print(f"  [yellow]{job.not_listed}[/]", highlight=False)
 
 
 def _build(job: joblog.JobLog) -> str:

@@ -48,6 +48,10 @@ def _verdict(job: joblog.JobLog) -> Verdict:
         what = f"{size(wrong)} read back differ" if wrong else f"{totals.errors} calls failed"
         return Verdict(f"{job.program}: {what}; see the warnings.", "wrong", (_NOT_COMPARED,))
     written = [f for f in job.files if _written(f)]
+    if not written and job.not_listed and totals.engine_bytes:
+        said = f"Penstock wrote {size(totals.engine_bytes)} for {job.program}, "
+        said += "to files that its log does not list."
+        return Verdict(said, "single run", (_NOT_COMPARED,))
     if not written:
         headline = f"Penstock wrote nothing for {job.program}"
         headline += f": {size(totals.passthrough_bytes)} were passed through to the MPI library."
@@ -56,8 +60,9 @@ def _verdict(job: joblog.JobLog) -> Verdict:
     said = f"{_who(largest)} wrote {size(_written(largest))} to {largest.path} at an "
     said += f"application rate of {_rate(largest.application_rate_bytes_per_s)}; "
     said += f"actual rate: {_actual(largest)}."
+    listed = " that the log lists" if job.not_listed else ""
     more = len(job.files) - 1
-    details = (f"It is the largest of {len(job.files)} files.",) if more else ()
+    details = (f"It is the largest of {len(job.files)} files{listed}.",) if more else ()
     return Verdict(said, "single run", (*details, _NOT_COMPARED))
 
 
@@ -212,7 +217,8 @@ def _plan(job: joblog.JobLog) -> Section:
 def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
     served = [f for f in job.files if f.engine_bytes and f.algorithms]
     if not served:
-        return plan.NotDrawn("Penstock's engine wrote nothing")
+        where = " to the files that the log lists" if job.not_listed else ""
+        return plan.NotDrawn(f"Penstock's engine wrote nothing{where}")
     f = max(served, key=lambda f: f.engine_bytes)
     calls = f.pattern
     pattern = "contiguous"
@@ -242,6 +248,8 @@ def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
             "report again when the job has ended",
             grave=True,
         )
+    if job.not_listed:
+        yield Caution(f"{job.not_listed}: rates, times, calls and warnings are of those it lists")
     for f in job.files:
         if f.verify.mismatched_bytes:
             yield Caution(
