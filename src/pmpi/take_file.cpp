@@ -105,12 +105,16 @@ bool may_be_served(const engine::OpenInfo& info) {
   return info.writable && info.unserved_why.empty() && info.config.mode == engine::Mode::serve;
 }
 
-// Collective. Where the engine writes what ranks write alone, beside what it passes on.
-void stop_sieving(MPI_File handle, OpenFile& file) {
-  file.may_sieve = !file.writable || !file.file->serves_independent();
-  if (file.may_sieve || kOpenAloneTakesHints) return;
+// Collective. What the library says of it counts for nothing.
+void stop_sieving(MPI_File handle) {
   const WithoutSieving hints(MPI_INFO_NULL, Sieving::always_off);
   PENSTOCK_REAL(set_info)(handle, hints.info());
+}
+
+// Collective. Where the engine writes what ranks write alone, beside what it passes on.
+void decide_sieving(MPI_File handle, OpenFile& file) {
+  file.may_sieve = !file.writable || !file.file->serves_independent();
+  if (!file.may_sieve && !kOpenAloneTakesHints) stop_sieving(handle);
 }
 
 // Of those that were there when this handle came in, what its open has not seen: another thread
@@ -139,7 +143,7 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   file->file = engine::File::open(*std::move(ranks), info);
   job().met(spans_world(comm));
   if (!info.opened_here) return;
-  stop_sieving(handle, *file);
+  decide_sieving(handle, *file);
   const std::vector<OpenFilePtr> there = open_files().insert(handle, file);
   file->file->found_beside(missed(*file, already, there));
   job().opened(*file);
@@ -254,11 +258,15 @@ void tell_visibility(const OpenFile& file, MPI_Info info) {
 
 }  // namespace
 
-// Of hints that come after the open.
+// The library judges the program's hints first: an error of theirs is the file's, and one that we
+// meet in them ends the job. What they say of sieving is undone on all ranks, whatever came of the
+// call on this one, and where they say nothing that changes nothing.
 int take_set_info(MPI_File handle, MPI_Info info) {
   return protect("set_info", [&] {
-    const WithoutSieving hints(info, sieving_later(open_files().find(handle)));
-    return PENSTOCK_REAL(set_info)(handle, hints.info());
+    const int rc = PENSTOCK_REAL(set_info)(handle, info);
+    const OpenFilePtr file = open_files().find(handle);
+    if (file != nullptr && !file->may_sieve) stop_sieving(handle);
+    return rc;
   });
 }
 

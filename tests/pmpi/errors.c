@@ -94,6 +94,20 @@ static void wrong_arguments(void) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* Hints that are none any more are the file's error, and no reason to end the job. MPICH looks into
+ * what was freed, with Penstock and without. */
+static void freed_hints(void) {
+#ifdef OPEN_MPI
+  MPI_Info info, freed;
+  MPI_File fh = open_fresh();
+  MPI_Info_create(&info);
+  freed = info;
+  MPI_Info_free(&info);
+  CHECK(class_of(MPI_File_set_info(fh, freed)) == MPI_ERR_INFO);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+#endif
+}
+
 /* Of a split write wrong arguments are told where it ends, by the same words. */
 static void wrong_split(MPI_File fh, int count, MPI_Datatype type, int class) {
   int a[4] = {0, 0, 0, 0};
@@ -350,6 +364,7 @@ int main(int argc, char** argv) {
   start_job(argc, argv);
   no_communicator_left();
   wrong_arguments();
+  freed_hints();
   wrong_splits();
   deep_type();
   no_type();
