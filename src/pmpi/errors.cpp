@@ -1,4 +1,4 @@
-// MPI's error classes and the file's error handler.
+// MPI's error classes, and what is raised of them.
 #include "pmpi/errors.hpp"
 
 #include <mutex>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "pmpi/real.hpp"
+#include "pmpi/error_handler.hpp"
 
 namespace penstock::pmpi {
 
@@ -65,34 +65,9 @@ std::optional<Error> error_of_mpi(std::string_view function, int rc) {
 
 namespace {
 
-bool is_built_in(MPI_Errhandler handler) {
-#ifdef MPI_ERRORS_ABORT
-  if (handler == MPI_ERRORS_ABORT) return true;
-#endif
-#ifdef MPIR_ERRORS_THROW_EXCEPTIONS
-  if (handler == MPIR_ERRORS_THROW_EXCEPTIONS) return true;
-#endif
-  return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL;
-}
-
-// Of the C++ bindings, which throw by what their call returns: there is no function to call.
-bool throws_what_is_returned([[maybe_unused]] MPI_File file) {
-#ifdef MPIR_ERRORS_THROW_EXCEPTIONS
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  if (PENSTOCK_REAL(get_errhandler)(file, &handler) != MPI_SUCCESS) return false;
-  if (handler == MPIR_ERRORS_THROW_EXCEPTIONS) return true;
-  give_back(handler);
-#endif
-  return false;
-}
-
 thread_local Raised* under_way = nullptr;
 
 }  // namespace
-
-void give_back(MPI_Errhandler handler) {
-  if (!is_built_in(handler)) PMPI_Errhandler_free(&handler);
-}
 
 Raised::Raised() noexcept : outer_(std::exchange(under_way, this)) {}
 
@@ -130,7 +105,7 @@ int raise(MPI_File file, int error_class) {
 
 int raise_at_once(MPI_File file, int error_class) {
   if (throws_what_is_returned(file)) return error_class;
-  PENSTOCK_REAL(call_errhandler)(file, error_class);
+  (void)call_handler(file, error_class);
   return error_class;
 }
 

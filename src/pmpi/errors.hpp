@@ -21,9 +21,6 @@ std::optional<Error> error_of_mpi(std::string_view function, int rc);
 // that no attribute is copied with it. Null while the library has no communicator left.
 MPI_Comm quiet_self();
 
-// What MPI_File_get_errhandler gave. Those that MPI has itself are not given back.
-void give_back(MPI_Errhandler handler);
-
 // Calls the file's error handler, as the library would, and returns the class: what the program's
 // call returns when the handler lets it. Where an entry point is under way the handler is called at
 // its end: it may leave by longjmp, and then no lock of ours would ever be given back.

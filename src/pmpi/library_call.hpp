@@ -6,23 +6,11 @@
 
 #include <utility>
 
+#include "pmpi/error_handler.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/open_files.hpp"
 
 namespace penstock::pmpi {
-
-// While one of these lives, the library's errors of this file come back to us. Several threads may
-// have one each.
-class HandlerAside {
- public:
-  HandlerAside(MPI_File handle, OpenFile& file);
-  ~HandlerAside();
-  HandlerAside(const HandlerAside&) = delete;
-
- private:
-  MPI_File handle_;
-  AsideHandler& aside_;
-};
 
 // Calls the library, and no handler.
 template <class F>

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -39,11 +40,14 @@ struct Served {
   int64_t bytes = 0;
 };
 
-// The program's error handler of a file, while library_call.hpp has set it aside.
+// The program's error handler of a file, which error_handler.hpp sets aside while there are users:
+// the library then has MPI_ERRORS_RETURN, or for moments the given one.
 struct AsideHandler {
   std::mutex mutex;
   int users = 0;
   MPI_Errhandler given{};
+  bool attached = false;
+  std::vector<std::thread::id> callers;  // who is having the library call the given one
 };
 
 struct OpenFile : std::enable_shared_from_this<OpenFile> {
