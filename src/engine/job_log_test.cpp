@@ -20,22 +20,12 @@
 #include <sstream>
 #include <thread>
 
-#include "base/clock.hpp"
+#include "engine/job_log_for_tests.hpp"
 #include "engine/replace_file.hpp"
 #include "engine/report_json.hpp"
 
 namespace penstock::engine::job_log_test {
 namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::json;
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 json schema() {
   const fs::path repository = fs::path(__FILE__).parent_path().parent_path().parent_path();
@@ -115,56 +105,6 @@ class Validator {
 };
 
 std::vector<std::string> violations(const json& log) { return Validator(schema()).errors(log); }
-
-// ---- samples
-
-FileReport sample(const std::string& path, int64_t bytes) {
-  FileReport r;
-  r.path = path;
-  r.ranks = 4;
-  r.closed = true;
-  r.method = "two_phase + messages + pwrite + none + written";
-  r.file_system = "ext4";
-  r.sum.engine_bytes = bytes;
-  r.sum.write_ns = 1'500'000'000;
-  r.sum.calls[size_t(CallKind::write_all)] = 8;
-  r.sum.sizes[3] = 8;
-  r.sum.contiguous_calls = 8;
-  r.open_to_close_s = 2;
-  r.application_rate = 1e6;
-  r.actual_rate_source = "not known: a test";
-  r.algorithms["two_phase"] = 8;
-  return r;
-}
-
-class Log : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "penstock-log-XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
-  static JobFacts facts(const std::string& program, const std::string& job) {
-    JobFacts f;
-    f.job_id = job;
-    f.program = program;
-    f.ranks = 4;
-    f.start_unix_s = 4e9;  // a wall clock that was set back since
-    f.start_s = now_s() - 7;
-    return f;
-  }
-  JobLog make(const std::string& program = "app", const std::string& job = "17") {
-    return JobLog(dir_, facts(program, job));
-  }
-  json written(const JobLog& log) { return json::parse(read(log.path())); }
-  size_t entries() {
-    return size_t(std::distance(fs::directory_iterator(dir_), fs::directory_iterator()));
-  }
-
-  fs::path dir_;
-};
 
 // ---- the file
 
@@ -354,81 +294,6 @@ TEST_F(Log, PathsThatAreNotUtf8AndNumbersThatAreNotFiniteStillGiveJson) {
   ASSERT_TRUE(log.write(true, {}));
   EXPECT_EQ(violations(written(log)), std::vector<std::string>{});
   EXPECT_TRUE(written(log)["files"][0]["application_rate_bytes_per_s"].is_null());
-}
-
-// ---- of very many files
-
-// Each of one byte, under a name and with a reason of its own.
-void add_files(JobLog& log, int files) {
-  for (int i = 0; i < files; ++i) {
-    FileReport r = sample("file" + std::to_string(i), 1);
-    r.degraded["why " + std::to_string(i)] = 1;
-    log.add(r);
-  }
-}
-
-int64_t sum_of(const json& tally) {
-  int64_t sum = 0;
-  for (const auto& [what, times] : tally.items()) sum += times.get<int64_t>();
-  return sum;
-}
-
-TEST_F(Log, OfManyFilesListsSomeAndSumsAll) {
-  JobLog log = make();
-  add_files(log, 5000);
-  ASSERT_TRUE(log.write(true, {}));
-  const json j = written(log);
-  EXPECT_EQ(j["files"].size(), 1000u);
-  EXPECT_EQ(j["totals"]["files_not_listed"], 4000);
-  EXPECT_EQ(j["totals"]["engine_bytes"], 5000);
-  EXPECT_EQ(sum_of(j["totals"]["degraded"]), 5000);
-  EXPECT_LE(j["totals"]["degraded"].size(), 1001u);
-}
-
-TEST_F(Log, OfManyFilesListsThoseThatWentWrongUpToALimitToo) {
-  JobLog log = make();
-  add_files(log, 3000);
-  FileReport wrong = sample("wrong", 1);
-  wrong.sum.errors = 1;
-  for (int i = 0; i < 1500; ++i) log.add(wrong);
-  ASSERT_TRUE(log.write(true, {}));
-  const json j = written(log);
-  EXPECT_EQ(j["files"].size(), 2000u);
-  EXPECT_EQ(j["files"].back()["path"], "wrong");
-  EXPECT_EQ(j["totals"]["files_not_listed"], 2500);
-  EXPECT_EQ(j["totals"]["errors"], 1500);
-}
-
-TEST_F(Log, OfManyFilesOfAllProcessesListsSomeAndSumsAll) {
-  JobLog here = make(), there = make();
-  add_files(here, 700);
-  add_files(there, 1300);
-  ASSERT_TRUE(here.merge(there.encode_reports()));
-  ASSERT_TRUE(here.write(true, {}));
-  const json j = written(here);
-  EXPECT_EQ(j["files"].size(), 1000u);
-  EXPECT_EQ(j["totals"]["files_not_listed"], 1000);
-  EXPECT_EQ(j["totals"]["engine_bytes"], 2000);
-}
-
-// What is kept of it is what the other process would be told.
-TEST_F(Log, ThatNobodyWritesKeepsSumsOnly) {
-  JobLog log(dir_, facts("app", "17"), Listed::none);
-  add_files(log, 1);
-  const size_t of_one = log.encode_reports().size();
-  for (int i = 0; i < 5000; ++i) log.add(sample("a.dat", 1));
-  EXPECT_FALSE(log.empty());
-  EXPECT_LT(log.encode_reports().size(), of_one + 20);
-  EXPECT_NE(log.summary_line().find("4.9 KiB by engine"), std::string::npos) << log.summary_line();
-  FileReport open = sample("late.dat", 3);
-  open.closed = false;
-  log.add(open);
-  FileReport late = sample("late.dat", 1024);
-  late.ranks = 1;
-  log.add_closed_late(late);
-  EXPECT_NE(log.summary_line().find("5.9 KiB by engine"), std::string::npos) << log.summary_line();
-  log.clear();
-  EXPECT_TRUE(log.empty());
 }
 
 // ---- merging
