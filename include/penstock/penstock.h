@@ -137,7 +137,8 @@ PENSTOCK_API int penstock_open(penstock_rank* rank, const char* path,
 PENSTOCK_API int penstock_close(penstock_file* file);
 
 /* COLLECTIVE. When it returns 0, all that all ranks wrote before is on the device. After one that
- * failed every later one and penstock_close return its code: what was lost then stays lost. */
+ * failed every later one and penstock_close return its code: what was lost then stays lost. A file
+ * that cannot be synced at all (/dev/null: EINVAL) has lost nothing, and its close is 0. */
 PENSTOCK_API int penstock_sync(penstock_file* file);
 
 /* ---- Writing ----
