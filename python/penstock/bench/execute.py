@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from penstock.bench.interruptions import interruptions_wait
 from penstock.bench.sample import PROGRAM_SCHEMA, Result
 from penstock.strict import first_wrong
 
@@ -52,8 +53,46 @@ def execute(command: Sequence[str], env: Mapping[str, str], timeout_s: float) ->
         After this many seconds the run is ended and has failed.
     """
     begin_s = time.monotonic()
+    process: subprocess.Popen[str] | None = None
     try:
-        process = subprocess.Popen(  # noqa: S603 - the measured command
+        with interruptions_wait():  # else nobody would know what was started
+            process = _start(command, env)
+        return _to_its_end(process, env, begin_s, timeout_s)
+    except _NotStartedError as error:
+        why = f"{command[0]} cannot be started: {error}"
+        return ProgramResult(None, None, "", time.monotonic() - begin_s, why)
+    except BaseException:
+        if process is not None:
+            _end(process, env)
+        raise
+
+
+def _to_its_end(
+    process: subprocess.Popen[str], env: Mapping[str, str], begin_s: float, timeout_s: float
+) -> ProgramResult:
+    try:
+        stdout, stderr = process.communicate(timeout=timeout_s)
+        wall_s = time.monotonic() - begin_s
+        if process.returncode != 0:
+            _await_interruption()
+    except subprocess.TimeoutExpired:
+        stderr = _end(process, env)
+        why = f"timed out after {timeout_s:g} s and was ended{_last_words(stderr)}"
+        return ProgramResult(None, None, _tail(stderr), time.monotonic() - begin_s, why)
+    result, unreadable = _read(stdout)
+    failed = _why_failed(process.returncode, result, stderr) or unreadable
+    if result is None and failed is None:
+        failed = f"it ended well but printed no result{_last_words(stderr)}"
+    return ProgramResult(process.returncode, result, _tail(stderr), wall_s, failed)
+
+
+class _NotStartedError(Exception):
+    pass
+
+
+def _start(command: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - the measured command
             list(command),
             env=dict(env),
             stdin=subprocess.DEVNULL,
@@ -64,25 +103,7 @@ def execute(command: Sequence[str], env: Mapping[str, str], timeout_s: float) ->
             process_group=0,
         )
     except OSError as error:
-        why = f"{command[0]} cannot be started: {error.strerror}"
-        return ProgramResult(None, None, "", time.monotonic() - begin_s, why)
-    try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
-        wall_s = time.monotonic() - begin_s
-        if process.returncode != 0:
-            _await_interruption()
-    except subprocess.TimeoutExpired:
-        stderr = _end(process, env)
-        why = f"timed out after {timeout_s:g} s and was ended{_last_words(stderr)}"
-        return ProgramResult(None, None, _tail(stderr), time.monotonic() - begin_s, why)
-    except BaseException:
-        _end(process, env)
-        raise
-    result, unreadable = _read(stdout)
-    failed = _why_failed(process.returncode, result, stderr) or unreadable
-    if result is None and failed is None:
-        failed = f"it ended well but printed no result{_last_words(stderr)}"
-    return ProgramResult(process.returncode, result, _tail(stderr), wall_s, failed)
+        raise _NotStartedError(error.strerror) from error
 
 
 def _await_interruption() -> None:

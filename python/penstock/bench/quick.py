@@ -24,8 +24,9 @@ from penstock.bench.execute import (
     execute,
     told_of_leftovers,
 )
+from penstock.bench.interruptions import interruptions_wait
 from penstock.bench.programs import THREADS, present
-from penstock.bench.session import environment, interruptions_wait
+from penstock.bench.session import environment
 from penstock.bench.settle import Scratch
 from penstock.bench.statistics import Stopping
 from penstock.errors import ArgumentError, LaunchError

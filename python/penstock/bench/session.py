@@ -28,6 +28,7 @@ from penstock.bench.execute import (
     execute,
     told_of_leftovers,
 )
+from penstock.bench.interruptions import heeded, interruptions_wait
 from penstock.bench.noise import MachineReading
 from penstock.bench.sample import Event, Header, Provenance, RateKind, Sample, Settled
 from penstock.bench.settle import Scratch, Settle
@@ -465,35 +466,13 @@ def terminations_interrupt() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = _heeded(signal.SIGTERM, signal.SIGHUP)
+    numbers = heeded(signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, _interrupt) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def interruptions_wait() -> Iterator[None]:
-    """What must not be cut short: Ctrl-C, SIGTERM and SIGHUP interrupt at its end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    numbers = _heeded(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if came:
-        raise KeyboardInterrupt
-
-
-def _heeded(*numbers: signal.Signals) -> list[signal.Signals]:
-    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
 def _interrupt(*_: object) -> None:

@@ -93,13 +93,19 @@ def files_of(path: Path) -> list[Path]:
 
 
 def require_place(out: Path) -> None:
-    """Raise ArgumentError where results cannot come to be, before anything is tried."""
+    """See that results can come to be, before anything is tried.
+
+    Raises
+    ------
+    ArgumentError
+        If there is something else, or nothing to make it in.
+    WriteError
+        If the system will refuse.
+    """
     try:
         is_there, is_directory, parent_is = out.exists(), out.is_dir(), out.parent.is_dir()
     except OSError as error:
-        raise ArgumentError(
-            f"--out {out} cannot be looked at: {error.strerror}; give another --out"
-        ) from error
+        raise _refused("cannot be made", out / NAME, error) from error
     if is_there and not is_directory:
         raise ArgumentError(f"--out must be a directory, got the file {out}: give another --out")
     if not is_there and not parent_is:
@@ -109,10 +115,9 @@ def require_place(out: Path) -> None:
         )
     where = out if is_there else out.parent
     if not os.access(where, os.W_OK | os.X_OK, effective_ids=True):
-        raise ArgumentError(
-            f"--out {out} cannot be written: {where} is not writable for this user; give another "
-            "--out"
-        )
+        is_read_only = os.statvfs(where).f_flag & os.ST_RDONLY
+        number = errno.EROFS if is_read_only else errno.EACCES
+        raise _refused("cannot be made", out / NAME, OSError(number, os.strerror(number)))
 
 
 def same_files(a: Path, b: Path) -> bool:

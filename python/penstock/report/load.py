@@ -69,7 +69,7 @@ def load(path: Path) -> Source:
 
 def _measured(path: Path) -> BenchResults:
     results = store.load(path)
-    if not results.samples:
+    if results.headers and not results.samples:
         raise ArgumentError(
             f"{path} has no sample yet: run the penstock bench that began it once more"
         )

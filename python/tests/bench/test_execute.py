@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,21 @@ def test_children_of_a_program_that_hangs_are_ended_too() -> None:
     code = code.replace("])", "], start_new_session=True)")
     execute([sys.executable, "-c", code], dict(os.environ) | {MARK: mark}, 1.0)
     assert end_leftovers(mark) == 0
+
+
+def test_a_signal_while_a_program_is_started_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, started = subprocess.Popen, []
+
+    def interrupted(*words: Any, **options: Any) -> subprocess.Popen[str]:
+        started.append(real(*words, **options))
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execute(["sleep", "60"], dict(os.environ), 30.0)
+    assert started[0].poll() == -signal.SIGTERM
 
 
 def test_leftovers_of_a_killed_sweep_are_ended(

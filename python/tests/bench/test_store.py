@@ -254,9 +254,9 @@ def test_a_place_that_a_user_may_not_write_is_refused_before_the_pilot(tmp_path:
     os.seteuid(65534)
     try:
         for out in (Path("/"), Path("/r")):
-            with pytest.raises(ArgumentError, match="is not writable for this user; give another"):
+            with pytest.raises(WriteError, match="cannot be made: Permission denied; give another"):
                 require_place(out)
-        with pytest.raises(ArgumentError, match="cannot be looked at: Permission denied; give"):
+        with pytest.raises(WriteError, match="cannot be made: Permission denied; give another"):
             require_place(hidden / "r")
     finally:
         os.seteuid(0)
