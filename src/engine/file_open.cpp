@@ -96,7 +96,6 @@ std::string File::State::open_here() {
   if (is_pipe(info.path)) return kPipe;
   if (std::string why = open_file(io::Written::to_cache); !why.empty()) return why;
   if (file->fd() < 0) return "";
-  if (!is_library_file(info, file->fd())) return kAnotherFile;
   auto probed = io::probe(file->fd());
   if (!probed) return cannot_open(probed.error());
   file_system = *std::move(probed);
@@ -119,7 +118,7 @@ std::string File::State::open_file(io::Written written) {
                                         .written = written});
   if (!opened) return cannot_open(opened.error());
   file = *std::move(opened);
-  return "";
+  return is_library_file(info, file->fd()) ? "" : kAnotherFile;
 }
 
 std::string File::State::cannot_open(const Error& error) {

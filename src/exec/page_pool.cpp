@@ -50,7 +50,7 @@ uint32_t number_of(uint64_t word) { return uint32_t(word >> 34); }
 bool is_filling(uint64_t word, const PagePool::Stay& stay) {
   return state_of(word) == State::filling && number_of(word) == stay.number;
 }
-constexpr int64_t kPiece = int64_t{64} << 10;  // of a page, that is mapped at least
+constexpr int64_t kPiece = 64 * kKiB;  // of a page, that is mapped at least
 constexpr double kNobodyWrites = 0;
 constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or its device slow
 constexpr uint64_t kNoStay = 0;

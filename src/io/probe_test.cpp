@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 
 #include <vector>
 
@@ -23,6 +25,16 @@ class Probe : public ::testing::Test {
   TemporaryFile file_;
   int fd_ = -1;
 };
+
+// Where the file system takes the mark.
+TEST_F(Probe, AFileThatIsMarkedSynchronousIsSo) {
+  int flags = 0;
+  EXPECT_FALSE(probe(fd_)->is_synchronous);
+  const bool has_marks = ::ioctl(fd_, FS_IOC_GETFLAGS, &flags) == 0;
+  flags |= FS_SYNC_FL;
+  const bool is_marked = has_marks && ::ioctl(fd_, FS_IOC_SETFLAGS, &flags) == 0;
+  EXPECT_EQ(probe(fd_)->is_synchronous, is_marked);
+}
 
 TEST_F(Probe, NamesTheFileSystemAndGivesAUsableGeometry) {
   const auto fs = probe(fd_);

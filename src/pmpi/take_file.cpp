@@ -17,6 +17,7 @@
 #include "pmpi/file_name.hpp"
 #include "pmpi/hints.hpp"
 #include "pmpi/job.hpp"
+#include "pmpi/library_call.hpp"
 #include "pmpi/library_file.hpp"
 #include "pmpi/library_hints.hpp"
 #include "pmpi/real.hpp"
@@ -105,16 +106,16 @@ bool may_be_served(const engine::OpenInfo& info) {
   return info.writable && info.unserved_why.empty() && info.config.mode == engine::Mode::serve;
 }
 
-// Collective. What the library says of it counts for nothing.
-void stop_sieving(MPI_File handle) {
+// Collective.
+int stop_sieving(MPI_File handle) {
   const WithoutSieving hints(MPI_INFO_NULL, Sieving::always_off);
-  PENSTOCK_REAL(set_info)(handle, hints.info());
+  return PENSTOCK_REAL(set_info)(handle, hints.info());
 }
 
 // Collective. Where the engine writes what ranks write alone, beside what it passes on.
 void decide_sieving(MPI_File handle, OpenFile& file) {
   file.may_sieve = !file.writable || !file.file->serves_independent();
-  if (!file.may_sieve && !kOpenAloneTakesHints) stop_sieving(handle);
+  if (!file.may_sieve && !kOpenAloneTakesHints) (void)stop_sieving(handle);
 }
 
 // Of those that were there when this handle came in, what its open has not seen: another thread
@@ -265,7 +266,8 @@ int take_set_info(MPI_File handle, MPI_Info info) {
   return protect("set_info", [&] {
     const int rc = PENSTOCK_REAL(set_info)(handle, info);
     const OpenFilePtr file = open_files().find(handle);
-    if (file != nullptr && !file->may_sieve) stop_sieving(handle);
+    if (file != nullptr && !file->may_sieve)
+      (void)quietly(handle, *file, [&] { return stop_sieving(handle); });
     return rc;
   });
 }
