@@ -1,9 +1,11 @@
-/* What a call costs: a rank writes many small pieces, each by an independent call of its own.
- *   calls FILE at|view|pointer BYTES CALLS [rdwr|inside]
+/* What a call costs: a rank writes many small pieces, each by a call of its own.
+ *   calls FILE at|view|pointer|step BYTES CALLS [rdwr|inside]
  * Piece i of a rank is block i * RANKS + RANK of the file. `at` names its offset to
  * MPI_File_write_at; `view` its place in a view of the rank's blocks; `pointer` leaves it to
- * MPI_File_write in that view. `rdwr` opens the file to be read, too, as HDF5 does; `inside` does
- * so and gives the file its size before, as who writes over a checkpoint finds it.
+ * MPI_File_write in that view. `step` is HDF5's way of writing with all ranks, of three calls: a
+ * view of the piece, MPI_File_write_at_all, and the view of all bytes again. `rdwr` opens the file
+ * to be read, too, as HDF5 does; `inside` does so and gives the file its size before, as who writes
+ * over a checkpoint finds it.
  *
  * As many again come first and are not counted: they open what is opened once. Rank 0 prints the
  * medians over the ranks: nanoseconds of a call, and those until all bytes are synced, per call. */
@@ -17,7 +19,7 @@
 struct Job {
   MPI_File file;
   int rank, ranks;
-  bool through_view, pointer;
+  bool through_view, pointer, step;
   int bytes, calls;
   char* data;
 };
@@ -30,7 +32,22 @@ static void check(int rc) {
   if (rc != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
+static void write_step(const struct Job* j, int64_t i) {
+  MPI_Datatype block;
+  MPI_Type_contiguous(j->bytes, MPI_BYTE, &block);
+  MPI_Type_commit(&block);
+  const MPI_Offset place = (i * j->ranks + j->rank) * j->bytes;
+  check(MPI_File_set_view(j->file, place, MPI_BYTE, block, "native", MPI_INFO_NULL));
+  check(MPI_File_write_at_all(j->file, 0, j->data, j->bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  check(MPI_File_set_view(j->file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+  MPI_Type_free(&block);
+}
+
 static void write_piece(const struct Job* j, int64_t i) {
+  if (j->step) {
+    write_step(j, i);
+    return;
+  }
   if (j->pointer) {
     check(MPI_File_write(j->file, j->data, j->bytes, MPI_BYTE, MPI_STATUS_IGNORE));
     return;
@@ -89,6 +106,7 @@ static struct Job job_of(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &j.ranks);
   if (argc < 5 || argc > 6 || atoi(argv[3]) < 1 || atoi(argv[4]) < 1) MPI_Abort(MPI_COMM_WORLD, 2);
   j.pointer = strcmp(argv[2], "pointer") == 0;
+  j.step = strcmp(argv[2], "step") == 0;
   j.through_view = j.pointer || strcmp(argv[2], "view") == 0;
   j.bytes = atoi(argv[3]), j.calls = atoi(argv[4]);
   j.data = malloc((size_t)j.bytes);

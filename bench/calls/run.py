@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does one small independent write cost? The MPI library, and Penstock of one build or two.
+"""What does one small write cost? The MPI library, and Penstock of one build or two.
 
     bench/calls/run.py --new build/release [--old ../before/build/release] [--mpi openmpi]
     bench/calls/run.py --new build/release --ranks 4 --way view --bytes 1280
@@ -33,7 +33,8 @@ from mpis import MPIS  # noqa: E402
 from small_program import Sample, Side  # noqa: E402
 
 SKIPPED = 77
-WAYS = ["at", "view", "pointer"]
+INDEPENDENT = ["at", "view", "pointer"]
+WAYS = [*INDEPENDENT, "step"]  # the last one of all ranks, and three calls: HDF5's
 SIZES = [64, 512, 4096]
 MOST_BYTES = 64 << 20  # of a rank, of a sample
 COUNTED_CALLS = (1000, 3000)  # a shorter job and a longer one; calls.c makes twice as many
@@ -138,7 +139,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=args.dir or args.new) as name:
         folder = Path(name)
         small_program.compiled(args.mpi, Path(__file__).resolve().parent / "calls.c", folder)
-        for way in args.way or WAYS:
+        for way in args.way or INDEPENDENT:
             for size in args.bytes or SIZES:
                 rows += measure(args, Cell(way, size, args.rdwr, args.inside), folder)
     print(f"\nOf a call, {args.mpi}, ranks: {args.ranks}, n={args.rounds}, median [min-max]:\n")

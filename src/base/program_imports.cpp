@@ -49,27 +49,57 @@ Symbols symbols_of(const dl_phdr_info& program) {
 }
 
 struct Question {
-  const std::function<bool(std::string_view)>& wanted;
+  const std::function<bool(std::string_view)>* skipped = nullptr;  // nullptr: only the program
+  const std::function<bool(std::string_view)>* wanted = nullptr;
   bool found = false;
 };
 
+bool imports(const dl_phdr_info& program, const std::function<bool(std::string_view)>& wanted) {
+  const Symbols s = symbols_of(program);
+  if (s.table == nullptr || s.names == nullptr) return false;
+  for (uint32_t i = 1; i < s.count; ++i)
+    if (s.table[i].st_shndx == SHN_UNDEF && wanted(s.names + s.table[i].st_name)) return true;
+  return false;
+}
+
+// Without its folder; of the program itself, nothing.
+std::string_view file_name(const dl_phdr_info& program) {
+  const std::string_view path = program.dlpi_name != nullptr ? program.dlpi_name : "";
+  return path.substr(path.rfind('/') + 1);
+}
+
 // Called for the program first; 1 ends the walk there.
-int ask_program(dl_phdr_info* program, size_t, void* data) {
+int ask(dl_phdr_info* program, size_t, void* data) {
   auto& question = *static_cast<Question*>(data);
-  const Symbols s = symbols_of(*program);
-  if (s.table == nullptr || s.names == nullptr) return 1;
-  for (uint32_t i = 1; i < s.count && !question.found; ++i)
-    if (s.table[i].st_shndx == SHN_UNDEF)
-      question.found = question.wanted(s.names + s.table[i].st_name);
+  const bool skip = question.skipped != nullptr && (*question.skipped)(file_name(*program));
+  question.found = !skip && imports(*program, *question.wanted);
+  return question.found || question.skipped == nullptr ? 1 : 0;
+}
+
+int count_loaded(dl_phdr_info* program, size_t, void* data) {
+  *static_cast<uint64_t*>(data) = program->dlpi_adds;
   return 1;
 }
 
 }  // namespace
 
 bool program_imports(const std::function<bool(std::string_view)>& wanted) {
-  Question question{wanted};
-  ::dl_iterate_phdr(&ask_program, &question);
+  Question question{nullptr, &wanted};
+  ::dl_iterate_phdr(&ask, &question);
   return question.found;
+}
+
+bool anything_imports(const std::function<bool(std::string_view)>& skipped,
+                      const std::function<bool(std::string_view)>& wanted) {
+  Question question{&skipped, &wanted};
+  ::dl_iterate_phdr(&ask, &question);
+  return question.found;
+}
+
+uint64_t libraries_loaded() {
+  uint64_t loaded = 0;
+  ::dl_iterate_phdr(&count_loaded, &loaded);
+  return loaded;
 }
 
 }  // namespace penstock

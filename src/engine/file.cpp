@@ -82,16 +82,31 @@ comm::Comm& File::comm() noexcept { return *state_->comm; }
 
 // --- View ---
 
+std::string why_view_unserved(const layout::FileView& view) {
+  if (!view.is_monotone()) return "the file view is not monotone";
+  if (view.filetype().memory_bytes() > kMostDescriptionBytes)
+    return "the filetype's description is larger than 1 GiB";
+  return "";
+}
+
+void File::State::take_view(layout::FileView given) {
+  view = std::move(given);
+  walk.reset();
+  view_regular = is_regular(view);
+}
+
+void File::set_served_view(layout::FileView view) {
+  state_->take_view(std::move(view));
+  state_->view_unserved.clear();
+  state_->served_bytes = kWholeStream;
+  state_->some_view_is_limited = false;
+}
+
 void File::set_view(layout::FileView view, const std::string& unserved_why, int64_t served_bytes) {
   State& s = *state_;
-  s.view = std::move(view);
-  s.walk.reset();
-  s.view_regular = is_regular(s.view);
+  s.take_view(std::move(view));
   if (serves_nothing()) return;
-  std::string why = unserved_why;
-  if (why.empty() && !s.view.is_monotone()) why = "the file view is not monotone";
-  if (why.empty() && s.view.filetype().memory_bytes() > kMostDescriptionBytes)
-    why = "the filetype's description is larger than 1 GiB";
+  std::string why = unserved_why.empty() ? why_view_unserved(s.view) : unserved_why;
   comm::Agreement agreement;
   const auto unserved = agreement.some(!why.empty());
   const auto limited = agreement.some(served_bytes != kWholeStream);

@@ -93,6 +93,10 @@ struct ReadResult {
 };
 
 inline constexpr int64_t kWholeStream = INT64_MAX;
+
+// Why nothing is served through such a view; empty where it is.
+std::string why_view_unserved(const layout::FileView& view);
+
 enum class Company : uint8_t { alone, together };
 // Who waits for staged bytes, and hears of those that were lost.
 enum class Drain : uint8_t {
@@ -134,6 +138,8 @@ class File {
   // written: a caller whose write goes past them passes it through.
   void set_view(layout::FileView view, const std::string& unserved_why,
                 int64_t served_bytes = kWholeStream);
+  // Local: a view that why_view_unserved() says nothing of, as all ranks know of theirs.
+  void set_served_view(layout::FileView view);
   // Whether that is less than all of it on some rank; the same on every rank.
   bool view_is_limited() const noexcept;
   // Whether a write up to stream position `end_bytes` keeps to it: this rank's, or all ranks'

@@ -131,6 +131,7 @@ struct File::State {
   void stop_deferring();
 
   // file.cpp
+  void take_view(layout::FileView given);
   const layout::FileView& view_of(const Write& write) const noexcept;
   exec::WriteRequest request(const Write& write) const;
   exec::Pipeline::Policy policy() const;

@@ -87,6 +87,7 @@ int give_held_view(MPI_File handle, OpenFile& file) {
   std::unique_lock alone(file.alone, std::defer_lock);
   if (comm.size() == 1) alone.lock();
   if (file.held == nullptr) return MPI_SUCCESS;
+  file.library_has_bytes = false;
   const int rc = by_library(handle, file, [&] { return file.held->give(handle); });
   int64_t worst = int64_t(class_of_mpi(rc));
   const bool met = bool(comm.all_max({&worst, 1}));

@@ -1,9 +1,12 @@
 // Hints: the same keys, spelling and limits as the configuration's.
 #include "pmpi/hints.hpp"
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "engine/foreign_hints.hpp"
 #include "engine/method.hpp"
 
@@ -52,6 +55,20 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   PMPI_Info_get(info, key, length, value.data(), &found);
   value.resize(size_t(length));
   return value;
+}
+
+uint64_t hash_of_hints(MPI_Info info) {
+  if (info == MPI_INFO_NULL) return 0;
+  Hash hash = 1;
+  int keys = 0;
+  PMPI_Info_get_nkeys(info, &keys);
+  for (int i = 0; i < keys; ++i) {
+    char key[MPI_MAX_INFO_KEY + 1] = "";
+    PMPI_Info_get_nthkey(info, i, key);
+    hash = mix(hash, std::hash<std::string_view>{}(key));
+    hash = mix(hash, std::hash<std::string>{}(info_value(info, key).value_or("")));
+  }
+  return hash;
 }
 
 Result<engine::Config> file_config(const engine::Config& job, const std::string& path,

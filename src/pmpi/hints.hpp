@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,9 @@
 namespace penstock::pmpi {
 
 std::optional<std::string> info_value(MPI_Info info, const char* key);
+
+// Of all keys and values, in their order; 0 of MPI_INFO_NULL.
+uint64_t hash_of_hints(MPI_Info info);
 
 // The job's configuration for one file: [[file]] tables; then the hints penstock_method,
 // penstock_writers, penstock_cycle and penstock_verify, whose wrong values are errors; then the

@@ -130,7 +130,7 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
 }
 
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
-void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle) {
+void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints, MPI_File handle) {
   auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
   auto file = std::make_shared<OpenFile>();
@@ -140,6 +140,7 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_File handle
   file->id = info.library_file ? info.library_file : identity_of(info.path);
   file->writable = info.writable;
   file->readable = info.readable;
+  file->told_hints = hash_of_hints(hints);
   if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);
   file->file = engine::File::open(*std::move(ranks), info);
   job().met(spans_world(comm));
@@ -224,7 +225,7 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
     const int rc = PENSTOCK_REAL(open)(comm, name, amode, hints.info(), handle);
     ours.opened_here = rc == MPI_SUCCESS && *handle != MPI_FILE_NULL && *handle != MPI_File{};
     if (ours.opened_here) look_for(library, ours);
-    open_ours(comm, ours, amode, *handle);
+    open_ours(comm, ours, amode, info, *handle);
     return rc;
   });
 }
@@ -266,6 +267,7 @@ int take_set_info(MPI_File handle, MPI_Info info) {
   return protect("set_info", [&] {
     const int rc = PENSTOCK_REAL(set_info)(handle, info);
     const OpenFilePtr file = open_files().find(handle);
+    if (file != nullptr) file->told_hints = 0;  // not looked at: it may be no info at all
     if (file != nullptr && !file->may_sieve)
       (void)quietly(handle, *file, [&] { return stop_sieving(handle); });
     return rc;

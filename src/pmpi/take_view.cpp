@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "comm/agreement.hpp"
-#include "pmpi/decode_datatype.hpp"
+#include "pmpi/agree_on_view.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/held_view.hpp"
+#include "pmpi/hints.hpp"
 #include "pmpi/job.hpp"
 #include "pmpi/library_call.hpp"
 #include "pmpi/library_hints.hpp"
@@ -25,55 +25,6 @@
 
 namespace penstock::pmpi {
 namespace {
-
-struct View {
-  layout::FileView view;
-  bool is_empty = false;
-  int64_t served_bytes = engine::kWholeStream;
-  std::string unserved_why;
-};
-
-bool is_native(const char* datarep) {
-#ifdef MPICH_VERSION
-  if (std::strcmp(datarep, "internal") == 0) return true;  // ROMIO's is the native one
-#endif
-  return std::strcmp(datarep, "native") == 0;
-}
-
-View unserved(std::string why) {
-  View view;
-  view.unserved_why = std::move(why);
-  return view;
-}
-
-// HDF5 and PnetCDF put resized types beside others into one structure, and by the standard's rule
-// for bounds (followed by Open MPI) its extent is then less than its span: a second tile would lie
-// across the first, but nobody ever writes one. So the tile is given its span as extent, and only
-// the first one is served.
-Result<layout::LoopTree> spread(const layout::LoopTree& tree) {
-  return layout::LoopTree::resized(tree, tree.lb(), tree.true_ub() - tree.true_lb());
-}
-
-// REQUIRES valid datatypes.
-View make_view(const ViewArguments& a) {
-  if (!is_native(a.datarep)) return unserved("data representation " + std::string(a.datarep));
-  MPI_Count etype_bytes = 0;
-  PMPI_Type_size_x(a.etype, &etype_bytes);
-  auto tree = decode_datatype(a.filetype);
-  if (!tree) return unserved(tree.error().message());
-  View result;
-  // No byte can be written through an empty filetype, so any view of the right etype will do.
-  result.is_empty = tree->size() == 0 && etype_bytes > 0;
-  if (result.is_empty) tree = layout::LoopTree::bytes(etype_bytes);
-  if (!result.is_empty && tree->is_monotone(1) && !tree->is_monotone(2)) {
-    result.served_bytes = tree->size();
-    if (tree = spread(*tree); !tree) return unserved(tree.error().message());
-  }
-  auto view = layout::FileView::make(a.displacement, etype_bytes, *std::move(tree));
-  if (!view) return unserved(view.error().message());
-  result.view = *std::move(view);
-  return result;
-}
 
 // What lies in pages has its place in the file already. A handle of one rank leaves it there:
 // PnetCDF sets a view before each independent put and after it.
@@ -91,64 +42,6 @@ int told(MPI_File handle, int rc, ErrorClass flushed) {
 
 namespace {
 
-// --- Which views are held back from the library's file ---
-
-// The library makes a list of 16 bytes for each block. Tests ask for less.
-int64_t most_blocks() {
-  static const int64_t most = [] {
-    const char* const asked = std::getenv("PENSTOCK_TEST_VIEW_BLOCKS");
-    return asked == nullptr ? int64_t{1024} : std::atoll(asked);
-  }();
-  return most;
-}
-
-// Nothing about it is for the library to refuse, and the engine can do all that is asked through it
-// by one rank alone.
-bool is_plain(const ViewArguments& a, const View& view) {
-  return view.unserved_why.empty() && !view.is_empty && view.view.is_monotone() &&
-         view.served_bytes == engine::kWholeStream && a.displacement >= 0;
-}
-
-// Of arguments that MPI allows.
-std::optional<View> view_of(const ViewArguments& a) {
-  const bool valid = a.datarep != nullptr && is_committed(a.etype) && is_committed(a.filetype);
-  return valid ? std::optional(make_view(a)) : std::nullopt;
-}
-
-// What a rank brings to the decision.
-struct Offer {
-  bool plain = false, many = false;
-  int64_t hash = 0;  // of the view
-};
-
-Offer offer(const ViewArguments& a, const std::optional<View>& mine) {
-  if (!mine) return {};
-  const Hash hash = mix(mine->view.hash(), uint64_t(a.displacement));
-  return {is_plain(a, *mine), mine->view.filetype().blocks() > most_blocks(), int64_t(hash >> 1)};
-}
-
-// The same on every rank.
-struct Agreed {
-  bool all_plain = false;
-  bool hold = false;
-};
-
-// Collective. Held are views of which one rank's has very many blocks. Not where all ranks have the
-// same one: then a rank may come to the shared pointer alone, which is the library's.
-Agreed agree(OpenFile& file, const ViewArguments& a, const std::optional<View>& view) {
-  if (file.writable ? !file.file->serves_independent() : file.file->serves_nothing()) return {};
-  comm::Comm& comm = file.file->comm();
-  const Offer mine = offer(a, view);
-  comm::Agreement agreement;
-  const auto some_not_plain = agreement.some(!mine.plain);
-  const auto some_many = agreement.some(mine.many);
-  const auto same_view = agreement.alike(mine.hash);
-  if (!agreement.reach(comm)) return {};
-  const bool all_plain = !agreement[some_not_plain];
-  const bool differ = !agreement[same_view] || comm.size() == 1;
-  return {all_plain, all_plain && agreement[some_many] && differ};
-}
-
 // Collective: that under the view of now the engine serves whatever a rank may ask alone.
 bool serves_alone(OpenFile& file) {
   return (!file.writable || file.file->serves_independent()) &&
@@ -162,11 +55,12 @@ const char* why_not(int rc) {
                            : "MPI_File_set_view was given what MPI does not allow";
 }
 
-int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optional<View> known) {
+int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optional<View> known,
+             const Decision& decision) {
   const int rc = by_library(handle, file, [&] {
     return PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
   });
-  View view = rc == MPI_SUCCESS && known ? *std::move(known) : unserved(why_not(rc));
+  View view = rc == MPI_SUCCESS && known ? *std::move(known) : unserved_view(why_not(rc));
   file.view_is_empty = view.is_empty;
   file.view_is_known = view.unserved_why.empty();
   if (rc == MPI_SUCCESS)
@@ -175,28 +69,46 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optio
     file.pointer.forget();
   const ErrorClass flushed = file.file->flush(drain_before_view(file));
   file.file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
+  file.library_has_bytes = decision.all_bytes && file.file->served();
   return told(handle, rc, flushed);
 }
 
-// The library's own set_view is called all the same, on all ranks, for its hints and for its shared
-// pointer, which a set_view moves to the beginning.
-int set_held(MPI_File handle, OpenFile& file, const ViewArguments& a, View view) {
+// Collective. The library's own file gets (0, MPI_BYTE, MPI_BYTE), with the program's hints; and
+// its shared pointer moves to the beginning, as a set_view moves it.
+bool give_bytes(MPI_File handle, OpenFile& file, MPI_Info info) {
+  const int rc = by_library(handle, file, [&] {
+    return PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", info);
+  });
+  int64_t failed[] = {rc == MPI_SUCCESS ? 0 : 1};
+  file.library_has_bytes = file.file->comm().all_max(failed) && failed[0] == 0;
+  return file.library_has_bytes;
+}
+
+// REQUIRES a decision that spares the library this view.
+int set_ours(MPI_File handle, OpenFile& file, const ViewArguments& a, View view,
+             const Decision& decision) {
   const ErrorClass flushed = file.file->flush(drain_before_view(file));
-  file.file->set_view(view.view, "");
-  int64_t failed[] = {1};
-  if (serves_alone(file)) {
-    const int rc = by_library(handle, file, [&] {
-      return PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", a.info);
-    });
-    failed[0] = rc == MPI_SUCCESS ? 0 : 1;
-    if (!file.file->comm().all_max(failed)) failed[0] = 1;
-  }
-  if (failed[0] != 0) return told(handle, set_both(handle, file, a, std::move(view)), flushed);
+  file.file->set_served_view(view.view);
+  const bool held = decision.library != ForLibrary::has_it;
+  const bool done = (!held || serves_alone(file)) && (decision.library != ForLibrary::plain_view ||
+                                                      give_bytes(handle, file, a.info));
+  if (!done) return told(handle, set_both(handle, file, a, std::move(view), decision), flushed);
   file.view_is_empty = false;
   file.view_is_known = true;
   file.pointer.set(0);
-  file.held = std::make_unique<HeldView>(a);
+  if (held)
+    file.held = std::make_unique<HeldView>(a);
+  else
+    PENSTOCK_REAL(seek)(handle, 0, MPI_SEEK_SET);
   return told(handle, MPI_SUCCESS, flushed);
+}
+
+// The library's own file is told what hints it has not been told yet.
+bool note_hints(OpenFile& file, MPI_Info info) {
+  const uint64_t given = hash_of_hints(info);
+  const bool is_new = info != MPI_INFO_NULL && given != file.told_hints;
+  if (is_new) file.told_hints = given;
+  return is_new;
 }
 
 }  // namespace
@@ -211,13 +123,14 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
     const ViewArguments a{displacement, etype, filetype, datarep, hints.info()};
     const std::scoped_lock lock(file->together, file->alone);
     std::optional<View> view = view_of(a);
-    const Agreed agreed = agree(*file, a, view);
+    const Decision decision = agree_on_view(*file, a, view, note_hints(*file, info));
     // A call that the library may refuse leaves its file with the view of before.
-    if (!agreed.all_plain)
+    if (!decision.all_plain)
       if (const int rc = give_held_view(handle, *file); rc != MPI_SUCCESS) return rc;
     file->held.reset();
-    if (agreed.hold) return set_held(handle, *file, a, *std::move(view));
-    return set_both(handle, *file, a, std::move(view));
+    if (decision.library == ForLibrary::same_view)
+      return set_both(handle, *file, a, std::move(view), decision);
+    return set_ours(handle, *file, a, *std::move(view), decision);
   });
 }
 

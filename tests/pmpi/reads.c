@@ -65,10 +65,10 @@ static void pointers(MPI_File fh) {
         MPI_SUCCESS);
   expect(memory, 1100, rank == 0 ? 0 : 10);
   CHECK(MPI_File_get_position(fh, &at) == MPI_SUCCESS && at == (rank == 0 ? 1100 : 1110));
-  /* The library's own pointer has moved along. */
+  /* The library's own pointer has moved along, where it has the view (docs/decisions/0073). */
   CHECK(MPI_File_read(fh, memory, 7, MPI_BYTE, &status) == MPI_SUCCESS);
   expect(memory, rank == 0 ? 1100 : 1110, 7);
-  got -= 7; /* by the library */
+  if (ranks == 1) got -= 7; /* by the library */
   CHECK(MPI_File_read_at_all(fh, 5, memory, 3, MPI_BYTE, &status) == MPI_SUCCESS);
   expect(memory, 5, 3);
   CHECK(MPI_File_get_position(fh, &at) == MPI_SUCCESS && at == (rank == 0 ? 1107 : 1117));
