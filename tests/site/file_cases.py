@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from place import Options, Place, needs, needs_root
+from place import Options, Place, needs, needs_root, with_mounts
 
 
 def shape(path: Path) -> str:
@@ -80,6 +80,20 @@ def deep_path(directory: Path, length: int) -> str:
     return base + "/" + "f" * (length - len(base) - 1)
 
 
+def a_file_system_of_each_rank(place: Place) -> None:
+    """Where one name is another file on each rank, every rank's bytes are in its own."""
+    said = ""
+    for start, how in ((place.alone, "alone"), (place.served, "served")):
+        own = place.directory_of(how) / "own"
+        own.mkdir()
+        script = f"mount -t tmpfs none '{own}' && touch '{own}/out'"
+        options = Options(wrap=with_mounts(script), require=False)
+        out = start("own-files", "@/own/out", options=options)
+        place.must_be_content(out, how)
+        said = out.errors
+    place.must("ranks see different files under this name" in said, f"says {said!r}")
+
+
 def as_another_user(place: Place) -> None:
     """Without root, in that user's directory, with the log where such a user finds it."""
     needs_root()
@@ -119,6 +133,7 @@ FILE_CASES = (
     logs_are_the_owner_s_alone,
     names_that_do_not_fit,
     paths_near_the_limit,
+    a_file_system_of_each_rank,
     as_another_user,
     configuration_of_others_is_refused,
 )

@@ -9,6 +9,7 @@
  *   later-shm    a small file, then as full-shm, and a larger one; both are only written
  *   killed       rank 1 dies by SIGKILL while the others are inside a collective write
  *   own-stderr   FILE.own.RANK is its descriptor 2 while MPI ends
+ *   own-files    each rank's FILE is another one: a write by each, and a read by itself
  *   result       opens only, and prints the error class (for names that do not fit)
  *   descriptors  no MPI: lists its own descriptors on stdout (it is its own child) */
 #define _GNU_SOURCE
@@ -166,6 +167,21 @@ static void write_crumbs(const char* path, long long bytes) {
   MPI_Type_free(&turn);
   MPI_Type_free(&crumb);
   free(data);
+}
+
+/* ---- own files ---- */
+
+static void write_own_file(const char* path) {
+  enum { BYTES = 1000 };
+  unsigned char want[BYTES], have[BYTES];
+  MPI_File fh = open_as(path, MPI_MODE_WRONLY);
+  write_alone(fh, 0, BYTES);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  fill(want, (long long)BYTES * rank, BYTES);
+  FILE* f = fopen(path, "rb");
+  CHECK(f != NULL && fseek(f, (long)BYTES * rank, SEEK_SET) == 0 &&
+        fread(have, 1, BYTES, f) == BYTES && memcmp(have, want, BYTES) == 0);
+  if (f != NULL) fclose(f);
 }
 
 /* ---- state ---- */
@@ -369,6 +385,8 @@ static void run(const char* what, const char* path, long long bytes) {
     write_two(path);
   } else if (strcmp(what, "own-stderr") == 0) {
     write_with_own_stderr(path, bytes);
+  } else if (strcmp(what, "own-files") == 0) {
+    write_own_file(path);
   } else if (strcmp(what, "result") == 0) {
     print_result_of_opening(path);
   } else {
