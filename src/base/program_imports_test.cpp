@@ -57,7 +57,7 @@ TEST(AnythingImports, IsAskedAgainWhenALibraryWasLoaded) {
   EXPECT_GT(before, 0);
   EXPECT_EQ(libraries_loaded(), before);
   void* const library = ::dlopen("libutil.so.1", RTLD_NOW);
-  if (library == nullptr) GTEST_SKIP() << ::dlerror();
+  ASSERT_NE(library, nullptr) << ::dlerror();  // the C library comes with it
   EXPECT_GT(libraries_loaded(), before);
   ::dlclose(library);
 }

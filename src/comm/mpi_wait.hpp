@@ -30,8 +30,7 @@ inline tl::unexpected<Error> mpi_error(const char* operation, int rc) {
 }
 
 // Each test brings a collective a step further: after so many the core goes to somebody else. Where
-// ranks have cores of their own, that is after most collectives; where they have not, it spares
-// them half of the switches (docs/decisions/0073).
+// ranks have cores of their own, that is after most collectives (docs/decisions/0073).
 inline constexpr int kTestsAtOnce = 16;
 
 // Waits for a request that a call with the result `rc` started.

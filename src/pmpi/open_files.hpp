@@ -79,8 +79,7 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<HeldView> held;
   // The library's own file has (0, MPI_BYTE, MPI_BYTE) on every rank, as at the open.
   bool library_has_bytes = true;
-  uint64_t told_hints =
-      0;  // hash_of_hints() of what the library was told last, 0: of nothing known
+  uint64_t told_hints = 0;  // hash_of_hints() of what the library was told last; 0: not known
   // A split collective write of ours was begun and not ended; what was wrong with it on this rank.
   std::optional<int> split_write;
   std::optional<Served> split_done;  // likewise, of one that was done where it began

@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -103,12 +102,12 @@ int set_ours(MPI_File handle, OpenFile& file, const ViewArguments& a, View view,
   return told(handle, MPI_SUCCESS, flushed);
 }
 
-// The library's own file is told what hints it has not been told yet.
+// Whether the library's own file has not been told them yet. Where nobody has looked into them so
+// far they may be no info at all, which is for the library to say.
 bool note_hints(OpenFile& file, MPI_Info info) {
+  if (info == MPI_INFO_NULL || file.may_sieve) return info != MPI_INFO_NULL;
   const uint64_t given = hash_of_hints(info);
-  const bool is_new = info != MPI_INFO_NULL && given != file.told_hints;
-  if (is_new) file.told_hints = given;
-  return is_new;
+  return std::exchange(file.told_hints, given) != given;
 }
 
 }  // namespace
