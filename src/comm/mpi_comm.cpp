@@ -1,15 +1,19 @@
 // Comm over an MPI communicator, by PMPI_ names only: profilers and the shim
 // see none of our traffic. Every wait is a loop of MPI_Test with a growing pause:
 // the tests let the program's own messages progress (an endless sleep deadlocks legal
-// programs), the pauses let ranks that outnumber cores run at all.
+// programs), the pauses let ranks that outnumber cores run at all. Ranks of one node that have met
+// often tell each other numbers in memory that they share (docs/decisions/0074).
 #include "comm/mpi_comm.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "base/seeded_fault.hpp"
+#include "comm/board.hpp"
 #include "comm/mpi_ask.hpp"
+#include "comm/mpi_board_wait.hpp"
 #include "comm/mpi_kept.hpp"
 #include "comm/mpi_node.hpp"
 #include "comm/mpi_parcels.hpp"
@@ -19,6 +23,16 @@
 
 namespace penstock::comm {
 namespace {
+
+// So many collectives go by MPI first: to make a board takes as long as it then spares that many of
+// them, and most files have fewer.
+constexpr int64_t kCallsBeforeBoard = 64;
+
+int64_t number_at(std::span<const std::byte> told, size_t i) {
+  int64_t number = 0;
+  std::memcpy(&number, told.data() + i * sizeof number, sizeof number);
+  return number;
+}
 
 class MpiComm final : public Comm {
  public:
@@ -42,6 +56,13 @@ class MpiComm final : public Comm {
   int own_node() const noexcept override { return facts_.own_node; }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    if (Board* const board = board_for(mine.size())) {
+      const auto put = [&](int rank, std::span<const std::byte> told) {
+        std::ranges::copy(told, all.begin() + ptrdiff_t(size_t(rank) * told.size()));
+      };
+      put(rank_, mine);
+      return board->meet(mine, BoardWait(comm_), put);
+    }
     const auto n = int_count("MPI_Iallgather", mine.size());
     if (!n) return tl::unexpected(n.error());
     MPI_Request request = MPI_REQUEST_NULL;
@@ -51,13 +72,15 @@ class MpiComm final : public Comm {
   }
 
   Result<void> all_max(std::span<int64_t> values) override {
-    return reduce(comm_, values, MPI_MAX);
+    return reduce_all(values, MPI_MAX, [](int64_t a, int64_t b) { return std::max(a, b); });
   }
   Result<void> all_sum(std::span<int64_t> values) override {
-    return reduce(comm_, values, MPI_SUM);
+    return reduce_all(values, MPI_SUM, [](int64_t a, int64_t b) { return a + b; });
   }
 
   Result<void> barrier() override {
+    if (Board* const board = board_for(0))
+      return board->meet({}, BoardWait(comm_), [](int, std::span<const std::byte>) {});
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc = PMPI_Ibarrier(comm_, &request);
     return wait("MPI_Ibarrier", rc, request);
@@ -100,9 +123,51 @@ class MpiComm final : public Comm {
 
   std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_); }
 
+  // Collective. Of the ranks before this one.
+  Result<int64_t> sum_before(int64_t mine) {
+    int64_t before = 0;
+    if (Board* const board = board_for(sizeof mine)) {
+      const auto add = [&](int rank, std::span<const std::byte> told) {
+        if (rank < rank_) before += number_at(told, 0);
+      };
+      return board->meet(std::as_bytes(std::span(&mine, 1)), BoardWait(comm_), add).map([&] {
+        return before;
+      });
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int rc = PMPI_Iexscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, comm_, &request);
+    // To the first MPI says nothing.
+    return wait("MPI_Iexscan", rc, request).map([&] { return rank_ == 0 ? 0 : before; });
+  }
+
   MPI_Comm handle() const noexcept { return comm_; }
 
  private:
+  // Collective: where all ranks tell as many bytes. nullptr: by MPI, on all of them.
+  Board* board_for(size_t bytes) {
+    if (facts_.nodes > 1 || size_ == 1 || size_ > Board::kMostRanks || bytes > Board::kMostBytes)
+      return nullptr;
+    if (own_->counts_call() == kCallsBeforeBoard) make_board();
+    return own_->board();
+  }
+
+  // Collective. Where /dev/shm has no room, MPI goes on.
+  void make_board() {
+    auto made = make_mpi_segment(comm_, *this, Board::shape(size_));
+    if (made) own_->keep_board(std::make_unique<Board>(*std::move(made), rank_, size_));
+  }
+
+  template <class Op>
+  Result<void> reduce_all(std::span<int64_t> values, MPI_Op by_mpi, Op op) {
+    Board* const board = board_for(values.size_bytes());
+    if (board == nullptr) return reduce(comm_, values, by_mpi);
+    return board->meet(std::as_bytes(values), BoardWait(comm_),
+                       [&](int, std::span<const std::byte> told) {
+                         for (size_t i = 0; i < values.size(); ++i)
+                           values[i] = op(values[i], number_at(told, i));
+                       });
+  }
+
   // Collective. Those of this node.
   Result<MPI_Comm> node_ranks() {
     if (facts_.nodes == 1) return comm_;
@@ -187,12 +252,8 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
 
 MPI_Comm handle_of(const Comm& ranks) { return static_cast<const MpiComm&>(ranks).handle(); }
 
-Result<int64_t> sum_before(const Comm& ranks, int64_t mine) {
-  int64_t before = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int rc = PMPI_Iexscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, handle_of(ranks), &request);
-  if (auto r = wait("MPI_Iexscan", rc, request); !r) return tl::unexpected(r.error());
-  return ranks.rank() == 0 ? 0 : before;  // to the first MPI says nothing
+Result<int64_t> sum_before(Comm& ranks, int64_t mine) {
+  return static_cast<MpiComm&>(ranks).sum_before(mine);
 }
 
 }  // namespace penstock::comm

@@ -16,6 +16,6 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent);
 // What `ranks` sends its messages by. REQUIRES one of make_mpi_comm(), or split off one.
 MPI_Comm handle_of(const Comm& ranks);
 // Collective. The sum of what the ranks below this one bring. REQUIRES as handle_of().
-Result<int64_t> sum_before(const Comm& ranks, int64_t mine);
+Result<int64_t> sum_before(Comm& ranks, int64_t mine);
 
 }  // namespace penstock::comm

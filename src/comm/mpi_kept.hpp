@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/board.hpp"
 #include "comm/kept_segments.hpp"
 #include "comm/mpi_node.hpp"
 
@@ -50,6 +51,10 @@ class Duplicate {
   NodeRanks& node_ranks() noexcept { return node_ranks_; }
   KeptSegments& segments() noexcept { return segments_; }
   NodeParts& node_parts() noexcept { return node_parts_; }
+  // How many collectives there were before: the same on all ranks.
+  int64_t counts_call() noexcept { return calls_++; }
+  void keep_board(std::unique_ptr<Board> board) noexcept { board_ = std::move(board); }
+  Board* board() const noexcept { return board_.get(); }
   // Collective. A communicator for messages that come unasked, to be given back when nothing is on
   // its way in it.
   Result<MPI_Comm> take_for_parcels();
@@ -69,6 +74,8 @@ class Duplicate {
   NodeRanks node_ranks_;
   KeptSegments segments_;
   NodeParts node_parts_;
+  int64_t calls_ = 0;
+  std::unique_ptr<Board> board_;          // null: none was made
   MPI_Comm for_parcels_ = MPI_COMM_NULL;  // while nobody has it
   bool ends_with_file_ = false;
 };

@@ -16,10 +16,12 @@
 namespace suite {
 namespace {
 
+// Ranks that have met often agree in another way.
+constexpr int kMeetings = 40;
+
 // Rank 0 has a message under way while it is inside the collective write; rank 1 enters the write
 // only after it has that message. The message is large, so it needs rank 0's progress.
-void message_across(World& w, bool send_blocks) {
-  MPI_File file = open(w, MPI_COMM_WORLD, w.path("message"));
+void message_across_write(World& w, MPI_File file, bool send_blocks) {
   std::vector<char> message(size_t(w.bytes), 'm');
   MPI_Request request = MPI_REQUEST_NULL;
   if (w.rank() == 0) {
@@ -30,6 +32,13 @@ void message_across(World& w, bool send_blocks) {
   }
   write_block(w, file, w.rank() * 5000, 5000, true);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void message_across(World& w, bool send_blocks) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("message"));
+  message_across_write(w, file, send_blocks);
+  for (int i = 0; i < kMeetings; ++i) write_block(w, file, w.rank() * 5000, 5000, true);
+  message_across_write(w, file, send_blocks);
   w.report.expect_success(MPI_File_close(&file), "close");
   expect_file(w, w.path("message"), w.ranks() * 5000);
 }

@@ -294,6 +294,24 @@ void check_disorder(MPI_Comm program, const Setup& setup, Report& report) {
   report.expect_equal(duplicates.made(), 1, "the same again when all have left all");
 }
 
+// Ranks of one node that have met often ask MPI no more, nor does the next file; what is too much
+// to be told at once goes by MPI as before, and so does all between nodes.
+void check_board(MPI_Comm program, const Setup& setup, Report& report) {
+  for (const bool later_file : {false, true}) {
+    const auto c = comm::make_mpi_comm(program).value();
+    if (!later_file) check_collectives(*c, report);
+    const Collectives collectives;
+    check_collectives(*c, report);
+    const int expected = setup.nodes == 1 ? 0 : 100;
+    report.expect_equal(collectives.made(), expected, "collectives of MPI's among 100");
+    std::vector<std::byte> mine(300, std::byte(c->rank())), all(mine.size() * size_t(c->size()));
+    report.expect(c->allgather(mine, all).has_value(), "allgather of much");
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i] != std::byte(i / mine.size())) report.expect(false, "allgather of much");
+    report.expect_equal(collectives.made(), expected + 1, "what is too much goes by MPI");
+  }
+}
+
 void expect_refused(const Result<std::vector<std::unique_ptr<Comm>>>& team, const char* why,
                     Report& report) {
   if (!report.expect(!team.has_value(), std::string("refused: ") + why)) return;
@@ -361,6 +379,7 @@ void kept(const Setup& setup, Report& report) {
   check_reuse(program, setup, report);
   check_disorder(program, setup, report);
   check_attributes(program, setup, report);
+  check_board(program, setup, report);
   check_segments(program, report);
   check_node_parts(program, report);
   check_large_segment(program, report);

@@ -1,4 +1,5 @@
-// The linker gives Penstock's calls of PMPI_Comm_create to __wrap_PMPI_Comm_create (--wrap).
+// The linker gives Penstock's calls of PMPI_Comm_create to __wrap_PMPI_Comm_create, and so on
+// (--wrap).
 #include "counted.hpp"
 
 #include <vector>
@@ -10,6 +11,8 @@ std::vector<MPI_Comm>& parents() {
   return all;
 }
 
+int collectives = 0;
+
 }  // namespace
 
 extern "C" {
@@ -18,6 +21,31 @@ int __real_PMPI_Comm_create(MPI_Comm parent, MPI_Group ranks, MPI_Comm* made);
 int __wrap_PMPI_Comm_create(MPI_Comm parent, MPI_Group ranks, MPI_Comm* made) {
   parents().push_back(parent);
   return __real_PMPI_Comm_create(parent, ranks, made);
+}
+
+int __real_PMPI_Iallreduce(const void* mine, void* all, int n, MPI_Datatype type, MPI_Op op,
+                           MPI_Comm comm, MPI_Request* request);
+
+int __wrap_PMPI_Iallreduce(const void* mine, void* all, int n, MPI_Datatype type, MPI_Op op,
+                           MPI_Comm comm, MPI_Request* request) {
+  ++collectives;
+  return __real_PMPI_Iallreduce(mine, all, n, type, op, comm, request);
+}
+
+int __real_PMPI_Iallgather(const void* mine, int n, MPI_Datatype type, void* all, int each,
+                           MPI_Datatype type_of_all, MPI_Comm comm, MPI_Request* request);
+
+int __wrap_PMPI_Iallgather(const void* mine, int n, MPI_Datatype type, void* all, int each,
+                           MPI_Datatype type_of_all, MPI_Comm comm, MPI_Request* request) {
+  ++collectives;
+  return __real_PMPI_Iallgather(mine, n, type, all, each, type_of_all, comm, request);
+}
+
+int __real_PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request);
+
+int __wrap_PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  ++collectives;
+  return __real_PMPI_Ibarrier(comm, request);
 }
 }
 
@@ -46,6 +74,9 @@ int forget(MPI_Comm, int, void* copies, void*) {
 
 Duplicates::Duplicates(MPI_Comm parent) : parent_(parent), before_(duplicates_of(parent)) {}
 int Duplicates::made() const { return duplicates_of(parent_) - before_; }
+
+Collectives::Collectives() : before_(collectives) {}
+int Collectives::made() const { return collectives - before_; }
 
 Attribute::Attribute(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_create_keyval(&copy, &forget, &key_, nullptr);

@@ -1,4 +1,4 @@
-// What is made of a communicator of the program's, counted.
+// What is made of a communicator of the program's, and what Penstock's ranks ask of MPI, counted.
 #pragma once
 
 #include <mpi.h>
@@ -15,6 +15,19 @@ class Duplicates {
 
  private:
   MPI_Comm parent_;
+  int before_;
+};
+
+// Collectives of MPI's by which this rank has agreed with others: all-reduces, all-gathers and
+// barriers.
+class Collectives {
+ public:
+  Collectives();
+  Collectives(const Collectives&) = delete;
+
+  int made() const;
+
+ private:
   int before_;
 };
 

@@ -5,7 +5,8 @@
  *   children     children by fork, posix_spawn, system and popen, while the file is open, list
  *                their descriptors to FILE.children.RANK
  *   forks        children that only fork end by _exit and by exit; then the parent goes on
- *   full-shm     rank 0 fills /dev/shm first, few-K: leaves K descriptors free first
+ *   full-shm     rank 0 fills /dev/shm first, and calls are short
+ *   few-K        leaves K descriptors free first
  *   later-shm    a small file, then as full-shm, and a larger one; both are only written
  *   killed       rank 1 dies by SIGKILL while the others are inside a collective write
  *   own-stderr   FILE.own.RANK is its descriptor 2 while MPI ends
@@ -31,6 +32,8 @@
 extern char** environ;
 
 enum { CALL_BYTES = 4 << 20 };
+
+static long long call_bytes = CALL_BYTES; /* at most */
 
 static int rank, ranks;
 static long checks, failed, calls, own_calls;
@@ -59,11 +62,11 @@ static void fill(unsigned char* to, long long offset, long long n) {
   for (long long i = 0; i < n; ++i) to[i] = (unsigned char)((offset + i) % 251);
 }
 
-/* Ranks take turns by calls of at most CALL_BYTES; `begin` is where the first call starts. */
+/* Ranks take turns by calls of at most call_bytes; `begin` is where the first call starts. */
 static void write_turns(MPI_File fh, long long begin, long long bytes) {
-  unsigned char* data = malloc(CALL_BYTES);
+  unsigned char* data = malloc((size_t)call_bytes);
   for (long long done = 0; done < bytes;) {
-    const long long n = bytes - done < CALL_BYTES ? bytes - done : CALL_BYTES;
+    const long long n = bytes - done < call_bytes ? bytes - done : call_bytes;
     const long long offset = begin + done * ranks + n * rank;
     MPI_Status status;
     int count = -1;
@@ -390,7 +393,10 @@ static void run(const char* what, const char* path, long long bytes) {
   } else if (strcmp(what, "result") == 0) {
     print_result_of_opening(path);
   } else {
-    if (strcmp(what, "full-shm") == 0) fill_shared_memory();
+    if (strcmp(what, "full-shm") == 0) {
+      fill_shared_memory();
+      call_bytes = 100; /* so many calls that their ranks would have memory to meet in */
+    }
     write_all(path, bytes);
   }
 }
