@@ -42,7 +42,14 @@ class Agreement {
   }
 
   // Collective.
-  Result<void> reach(Comm& comm) { return comm.all_max(std::span(facts_).first(count_)); }
+  Result<void> reach(Comm& comm) {
+    return reach_by([&](std::span<int64_t> facts) { return comm.all_max(facts); });
+  }
+  // Likewise, where ranks have no Comm yet.
+  template <class AllMax>
+  Result<void> reach_by(AllMax all_max) {
+    return all_max(std::span(facts_).first(count_));
+  }
 
   bool operator[](Some s) const { return facts_.at(s.at) != 0; }
   int64_t operator[](Largest l) const { return facts_.at(l.at); }

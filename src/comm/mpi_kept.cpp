@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "comm/agreement.hpp"
 #include "comm/mpi_ask.hpp"
 #include "comm/mpi_wait.hpp"
 
@@ -235,23 +237,24 @@ Result<MPI_Comm> duplicate_for_all(MPI_Comm part, MPI_Comm all) {
   return mine;
 }
 
-// Collective over `parent`, of which nothing is kept. Where all ranks are of one node, those of
-// the node are the duplicate.
-Result<Start> start_keeping(MPI_Comm parent, int64_t number) {
+// Collective over `parent`, whose ranks MPI deals to nodes. Where there is one, what it has split
+// off is the duplicate.
+Result<Start> start_on_nodes(MPI_Comm parent, int64_t number) {
   NodeRanks node;
   const Result<NodeFacts> facts = find_nodes(parent, node);
   if (!facts) return tl::unexpected(facts.error());
-  Start start{nullptr, *facts, nullptr};
-  if (facts->nodes == 1) {
-    start.own = std::make_unique<Duplicate>(node.release(), number);
-  } else {
-    const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
-    if (!dup) return tl::unexpected(dup.error());
-    start.own = std::make_unique<Duplicate>(*dup, number, std::move(node));
-  }
-  start.kept = std::make_shared<Kept>(start.facts, size_in(parent));
-  keep(parent, start.kept);
-  return start;
+  if (facts->nodes == 1)
+    return Start{std::make_unique<Duplicate>(node.release(), number), *facts, nullptr};
+  const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
+  if (!dup) return tl::unexpected(dup.error());
+  return Start{std::make_unique<Duplicate>(*dup, number, std::move(node)), *facts, nullptr};
+}
+
+// Collective over `parent`.
+Result<Start> start_by(MPI_Comm parent, int64_t number, const NodeFacts& facts) {
+  const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
+  if (!dup) return tl::unexpected(dup.error());
+  return Start{std::make_unique<Duplicate>(*dup, number), facts, nullptr};
 }
 
 }  // namespace
@@ -260,13 +263,51 @@ bool is_kept(MPI_Comm comm) { return kept_of(comm) != nullptr; }
 
 namespace {
 
+// What the ranks that open a file agree on before they have a communicator of Penstock's.
+struct Opening {
+  bool all_keep = false;           // something of this communicator
+  bool same_is_left = false;       // by an earlier file, or nothing is
+  std::optional<NodeFacts> facts;  // where all see by themselves that they are on one node
+  int64_t number = 0;              // for a new duplicate
+  bool too_many = false;           // duplicates are alive
+};
+
+// Collective over `parent`.
+Result<Opening> agree_on_opening(MPI_Comm parent, const Kept* kept, const Duplicate* left) {
+  const int64_t node = node_number();
+  Agreement agreed;
+  const auto one_keeps_nothing = agreed.some(kept == nullptr);
+  const auto same_is_left = agreed.alike(left != nullptr ? left->number() : -1);
+  const auto number = agreed.largest(rank_in(parent) == 0 ? unused_number() : 0);
+  const auto alive = agreed.largest(Duplicate::alive());
+  const auto node_is_unknown = agreed.some(node == 0);
+  const auto same_node = agreed.alike(node);
+  const auto least_cores = agreed.largest(-cores_here());
+  const auto all_max = [&](std::span<int64_t> facts) { return reduce(parent, facts, MPI_MAX); };
+  if (auto r = agreed.reach_by(all_max); !r) return tl::unexpected(std::move(r).error());
+  Opening opening{!agreed[one_keeps_nothing], agreed[same_is_left], std::nullopt, agreed[number],
+                  agreed[alive] >= kMostAlive};
+  if (agreed[same_node] && !agreed[node_is_unknown])
+    opening.facts = NodeFacts{1, int(-agreed[least_cores]), 0};
+  return opening;
+}
+
+// Collective over `parent`, of which nothing is kept.
+Result<Start> start_keeping(MPI_Comm parent, const Opening& opening) {
+  auto start = opening.facts ? start_by(parent, opening.number, *opening.facts)
+                             : start_on_nodes(parent, opening.number);
+  if (!start) return start;
+  start->kept = std::make_shared<Kept>(start->facts, size_in(parent));
+  keep(parent, start->kept);
+  return start;
+}
+
 // Collective over `parent`: a new one, where nothing that was left can be used.
-Result<Start> start_anew(MPI_Comm parent, const KeptPtr& kept, int64_t number) {
-  if (kept == nullptr) return start_keeping(parent, number);
-  const Result<MPI_Comm> dup = duplicate_for_all(parent, parent);
-  if (!dup) return tl::unexpected(dup.error());
-  auto own = std::make_unique<Duplicate>(*dup, number);
-  return Start{std::move(own), kept->facts(), kept};
+Result<Start> start_anew(MPI_Comm parent, const KeptPtr& kept, const Opening& opening) {
+  if (!opening.all_keep) return start_keeping(parent, opening);
+  auto start = start_by(parent, opening.number, kept->facts());
+  if (start) start->kept = kept;
+  return start;
 }
 
 }  // namespace
@@ -276,15 +317,12 @@ Result<Start> start_on(MPI_Comm parent) {
   orphans().free();
   const KeptPtr kept = known_of(parent);
   std::unique_ptr<Duplicate> left = kept && !mpi_has_failed() ? kept->take() : nullptr;
-  const int64_t number = left ? left->number() : -1;
-  int64_t most[] = {kept ? 0 : 1, number, -number, rank_in(parent) == 0 ? unused_number() : 0,
-                    Duplicate::alive()};
-  if (auto r = reduce(parent, most, MPI_MAX); !r) return tl::unexpected(std::move(r).error());
-  const bool all_keep = most[0] == 0, all_left_it = most[1] == -most[2];
-  if (left && all_left_it) return Start{std::move(left), kept->facts(), kept};
+  const auto opening = agree_on_opening(parent, kept.get(), left.get());
+  if (!opening) return tl::unexpected(opening.error());
+  if (left && opening->same_is_left) return Start{std::move(left), kept->facts(), kept};
   if (left) kept->leave(std::move(left));
-  Result<Start> start = start_anew(parent, all_keep ? kept : nullptr, most[3]);
-  if (start && most[4] >= kMostAlive) start->own->end_with_file();
+  Result<Start> start = start_anew(parent, kept, *opening);
+  if (start && opening->too_many) start->own->end_with_file();
   return start;
 }
 

@@ -1,5 +1,9 @@
-// Who is on whose node, as MPI_Comm_split_type says, so that MPI's own ways to pretend nodes hold.
+// Who is on whose node: what each rank sees of its own, or what MPI_Comm_split_type says, so that
+// MPI's own ways to pretend nodes hold.
 #include "comm/mpi_node.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -8,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/boot.hpp"
+#include "base/hash.hpp"
 #include "comm/mpi_ask.hpp"
 #include "comm/shared_mutex.hpp"
 
@@ -77,6 +83,42 @@ Result<std::shared_ptr<T>> from_first_of_node(MPI_Comm node, Comm& all, std::str
 }
 
 }  // namespace
+
+namespace {
+
+// MPICH's and what descends of it: MPIR_CVAR_NUM_CLIQUES, MPICH_NOLOCAL and so on.
+bool pretends_nodes(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return name.starts_with("MPI") &&
+         (name.ends_with("NOLOCAL") || name.find("CLIQUES") != name.npos);
+}
+
+bool mpi_may_pretend_nodes() {
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each)
+    if (pretends_nodes(*each)) return true;
+  return false;
+}
+
+Hash machine_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  PMPI_Get_processor_name(name.data(), &length);
+  return std::hash<std::string_view>{}({name.data(), size_t(length)});
+}
+
+int64_t find_node_number() {
+  const uint64_t boot = boot_number();
+  struct stat memory {};
+  if (boot == 0 || mpi_may_pretend_nodes() || ::stat("/dev/shm", &memory) != 0) return 0;
+  return int64_t(mix(mix(mix(boot, memory.st_dev), memory.st_ino), machine_name()) | 1);
+}
+
+}  // namespace
+
+int64_t node_number() {
+  static const int64_t number = find_node_number();
+  return number;
+}
 
 void NodeRanks::free() {
   if (comm_ != MPI_COMM_NULL && mpi_is_running()) PMPI_Comm_free(&comm_);

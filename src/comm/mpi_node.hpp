@@ -11,6 +11,11 @@
 
 namespace penstock::comm {
 
+// What all processes have alike that share memory under names, and no others: the start of a
+// kernel, its /dev/shm, the machine's name. 0 where that is not known, or where MPI is told to
+// pretend nodes on one machine, so that it has to be asked.
+int64_t node_number();
+
 // The ranks of this rank's node, split off at most once: between nodes that costs as much as
 // opening a file.
 class NodeRanks {

@@ -6,14 +6,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/despite_signals.hpp"
+#include "base/extent.hpp"
 #include "base/file_limit.hpp"
 #include "base/populate.hpp"
+#include "base/units.hpp"
 
 namespace penstock::comm {
 namespace {
@@ -60,6 +63,7 @@ int allocate(const Opened& file, size_t at, size_t bytes) {
 // A page in front of what its users see, for all processes that share it.
 struct Head {
   std::atomic<size_t> populated_end;
+  std::atomic<size_t> whole_end;  // up to here nothing is missing
 };
 static_assert(std::atomic<size_t>::is_always_lock_free);
 constexpr size_t kHeadBytes = 4096;
@@ -73,10 +77,12 @@ class Growing final : public SharedSegment {
   ~Growing() override { ::munmap(begin_, kHeadBytes + memory().size()); }
 
   Result<void> populate(size_t at, size_t bytes) override {
-    note_populated(at + bytes);
-    if (file_.fd() < 0) return populate_mapping(at, bytes);
-    const int rc = allocate(file_, kHeadBytes + at, bytes);
-    return rc == 0 ? Result<void>() : refused("posix_fallocate", rc);
+    raise(head().populated_end, at + bytes);
+    const Result<void> taken = take(at, bytes);
+    const auto end = size_t(align_up(int64_t(at + bytes), kPageStep));
+    if (taken && at <= head().whole_end.load(std::memory_order_relaxed))
+      raise(head().whole_end, std::min(end, memory().size()));
+    return taken;
   }
 
   // Pages of shared memory are writable once they are mapped, even for reading, and those are
@@ -85,8 +91,14 @@ class Growing final : public SharedSegment {
     map_populated(memory().subspan(at, bytes));  // older kernels: by faults
   }
 
+  // Where nothing is missing by stores: to give memory back and to take it again interrupts all
+  // cores that have it mapped.
   Result<void> clear(size_t at, size_t bytes) override {
-    if (::madvise(memory().data() + at, bytes, MADV_REMOVE) == 0) return {};
+    const size_t whole_end = head().whole_end.load(std::memory_order_relaxed);
+    const size_t whole = std::min(bytes, whole_end - std::min(at, whole_end));
+    std::memset(memory().data() + at, 0, whole);
+    if (whole == bytes) return {};
+    if (::madvise(memory().data() + at + whole, bytes - whole, MADV_REMOVE) == 0) return {};
     return refused("madvise", errno);
   }
 
@@ -103,11 +115,16 @@ class Growing final : public SharedSegment {
  private:
   Head& head() const noexcept { return *reinterpret_cast<Head*>(begin_); }
 
-  void note_populated(size_t end) noexcept {
-    std::atomic<size_t>& most = head().populated_end;
+  static void raise(std::atomic<size_t>& most, size_t end) noexcept {
     size_t seen = most.load(std::memory_order_relaxed);
     while (seen < end && !most.compare_exchange_weak(seen, end, std::memory_order_relaxed))
       continue;
+  }
+
+  Result<void> take(size_t at, size_t bytes) {
+    if (file_.fd() < 0) return populate_mapping(at, bytes);
+    const int rc = allocate(file_, kHeadBytes + at, bytes);
+    return rc == 0 ? Result<void>() : refused("posix_fallocate", rc);
   }
 
   // The kernel says EFAULT where a store would have killed us (SIGBUS).

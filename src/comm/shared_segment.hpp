@@ -38,7 +38,7 @@ class SharedSegment {
   virtual void expect_stores(size_t, size_t) noexcept {}
 
   // --- For another use of the same memory (comm/kept_segments.hpp) ---
-  // It is zero again, and has no memory until it is populated. Page-aligned.
+  // It is zero again; what was not populated before has no memory still. Page-aligned.
   virtual Result<void> clear(size_t at, size_t bytes);
   // Up to where somebody has populated it.
   virtual size_t populated_bytes() const noexcept { return memory_.size(); }

@@ -94,7 +94,7 @@ TEST(SharedSegment, WhereStoresAreExpectedAllIsMappedAtOnce) {
 }
 
 // For who has it mapped, too.
-TEST(SharedSegment, WhatIsClearedIsZeroAndHasNoMemoryAndTheRestIsAsItWas) {
+TEST(SharedSegment, WhatIsClearedIsZeroAndTheRestIsAsItWas) {
   const Two two;
   ASSERT_TRUE(two.first->populate(0, kBytes));
   EXPECT_EQ(two.second->populated_bytes(), kBytes);
@@ -104,6 +104,19 @@ TEST(SharedSegment, WhatIsClearedIsZeroAndHasNoMemoryAndTheRestIsAsItWas) {
   const auto is_seven = [](std::byte byte) { return byte == std::byte{7}; };
   EXPECT_TRUE(std::ranges::none_of(two.second->memory().first(kBytes / 2), is_seven));
   EXPECT_TRUE(std::ranges::all_of(two.second->memory().subspan(kBytes / 2), is_seven));
+}
+
+// A store there would kill us where /dev/shm is full.
+TEST(SharedSegment, WhatWasNotPopulatedIsNotTouchedToClearIt) {
+  const Two two;
+  ASSERT_TRUE(two.first->populate(0, kPage + 1));
+  ASSERT_TRUE(two.first->populate(kBytes / 2, kPage));
+  std::ranges::fill(two.second->memory().first(kPage), std::byte{7});
+  two.second->memory()[kBytes / 2] = std::byte{7};
+  ASSERT_TRUE(two.first->clear(0, kBytes));
+  EXPECT_EQ(mapped_bytes(*two.first), 2 * kPage);
+  EXPECT_EQ(two.second->memory()[0], std::byte{0});
+  EXPECT_EQ(two.second->memory()[kBytes / 2], std::byte{0}) << "this page is a new one";
 }
 
 // Also what one of them takes, in whichever order they rest.

@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "base/boot.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/memory_limit.hpp"
@@ -55,13 +55,6 @@ bool is_library_file(const OpenInfo& info, int fd) {
   if (!info.library_file || fd < 0) return true;
   const auto id = io::identify(fd);
   return id && *id == *info.library_file;
-}
-
-// Of this start of this machine; 0 where that is not told.
-uint64_t boot_number() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  return std::getline(file, id) ? std::hash<std::string>{}(id) : 0;
 }
 
 // Alike on ranks that have one file open; 0 where there is no descriptor. Nodes give a shared file

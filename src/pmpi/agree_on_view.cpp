@@ -29,11 +29,11 @@ Result<layout::LoopTree> spread(const layout::LoopTree& tree) {
 }
 
 // REQUIRES valid datatypes.
-View make_view(const ViewArguments& a) {
+View make_view(const ViewArguments& a, MPI_Comm quiet) {
   if (!is_native(a.datarep)) return unserved_view("data representation " + std::string(a.datarep));
   MPI_Count etype_bytes = 0;
   PMPI_Type_size_x(a.etype, &etype_bytes);
-  auto tree = decode_datatype(a.filetype);
+  auto tree = decode_datatype(a.filetype, quiet);
   if (!tree) return unserved_view(tree.error().message());
   View result;
   // No byte can be written through an empty filetype, so any view of the right etype will do.
@@ -108,9 +108,10 @@ View unserved_view(std::string why) {
   return view;
 }
 
-std::optional<View> view_of(const ViewArguments& a) {
-  const bool valid = a.datarep != nullptr && is_committed(a.etype) && is_committed(a.filetype);
-  return valid ? std::optional(make_view(a)) : std::nullopt;
+std::optional<View> view_of(const ViewArguments& a, MPI_Comm quiet) {
+  const bool valid =
+      a.datarep != nullptr && is_committed(a.etype, quiet) && is_committed(a.filetype, quiet);
+  return valid ? std::optional(make_view(a, quiet)) : std::nullopt;
 }
 
 Decision agree_on_view(OpenFile& file, const ViewArguments& a, const std::optional<View>& view,

@@ -21,7 +21,7 @@ struct View {
 View unserved_view(std::string why);
 
 // nullopt of arguments that MPI does not allow.
-std::optional<View> view_of(const ViewArguments& a);
+std::optional<View> view_of(const ViewArguments& a, MPI_Comm quiet);
 
 // What becomes of the library's own file.
 enum class ForLibrary : uint8_t {

@@ -250,11 +250,11 @@ Result<LoopTree> decode_derived(MPI_Datatype type) {
 
 }  // namespace
 
-Result<LoopTree> decode_datatype(MPI_Datatype type) {
+Result<LoopTree> decode_datatype(MPI_Datatype type, MPI_Comm quiet) {
   static PredefinedTrees& predefined = *new PredefinedTrees;
   if (auto tree = predefined.find(type)) return *std::move(tree);
   // Before anything else is asked of it, whose errors would go to the communicators' handlers.
-  if (!is_committed(type))
+  if (!is_committed(type, quiet))
     return fail(ErrorClass::argument, "datatype", "is none, or is not committed");
   if (combiner_of(type) != MPI_COMBINER_NAMED) return decode_derived(type);
   auto tree = decode_predefined(type);
@@ -262,9 +262,9 @@ Result<LoopTree> decode_datatype(MPI_Datatype type) {
   return tree;
 }
 
-int64_t plain_bytes(MPI_Datatype type) {
+int64_t plain_bytes(MPI_Datatype type, MPI_Comm quiet) {
   if (combiner_of(type) != MPI_COMBINER_NAMED) return 0;
-  const auto tree = decode_datatype(type);
+  const auto tree = decode_datatype(type, quiet);
   return tree && tree->is_contiguous() && tree->true_lb() == 0 ? tree->size() : 0;
 }
 

@@ -87,17 +87,6 @@ void Raised::call_handler() {
   if (error_class_ != MPI_SUCCESS) (void)raise_at_once(file_, error_class_);
 }
 
-MPI_Comm quiet_self() {
-  static std::mutex mutex;
-  static MPI_Comm comm = MPI_COMM_NULL;
-  const std::lock_guard lock(mutex);
-  if (comm != MPI_COMM_NULL) return comm;
-  MPI_Comm made = MPI_COMM_NULL;
-  if (PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return MPI_COMM_NULL;
-  PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-  return comm = made;
-}
-
 int raise(MPI_File file, int error_class) {
   if (!Raised::note(file, error_class)) (void)raise_at_once(file, error_class);
   return error_class;

@@ -17,10 +17,6 @@ ErrorClass class_of_mpi(int rc) noexcept;  // of a code that an MPI function ret
 // What MPI_File_`function` returned, with the library's words for its class; nothing of a success.
 std::optional<Error> error_of_mpi(std::string_view function, int rc);
 
-// This rank alone, with an error handler that returns. Not a copy of the program's communicator, so
-// that no attribute is copied with it. Null while the library has no communicator left.
-MPI_Comm quiet_self();
-
 // Calls the file's error handler, as the library would, and returns the class: what the program's
 // call returns when the handler lets it. Where an entry point is under way the handler is called at
 // its end: it may leave by longjmp, and then no lock of ours would ever be given back.

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "pmpi/errors.hpp"
 #include "pmpi/library_call.hpp"
 #include "pmpi/open_files.hpp"
 #include "pmpi/real.hpp"
@@ -20,10 +19,8 @@ MPI_Datatype holder_of(MPI_Datatype type) {
 
 }  // namespace
 
-bool is_committed(MPI_Datatype type) {
+bool is_committed(MPI_Datatype type, MPI_Comm quiet) {
   if (type == MPI_DATATYPE_NULL) return false;
-  const MPI_Comm quiet = quiet_self();
-  if (quiet == MPI_COMM_NULL) return true;
   const char untouched = 0;  // of one element: of none MPICH does not look at the type
   return PMPI_Send(&untouched, 1, type, MPI_PROC_NULL, 0, quiet) == MPI_SUCCESS;
 }

@@ -50,9 +50,9 @@ class HeldView {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-// Whether the library took `type` for a view: a valid one, and committed. Asks the library, for
-// which it needs a communicator: where there is none left, programs are taken to be right.
-bool is_committed(MPI_Datatype type);
+// Whether the library took `type` for a view: a valid one, and committed. Asks the library, by a
+// communicator on which errors are returned (OpenFile::quiet()).
+bool is_committed(MPI_Datatype type, MPI_Comm quiet);
 
 // Collective: gives the library's file the view that it has not got yet, if there is one, with the
 // individual pointer where it is. A failure on any rank is one on all, and the view is still held.

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "comm/mpi_comm.hpp"
 #include "engine/file.hpp"
 #include "io/probe.hpp"
 #include "pmpi/held_view.hpp"
@@ -57,6 +58,8 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   std::recursive_mutex together;
   std::recursive_mutex alone;  // guards the individual pointer too
   std::unique_ptr<engine::File> file;
+  // Of ours, on which errors are returned: for the library's calls that are local.
+  MPI_Comm quiet() const { return comm::handle_of(file->comm()); }
   std::string path;
   std::optional<io::FileIdentity> id;  // of what the path meant when it was opened
   bool writable = false;

@@ -23,14 +23,8 @@ struct Packed {
   layout::LoopTree tree;
 };
 
-// Where the library packs. Without a communicator left programs are taken to be right.
-MPI_Comm where_packed() {
-  const MPI_Comm quiet = quiet_self();
-  return quiet != MPI_COMM_NULL ? quiet : MPI_COMM_SELF;
-}
-
 // The library counts packed bytes in an int.
-int pack_by_library(const WriteArguments& a, Packed& packed) {
+int pack_by_library(const WriteArguments& a, MPI_Comm comm, Packed& packed) {
   MPI_Count size = 0;
   int64_t bytes = 0;
   int room = 0, position = 0;
@@ -40,7 +34,6 @@ int pack_by_library(const WriteArguments& a, Packed& packed) {
     return MPI_ERR_UNSUPPORTED_OPERATION;
   packed.tree = layout::LoopTree::bytes(size);
   if (bytes == 0) return MPI_SUCCESS;
-  const MPI_Comm comm = where_packed();
   if (PMPI_Pack_size(int(a.count), a.type, comm, &room) != MPI_SUCCESS || room < bytes)
     return MPI_ERR_UNSUPPORTED_OPERATION;
   packed.bytes.resize(size_t(room));
@@ -54,10 +47,10 @@ int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::W
   if (a.count < 0) return MPI_ERR_COUNT;
   if (a.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
   if (a.offset < 0) return MPI_ERR_ARG;
-  auto tree = decode_datatype(a.type);
+  auto tree = decode_datatype(a.type, file.quiet());
   if (!tree) {
-    if (!is_committed(a.type)) return MPI_ERR_TYPE;
-    if (const int rc = pack_by_library(a, packed); rc != MPI_SUCCESS) return rc;
+    if (!is_committed(a.type, file.quiet())) return MPI_ERR_TYPE;
+    if (const int rc = pack_by_library(a, file.quiet(), packed); rc != MPI_SUCCESS) return rc;
     file.file->degraded("memory packed by the MPI library: " + tree.error().message());
     tree = packed.tree;
     a.buffer = packed.bytes.data();
@@ -104,7 +97,7 @@ MPI_Offset position_of(MPI_File handle, const OpenFile& file) {
 
 // Of the last write's plain type it is known, since no other has its handle.
 bool may_be_used(MPI_Datatype type, const OpenFile& file) {
-  return (type == file.plain.type && file.plain.bytes > 0) || is_committed(type);
+  return (type == file.plain.type && file.plain.bytes > 0) || is_committed(type, file.quiet());
 }
 
 // The pointer moves by what was asked for, as if the call had been whole; not by wrong arguments.
@@ -158,7 +151,7 @@ std::optional<engine::Piece> piece_of(const WriteArguments& a, const OpenFile& f
 
 // Of a valid type: the next call with it may go the short way.
 void remember(MPI_Datatype type, OpenFile& file) {
-  if (type != file.plain.type) file.plain = {type, plain_bytes(type)};
+  if (type != file.plain.type) file.plain = {type, plain_bytes(type, file.quiet())};
 }
 
 }  // namespace
@@ -230,10 +223,10 @@ namespace {
 
 // The other way from pack_by_library: what was read went over the packed data that were there, so
 // what was not read is put back as it was.
-int unpack_by_library(const WriteArguments& a, Packed& packed) {
+int unpack_by_library(const WriteArguments& a, MPI_Comm comm, Packed& packed) {
   int position = 0;
   const int rc = PMPI_Unpack(packed.bytes.data(), int(packed.bytes.size()), &position,
-                             const_cast<void*>(a.buffer), int(a.count), a.type, where_packed());
+                             const_cast<void*>(a.buffer), int(a.count), a.type, comm);
   return rc == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 
@@ -277,8 +270,9 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
       together == Together::yes ? file.file->read_all(read) : file.file->read(read);
   const int told = told_here(wrong, result.agreed, together);
   if (wrong != MPI_SUCCESS) return {told, 0};
-  const int unpacked =
-      packed.bytes.empty() || result.bytes == 0 ? MPI_SUCCESS : unpack_by_library(a, packed);
+  const int unpacked = packed.bytes.empty() || result.bytes == 0
+                           ? MPI_SUCCESS
+                           : unpack_by_library(a, file.quiet(), packed);
   if (told != MPI_SUCCESS) return {told, unpacked == MPI_SUCCESS ? result.bytes : 0};
   return {unpacked, told_bytes(read, packed, result.bytes, is_told_whole(file, together))};
 }

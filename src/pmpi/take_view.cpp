@@ -121,7 +121,7 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
     const WithoutSieving hints(info, sieving_later(file));
     const ViewArguments a{displacement, etype, filetype, datarep, hints.info()};
     const std::scoped_lock lock(file->together, file->alone);
-    std::optional<View> view = view_of(a);
+    std::optional<View> view = view_of(a, file->quiet());
     const Decision decision = agree_on_view(*file, a, view, note_hints(*file, info));
     // A call that the library may refuse leaves its file with the view of before.
     if (!decision.all_plain)

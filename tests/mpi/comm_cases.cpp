@@ -151,13 +151,11 @@ std::unique_ptr<Comm> open_on(MPI_Comm program, const Setup& setup, Report& repo
 // Of one file after another, and of several at once.
 void check_reuse(MPI_Comm program, const Setup& setup, Report& report) {
   const Duplicates duplicates(program);
-  // On one node the first file's communicator comes of the search for nodes.
-  const int first = setup.nodes > 1 ? 1 : 0;
   for (int again = 0; again < 3; ++again) open_on(program, setup, report);
-  report.expect_equal(duplicates.made(), first, "the same for three files in turn");
+  report.expect_equal(duplicates.made(), 1, "the same for three files in turn");
   for (int again = 0; again < 2; ++again) {
     const auto one = open_on(program, setup, report), other = open_on(program, setup, report);
-    report.expect_equal(duplicates.made(), first + 1, "one more for two files at once");
+    report.expect_equal(duplicates.made(), 2, "one more for two files at once");
   }
   MPI_Comm library = MPI_COMM_NULL;
   MPI_Comm_dup(program, &library);
@@ -168,7 +166,7 @@ void check_reuse(MPI_Comm program, const Setup& setup, Report& report) {
   for (int again = 0; again < 2; ++again) {
     std::vector<std::unique_ptr<Comm>> many;
     while (many.size() < 6) many.push_back(open_on(program, setup, report));
-    report.expect_equal(duplicates.made(), first + 5 + 2 * again, "four are kept");
+    report.expect_equal(duplicates.made(), 6 + 2 * again, "four are kept");
   }
 }
 
