@@ -88,7 +88,7 @@ int64_t Stager::stage(Lane& lane, std::unique_ptr<Staged> staged) {
   if (ensure_thread()) {
     staged->lane_ = &lane;
     queue_.push(std::move(staged));
-    bell_->ring();
+    ring();
     return number;
   }
   lock.unlock();
@@ -150,16 +150,23 @@ Result<pthread_t> Stager::start() {
 std::optional<Bell::Address> Stager::bell() {
   const std::lock_guard lock(mutex_);
   if (!ensure_thread()) return std::nullopt;
-  if (std::exchange(rests_, false)) wake_up();
+  if (std::exchange(rests_, false)) take_fresh_bell();
   return bell_->address();
 }
 
-// REQUIRES mutex_, and a thread: it comes from a bell that nobody finds to one that others ring.
-void Stager::wake_up() {
+// REQUIRES mutex_, and a thread. It still sleeps by a bell that nobody finds, until it is rung for
+// here: before that it has no chore that others could want.
+void Stager::take_fresh_bell() {
   std::shared_ptr<Bell> fresh = Bell::make();
   if (fresh == nullptr) return;
   bell_.swap(fresh);
-  fresh->ring();
+  if (sleeps_by_ == nullptr) sleeps_by_ = std::move(fresh);
+}
+
+// REQUIRES mutex_, and a thread.
+void Stager::ring() noexcept {
+  if (const auto old = std::exchange(sleeps_by_, nullptr)) old->ring();
+  bell_->ring();
 }
 
 void* Stager::run_thread(void* self) {
@@ -179,7 +186,7 @@ bool Stager::add(Chore& chore) {
   const std::lock_guard lock(mutex_);
   if (!ensure_thread()) return false;
   duties_.push_back({&chore, Clock::now() + chore.pause()});
-  bell_->ring();
+  ring();
   return true;
 }
 
@@ -187,7 +194,7 @@ void Stager::remove(Chore& chore) {
   std::unique_lock lock(mutex_);
   progress_.wait(lock, [&] { return doing_ != &chore && answering_ != &chore; });
   std::erase_if(duties_, [&](const Duty& duty) { return duty.chore == &chore; });
-  if (bell_ != nullptr) bell_->ring();  // a round under way may step over the one behind it
+  if (doing_ != nullptr) ring();  // a round under way may step over the one behind it
 }
 
 Stager::Clock::duration Stager::until_next_chore() const {
@@ -270,7 +277,7 @@ Stager::~Stager() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    if (bell_ != nullptr) bell_->ring();
+    if (bell_ != nullptr) ring();
   }
   if (thread_) ::pthread_join(*thread_, nullptr);
 }

@@ -174,7 +174,8 @@ class Stager {
   void write_until_stopped();
   static AlignedBuffer write_and_retire(std::unique_ptr<Staged> staged);
   bool ensure_thread();
-  void wake_up();
+  void take_fresh_bell();
+  void ring() noexcept;
   Result<pthread_t> start();
   AlignedBuffer take_idle(size_t bytes);
   void make_room(int64_t bytes, int64_t limit_bytes);
@@ -188,7 +189,8 @@ class Stager {
   const Reserve reserve_;
   mutable std::mutex mutex_;  // of all that follows; held for no longer than it takes to look
   std::condition_variable progress_;
-  std::shared_ptr<Bell> bell_;  // the thread's, as long as there is one
+  std::shared_ptr<Bell> bell_;       // the thread's, as long as there is one
+  std::shared_ptr<Bell> sleeps_by_;  // an earlier one, where it may still sleep by that
   bool rests_ = false;
   StagedQueue queue_;
   bool writing_ = false;  // what was at the head of the queue
