@@ -3,10 +3,10 @@
 // of one (docs/decisions/0074-agreements-in-shared-memory.md).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -34,7 +34,7 @@ class Board {
   Result<void> meet(std::span<const std::byte> mine, Wait wait, Hear hear) {
     const uint64_t round = ++round_;
     Half& own = half(rank_, round);
-    std::memcpy(own.bytes, mine.data(), mine.size());
+    std::ranges::copy(mine, own.bytes);
     own.round.store(round, std::memory_order_release);
     for (int rank = 0; rank < ranks_; ++rank) {
       if (rank == rank_) continue;
