@@ -1,6 +1,6 @@
 /* The preload library: MPI_File_x and PMPI_File_x for every x of entry_points.def, and
  * MPI_Finalize and PMPI_Finalize. It mentions no MPI symbol (one such mention kills every process
- * that is not an MPI program) and does nothing until one of these functions is called. Then it
+ * that is not an MPI program) and serves nothing until one of these functions is called. Then it
  * finds the MPI library that the process has loaded, tells its flavour (its binary interface), and
  * opens the engine of that flavour. There is one shim per flavour only because each must export
  * what its libraries export; which engine serves is decided by the library found. */
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "pmpi/engine_interface.h"
+#include "pmpi/shim_ahead.h"
 #include "pmpi/shim_environment.h"
 
 /* Every function of the table has at most six integer or pointer arguments. In these two calling
@@ -56,15 +57,20 @@ static int is_switched_off(void) {
   return is_set("PENSTOCK_DISABLE") || (method != NULL && strcmp(method, "off") == 0);
 }
 
-/* One message per job: by the process that the launcher calls rank 0, or that has no launcher. */
-static int speaks(void) {
+/* As its launcher numbers it; NULL: of none that is known. */
+static const char* launched_rank(void) {
   static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                       "SLURM_PROCID"};
-  for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-    const char* rank = penstock_variable(ranks[i]);
-    if (rank != NULL) return strcmp(rank, "0") == 0;
-  }
-  return 1;
+  const char* rank = NULL;
+  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == NULL; ++i)
+    rank = penstock_variable(ranks[i]);
+  return rank;
+}
+
+/* One message per job: by the process that the launcher calls rank 0, or that has no launcher. */
+static int speaks(void) {
+  const char* rank = launched_rank();
+  return rank == NULL || strcmp(rank, "0") == 0;
 }
 
 /* ---- messages ---- */
@@ -249,14 +255,28 @@ static const char* why_unserved(const char* flavour, char* text, size_t size) {
 
 /* ---- the engine ---- */
 
-/* The engine lies beside us. It has no MPI library among its needs, because libraries of one
- * flavour have many names; it finds the one in this process because that is made visible to all
- * here. */
-static penstock_engine_function open_engine(const char* flavour, char* path, size_t size) {
-  const char* own = file_of((void*)&open_engine);
+/* It lies beside us. */
+static void name_engine(const char* flavour, char* path, size_t size) {
+  const char* own = file_of((void*)&name_engine);
   const char* slash = own != NULL ? strrchr(own, '/') : NULL;
   const int directory = slash != NULL ? (int)(slash - own) : 1;
   snprintf(path, size, "%.*s/penstock-engine-%s.so", directory, slash != NULL ? own : ".", flavour);
+}
+
+/* An MPI program's first MPI_File_open would wait for what nobody has read lately; now MPI starts,
+ * which takes longer. Python loads its MPI library later, but has been launched as a rank. */
+__attribute__((constructor)) static void read_engine_ahead(void) {
+  char path[4096];
+  if (launched_rank() == NULL && dlsym(RTLD_NEXT, not_of_tools) == NULL) return;
+  if (is_switched_off()) return;
+  name_engine(PENSTOCK_FLAVOUR, path, sizeof path);
+  penstock_read_ahead(path);
+}
+
+/* The engine has no MPI library among its needs, because libraries of one flavour have many names;
+ * it finds the one in this process because that is made visible to all here. */
+static penstock_engine_function open_engine(const char* flavour, char* path, size_t size) {
+  name_engine(flavour, path, size);
   if (dlopen(library_name, RTLD_NOLOAD | RTLD_LAZY | RTLD_GLOBAL) == NULL) return NULL;
   void* engine = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   return engine != NULL ? (penstock_engine_function)dlsym(engine, "penstock_engine") : NULL;

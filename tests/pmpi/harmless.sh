@@ -28,6 +28,22 @@ for off in PENSTOCK_DISABLE=1 PENSTOCK_METHOD=off; do
 done
 ls "$tmp" | grep -q json && fail "a log was left by a job that was switched off"
 
+# The engine is asked of the disk when a rank starts, so that its first open waits for none; not when
+# it is switched off, nor by tools. Of a file system that keeps all in memory, it always is there.
+cached() { fincore --noheadings --output PAGES "$tmp/ahead/penstock-engine-$flavour.so" | tr -d ' '; }
+forget() { dd of="$tmp/ahead/penstock-engine-$flavour.so" oflag=nocache conv=notrunc,fdatasync count=0 2> "$tmp/err"; }
+mkdir "$tmp/ahead"
+cp "$shim" "$native/penstock-engine-$flavour.so" "$tmp/ahead/"
+forget
+if [ "$(cached)" = 0 ]; then
+  LD_PRELOAD=$tmp/ahead/libpenstock-$flavour.so /bin/true
+  PMI_RANK=0 PENSTOCK_DISABLE=1 LD_PRELOAD=$tmp/ahead/libpenstock-$flavour.so /bin/true
+  [ "$(cached)" = 0 ] || fail "the engine was read for nothing: $(cached) pages"
+  PMI_RANK=0 LD_PRELOAD=$tmp/ahead/libpenstock-$flavour.so /bin/true
+  for wait in 1 2 3 4 5 6 7 8 9 10; do [ "$(cached)" -ge 100 ] || sleep 0.2; done
+  [ "$(cached)" -ge 100 ] || fail "the engine was not read ahead: $(cached) pages"
+fi
+
 # An engine that is missing: one message, and the job runs; with PENSTOCK_REQUIRE it stops.
 mkdir "$tmp/alone"
 cp "$shim" "$tmp/alone/"
