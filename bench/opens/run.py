@@ -6,6 +6,7 @@ library, and Penstock of one build or two.
     bench/opens/run.py --new build/release --ranks 64 --mode rdwr
     bench/opens/run.py --new build/release --access collective --bytes 4194304
     bench/opens/run.py --new build/release --access ordered --bytes 4096
+    bench/opens/run.py --new build/release --cold-engine
     tests/fs/nodes.sh start /tmp/n 4 && bench/opens/run.py --new build/release --mpi openmpi \\
         --launcher '/tmp/n/nodes/mpirun -n {ranks}' --ranks 16
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -53,6 +55,12 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--files", type=int, default=21, help="of a job")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--cold-engine",
+        action="store_true",
+        help="before each job Penstock's engine is put out of the page cache, as on a machine\n"
+        "where no job has run lately",
+    )
     parser.add_argument("--dir", type=Path, help="where files are opened; default: --new")
     args = parser.parse_args()
     if args.files < 2:
@@ -75,11 +83,22 @@ def launcher(args: argparse.Namespace, ranks: int) -> list[str]:
     return [word.format(ranks=ranks) for word in args.launcher.split()]
 
 
+def forget(file: Path) -> None:
+    """What the page cache has of it; a file system that keeps all in memory goes on to."""
+    fd = os.open(file, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
 def sample(args: argparse.Namespace, side: Side, ranks: int, mode: str, folder: Path) -> Sample:
     command = [*launcher(args, ranks), *side.words(args.mpi)]
     command += [str(folder / "opens"), str(folder / "data"), mode, str(args.files)]
     if args.access is not None:
         command += [args.access, str(args.bytes)]
+    if args.cold_engine and side.build is not None:
+        for engine in side.build.rglob(f"penstock-engine-{args.mpi}.so"):
+            forget(engine)
     return small_program.told(args.mpi, command)
 
 
