@@ -84,7 +84,7 @@ def launcher(args: argparse.Namespace, ranks: int) -> list[str]:
 
 
 def forget(file: Path) -> None:
-    """What the page cache has of it; a file system that keeps all in memory goes on to."""
+    """What the page cache has of it, where the file system can read it again."""
     fd = os.open(file, os.O_RDONLY)
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)

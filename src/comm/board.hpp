@@ -17,7 +17,7 @@ namespace penstock::comm {
 
 class Board {
  public:
-  // Every rank looks at all others' places: where there are more, MPI's trees are faster.
+  // Every rank looks at all others' places; of more of them nothing was measured.
   static constexpr int kMostRanks = 64;
   static constexpr size_t kMostBytes = 256;  // that a rank tells at once
 

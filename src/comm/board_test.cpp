@@ -6,9 +6,8 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <functional>
-#include <string>
 #include <thread>
 #include <vector>
 

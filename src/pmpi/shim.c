@@ -267,8 +267,9 @@ static void name_engine(const char* flavour, char* path, size_t size) {
  * which takes longer. Python loads its MPI library later, but has been launched as a rank. */
 __attribute__((constructor)) static void read_engine_ahead(void) {
   char path[4096];
-  if (launched_rank() == NULL && dlsym(RTLD_NEXT, not_of_tools) == NULL) return;
-  if (is_switched_off()) return;
+  const int is_rank = launched_rank() != NULL || dlsym(RTLD_NEXT, not_of_tools) != NULL;
+  (void)dlerror(); /* the program hears of no failure that is not its own */
+  if (!is_rank || is_switched_off()) return;
   name_engine(PENSTOCK_FLAVOUR, path, sizeof path);
   penstock_read_ahead(path);
 }

@@ -26,6 +26,7 @@ static off_t mapped_end(int fd) {
 void penstock_read_ahead(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
-  (void)posix_fadvise(fd, 0, mapped_end(fd), POSIX_FADV_WILLNEED);
+  const off_t end = mapped_end(fd);
+  if (end > 0) (void)posix_fadvise(fd, 0, end, POSIX_FADV_WILLNEED); /* 0 would be all of it */
   close(fd);
 }
