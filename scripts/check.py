@@ -129,7 +129,9 @@ def judge(step: Step, good: bool, cases: list[Case], foreseen: list[Foreseen]) -
                 outcome.complaints.append(f"unforeseen skip: {case.name}: {case.reason}")
         elif case.state == "failed":
             outcome.failed += 1
-            outcome.complaints.append(f"failed: {case.name}")
+            outcome.complaints.append(
+                "\n  ".join([f"failed: {case.name}", *case.reason.splitlines()])
+            )
         else:
             outcome.passed += 1
     if not good and outcome.failed == 0:

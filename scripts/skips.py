@@ -59,7 +59,7 @@ CONDITIONS: dict[str, Callable[[], bool]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One test case: `state` is passed, failed or skipped."""
+    """One test case: `state` is passed, failed or skipped; `reason` of a failure may be lines."""
 
     name: str
     state: str
@@ -108,13 +108,23 @@ def read_foreseen(path: Path) -> list[Foreseen]:
 
 
 def state_of(case: ElementTree.Element) -> tuple[str, str]:
-    """The state of a <testcase> and the reason of a skip, from pytest's or ctest's dialect."""
+    """The state of a <testcase> and the reason, from pytest's or ctest's dialect."""
     skipped = case.find("skipped")
     if skipped is not None or case.get("status") in {"notrun", "disabled"}:
         said = (skipped.get("message") or "") if skipped is not None else ""
         return "skipped", spoken_reason(case) or said or case.get("status", "")
     failed = case.find("failure") is not None or case.find("error") is not None
-    return ("failed" if failed or case.get("status") == "fail" else "passed"), ""
+    if failed or case.get("status") == "fail":
+        return "failed", what_failed(case)
+    return "passed", ""
+
+
+def what_failed(case: ElementTree.Element, most: int = 15) -> str:
+    """What a failed case said, `most` lines: from a suite's ``FAILED CASE`` on, or the last."""
+    said = [case.findtext(part) or "" for part in ("failure", "error", "system-out")]
+    lines = "\n".join(text.rstrip() for text in said if text.strip()).splitlines()
+    named = [number for number, line in enumerate(lines) if line.startswith("FAILED ")]
+    return "\n".join(lines[named[0] :][:most] if named else lines[-most:])
 
 
 def spoken_reason(case: ElementTree.Element) -> str:

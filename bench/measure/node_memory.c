@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "page_reports.h"
+
 static const int64_t kPage = 4096, kHuge = (int64_t)2 << 20, kRecent = (int64_t)2 << 30;
 static const int kHugeOrder = 9;
 /* Until the processors have given back what they keep of freed pages, and until those are cold. */
@@ -104,17 +106,18 @@ static void* take(int64_t bytes, int advice) {
   return memory;
 }
 
-int64_t warm_node_memory(int64_t node_bytes, int workers_of_node) {
+int64_t warm_node_memory(int64_t node_bytes, int workers_of_node, bool after_reports) {
   if (node_bytes <= 0) return 0;
   const int64_t share = least(node_bytes, available_bytes() / 2) / workers_of_node;
   const int64_t bytes = share < kHuge ? kHuge : share / kHuge * kHuge;
   void* const memory = take(bytes, MADV_HUGEPAGE);
   if (memory == NULL) return 0;
+  if (after_reports) wait_for_page_reports(PENSTOCK_REPORTED);
   munmap(memory, (size_t)bytes);
   return bytes;
 }
 
-struct KeptMemory cool_node_memory(int64_t warm_bytes) {
+struct KeptMemory cool_node_memory(int64_t warm_bytes, bool after_reports) {
   rest(kSettles_s);
   const int64_t most = available_bytes() / 3 * 2, small = bytes_in_small_blocks();
   const int64_t recent = kRecent + (warm_bytes > 0 ? warm_bytes : 0);
@@ -127,6 +130,7 @@ struct KeptMemory cool_node_memory(int64_t warm_bytes) {
   if (kept.recent == NULL) kept.recent_bytes = 0;
   kept.left_bytes = small + recent - kept.small_bytes - kept.recent_bytes;
   rest(kGoesCold_s);
+  if (after_reports) wait_for_page_reports(PENSTOCK_REPORTED);
   return kept;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_BENCH_NODE_MEMORY_H
 #define PENSTOCK_BENCH_NODE_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -10,8 +11,9 @@ extern "C" {
 
 /* Memory that was just used is handed out faster than memory that has gone cold. Touches and
  * releases a worker's share of `node_bytes` (huge pages asked for), or of half of what is available
- * where that is less; gives the bytes touched. */
-int64_t warm_node_memory(int64_t node_bytes, int workers_of_node);
+ * where that is less, and releases it right `after_reports` of free pages (page_reports.h) where
+ * that is asked for; gives the bytes touched. */
+int64_t warm_node_memory(int64_t node_bytes, int workers_of_node, bool after_reports);
 
 /* What is kept from a run so that it is given memory that has gone cold. */
 struct KeptMemory {
@@ -24,9 +26,10 @@ struct KeptMemory {
  * cold is a matter of what ran before, and whoever asks for little at a time is given smaller
  * blocks, which stay warm (docs/decisions/0061): so this process takes and keeps those, and of the
  * larger ones those that were used last: 2 GiB, and the `warm_bytes` that a run before may have
- * warmed. Then it waits until what else was freed has gone cold: 8 s in all. For one worker of each
- * node; the others wait for it. */
-struct KeptMemory cool_node_memory(int64_t warm_bytes);
+ * warmed. Then it waits until what else was freed has gone cold: 8 s in all, and until
+ * `after_reports`. For one worker
+ * of each node; the others wait for it. */
+struct KeptMemory cool_node_memory(int64_t warm_bytes, bool after_reports);
 /* Once it has been measured. More than once does nothing. */
 void give_back_memory(struct KeptMemory* kept);
 

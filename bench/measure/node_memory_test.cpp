@@ -8,13 +8,13 @@ namespace {
 constexpr int64_t kHuge = int64_t{2} << 20;
 
 TEST(NodeMemory, EachWorkerWarmsItsShareInHugePages) {
-  EXPECT_EQ(warm_node_memory(8 * kHuge, 4), 2 * kHuge);
-  EXPECT_EQ(warm_node_memory(1, 4), kHuge) << "at least one";
-  EXPECT_EQ(warm_node_memory(0, 4), 0);
+  EXPECT_EQ(warm_node_memory(8 * kHuge, 4, false), 2 * kHuge);
+  EXPECT_EQ(warm_node_memory(1, 4, false), kHuge) << "at least one";
+  EXPECT_EQ(warm_node_memory(0, 4, false), 0);
 }
 
 TEST(NodeMemory, WhatIsWarmIsKeptUntilItIsGivenBack) {
-  KeptMemory kept = cool_node_memory(kHuge);
+  KeptMemory kept = cool_node_memory(kHuge, true);
   EXPECT_NE(kept.recent, nullptr);
   EXPECT_GT(kept.recent_bytes, 0);
   EXPECT_GE(kept.left_bytes, 0);

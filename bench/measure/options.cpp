@@ -59,6 +59,10 @@ constexpr std::array kOptions = {
     Option{"warm-memory", "", Kind::size, "3GiB", "bytes", "",
            "regime warm: memory of each node that is touched before the clock; several times what "
            "the run writes there. regime cold: what runs before may have touched"},
+    Option{
+        "page-reports", "", Kind::choice, "asis", "", "asis|wait",
+        "regimes warm and cold: begin whenever, or right after a virtual machine has told its host "
+        "of free memory (up to 2.5 s later), so that this is not measured"},
     Option{"warm-disk", "", Kind::size, "1MiB", "bytes", "",
            "written to a scratch file beside FILE before the clock, which is removed; 0: none"},
     Option{"verify", "", Kind::choice, "all", "", "all|none",

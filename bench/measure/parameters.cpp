@@ -350,6 +350,7 @@ class Reader {
       return refuse(
           "--regime dropped is for a file that is read: give --op read, or --regime asis");
     if (auto ok = size("warm-memory", p_.warm_memory_bytes); !ok) return ok;
+    if (auto ok = choose("page-reports", p_.page_reports); !ok) return ok;
     if (auto ok = size("warm-disk", p_.warm_disk_bytes); !ok) return ok;
     if (auto ok = choose("verify", p_.verify); !ok) return ok;
     if (auto ok = choose("barrier", p_.barrier); !ok) return ok;

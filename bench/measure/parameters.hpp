@@ -20,6 +20,7 @@ namespace penstock::measure {
 enum class RouteKind : uint8_t { engine, mpi, posix };
 enum class End : uint8_t { sync, close };
 enum class Regime : uint8_t { warm, cold, dropped, asis };
+enum class PageReports : uint8_t { asis, wait };
 enum class Fill : uint8_t { once, each };
 enum class Barrier : uint8_t { each, start };
 enum class Verify : uint8_t { all, none };
@@ -59,6 +60,7 @@ struct Parameters {
   bool sync_each = false;
   Regime regime = Regime::warm;
   int64_t warm_memory_bytes = 0;  // of a node
+  PageReports page_reports = PageReports::asis;
   int64_t warm_disk_bytes = 0;
   Verify verify = Verify::all;
   std::vector<std::pair<std::string, std::string>> hints;

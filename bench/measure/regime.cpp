@@ -12,14 +12,15 @@
 
 namespace penstock::measure {
 
-std::string NodeMemory::warm(int64_t node_bytes, int workers_of_node) {
-  const int64_t touched = warm_node_memory(node_bytes, workers_of_node) * workers_of_node;
+std::string NodeMemory::warm(int64_t node_bytes, int workers_of_node, bool after_reports) {
+  const int64_t touched =
+      warm_node_memory(node_bytes, workers_of_node, after_reports) * workers_of_node;
   if (touched >= node_bytes * 9 / 10) return {};
   return "regime warm: only " + std::to_string(touched) + " bytes of memory were touched on a node";
 }
 
-std::string NodeMemory::cool(int64_t warm_bytes) {
-  kept_ = cool_node_memory(warm_bytes);
+std::string NodeMemory::cool(int64_t warm_bytes, bool after_reports) {
+  kept_ = cool_node_memory(warm_bytes, after_reports);
   if (kept_.left_bytes == 0) return {};
   return "regime cold: " + std::to_string(kept_.left_bytes) +
          " bytes of warm memory are left on a node, and may be given to it";

@@ -8,13 +8,14 @@
 
 namespace penstock::measure {
 
-// What a run is given of its node's memory: warm, or cold. Both say what falls short, or nothing.
+// What a run is given of its node's memory: warm, or cold, right `after_reports` of free pages
+// (page_reports.h) or whenever. Both say what falls short, or nothing.
 class NodeMemory {
  public:
   // This worker's share of `node_bytes`.
-  std::string warm(int64_t node_bytes, int workers_of_node);
+  std::string warm(int64_t node_bytes, int workers_of_node, bool after_reports);
   // For one worker of a node. What it takes for that, it has until it gives it back.
-  std::string cool(int64_t warm_bytes);
+  std::string cool(int64_t warm_bytes, bool after_reports);
   void give_back() { give_back_memory(&kept_); }
 
  private:

@@ -187,10 +187,11 @@ class Run {
 
   // The others wait where all begin for the one that cools memory.
   void set_regime() {
+    const bool waits = p_.page_reports == PageReports::wait;
     if (p_.regime == Regime::warm)
-      note(node_memory_.warm(p_.warm_memory_bytes, node_->size()));
+      note(node_memory_.warm(p_.warm_memory_bytes, node_->size(), waits));
     else if (p_.regime == Regime::cold && first_of_node())
-      note(node_memory_.cool(p_.warm_memory_bytes));
+      note(node_memory_.cool(p_.warm_memory_bytes, waits));
   }
 
   void note(std::string what) {

@@ -52,7 +52,7 @@ struct Peer {
   const char* marker;  /* an old directory with this file may be removed; NULL: md.idx, of ADIOS2 */
 
   /* Options that every program has. */
-  const char *file, *end, *regime, *verify;
+  const char *file, *end, *regime, *page_reports, *verify;
   int64_t iters, bufsize, seed, warm_memory, warm_disk, spoil;
   int hints;
   const char *hint_keys[PEER_MAX_HINTS], *hint_values[PEER_MAX_HINTS];

@@ -65,9 +65,11 @@ void peer_begin(struct Peer* peer) {
   if (peer->rank == 0) remove_old(peer);
   if (peer->rank == 0 && peer->warm_disk > 0) warm_disk(peer);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (strcmp(peer->regime, "warm") == 0) warm_node_memory(peer->warm_memory, peer->node_ranks);
+  const bool waits = strcmp(peer->page_reports, "wait") == 0;
+  if (strcmp(peer->regime, "warm") == 0)
+    warm_node_memory(peer->warm_memory, peer->node_ranks, waits);
   if (strcmp(peer->regime, "cold") == 0 && peer->node_rank == 0)
-    kept = cool_node_memory(peer->warm_memory);
+    kept = cool_node_memory(peer->warm_memory, waits);
   MPI_Barrier(MPI_COMM_WORLD);
   peer->begun_s = peer->lap_s = now_s();
 }

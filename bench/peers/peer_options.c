@@ -22,6 +22,8 @@ static struct PeerOption* common_options(struct Peer* peer, int* count) {
       {"regime", PEER_CHOICE, &peer->regime, "warm|cold|asis", "the memory before the clock"},
       {"warm-memory", PEER_BYTES, &peer->warm_memory, NULL,
        "regime warm: memory of a node that is touched before the clock; cold: by runs before"},
+      {"page-reports", PEER_CHOICE, &peer->page_reports, "asis|wait",
+       "begin whenever, or right after this machine has told its host of free memory"},
       {"warm-disk", PEER_BYTES, &peer->warm_disk, NULL, "scratch bytes written before the clock"},
       {"verify", PEER_CHOICE, &peer->verify, "all|none", "read back and compare, after the clock"},
       {"seed", PEER_COUNT, &peer->seed, NULL, "of the contents and of random patterns"},
@@ -40,6 +42,7 @@ static void set_defaults(struct Peer* peer) {
   peer->bufsize = INT64_C(4) << 20;
   peer->end = "sync";
   peer->regime = "warm";
+  peer->page_reports = "asis";
   peer->verify = "all";
   peer->seed = 1;
   peer->warm_memory = INT64_C(3) << 30;

@@ -80,12 +80,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_cases_that_end_well_share_a_process(place: Place) -> None:
-    assert place.run("One", "Two", "Skips", "Fails") == {
-        "One": ("passed", ""),
-        "Two": ("passed", ""),
-        "Skips": ("skipped", "no disk"),
-        "Fails": ("failed", ""),
-    }
+    found = place.run("One", "Two", "Skips", "Fails")
+    assert [state for state, _ in found.values()] == ["passed", "passed", "skipped", "failed"]
+    assert found["Skips"][1] == "no disk"
     assert place.starts == 1
 
 

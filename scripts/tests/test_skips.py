@@ -35,6 +35,31 @@ def test_an_unforeseen_skip_is_a_failure(tmp_path: Path) -> None:
     assert (outcome.failed, outcome.skipped) == (1, 1)
 
 
+def test_a_failed_suite_says_which_of_its_cases_failed(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuite><testcase name="legal" classname="legal" status="fail"><failure message=""/>'
+        "<system-out>FAILED ends by exit\n  exit code 1\nlegal: 55 passed, 1 failed</system-out>"
+        "</testcase></testsuite>"
+    )
+    outcome = check.judge(STEP, False, skips.read_junit(report), [])
+    assert outcome.named()[0].splitlines()[:3] == [
+        "failed: legal.legal",
+        "  FAILED ends by exit",
+        "    exit code 1",
+    ]
+
+
+def test_a_failed_case_without_names_says_its_end(tmp_path: Path) -> None:
+    said = "\n".join(str(number) for number in range(100))
+    report = tmp_path / "report.xml"
+    report.write_text(
+        f'<testsuite><testcase name="a" classname="a"><failure message="x">{said}</failure>'
+        "</testcase></testsuite>"
+    )
+    assert skips.read_junit(report)[0].reason.splitlines() == [str(n) for n in range(85, 100)]
+
+
 def test_a_foreseen_skip_is_only_counted(tmp_path: Path) -> None:
     foreseen = [skips.Foreseen("always", "mpi", "c.*", "needs a mount")]
     outcome = check.judge(STEP, True, cases(tmp_path)[2:], foreseen)
