@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "page_reports.h"
+#include "program_files.h"
 
 static const int64_t kPage = 4096, kHuge = (int64_t)2 << 20, kRecent = (int64_t)2 << 30;
 static const int kHugeOrder = 9;
@@ -113,6 +114,7 @@ int64_t warm_node_memory(int64_t node_bytes, int workers_of_node, bool after_rep
   void* const memory = take(bytes, MADV_HUGEPAGE);
   if (memory == NULL) return 0;
   if (after_reports) wait_for_page_reports(PENSTOCK_REPORTED);
+  read_program_files();
   munmap(memory, (size_t)bytes);
   return bytes;
 }

@@ -12,7 +12,8 @@ extern "C" {
 /* Memory that was just used is handed out faster than memory that has gone cold. Touches and
  * releases a worker's share of `node_bytes` (huge pages asked for), or of half of what is available
  * where that is less, and releases it right `after_reports` of free pages (page_reports.h) where
- * that is asked for; gives the bytes touched. */
+ * that is asked for; by then the program's files are in memory too (program_files.h). Gives the
+ * bytes touched. */
 int64_t warm_node_memory(int64_t node_bytes, int workers_of_node, bool after_reports);
 
 /* What is kept from a run so that it is given memory that has gone cold. */
