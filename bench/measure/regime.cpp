@@ -9,21 +9,39 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "page_reports.h"
 
 namespace penstock::measure {
+namespace {
+
+// What a run that was to begin right after reports of free pages could not be given.
+std::string unheard(bool after_reports) {
+  if (!after_reports || ::access(PENSTOCK_REPORTED, R_OK) == 0) return {};
+  return "page-reports wait: this kernel does not say when it tells a host of free memory; nothing "
+         "was waited for";
+}
+
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() ? a + b : a + "; " + b;
+}
+
+}  // namespace
 
 std::string NodeMemory::warm(int64_t node_bytes, int workers_of_node, bool after_reports) {
   const int64_t touched =
       warm_node_memory(node_bytes, workers_of_node, after_reports) * workers_of_node;
-  if (touched >= node_bytes * 9 / 10) return {};
-  return "regime warm: only " + std::to_string(touched) + " bytes of memory were touched on a node";
+  if (touched >= node_bytes * 9 / 10) return unheard(after_reports);
+  return joined(
+      "regime warm: only " + std::to_string(touched) + " bytes of memory were touched on a node",
+      unheard(after_reports));
 }
 
 std::string NodeMemory::cool(int64_t warm_bytes, bool after_reports) {
   kept_ = cool_node_memory(warm_bytes, after_reports);
-  if (kept_.left_bytes == 0) return {};
-  return "regime cold: " + std::to_string(kept_.left_bytes) +
-         " bytes of warm memory are left on a node, and may be given to it";
+  if (kept_.left_bytes == 0) return unheard(after_reports);
+  return joined("regime cold: " + std::to_string(kept_.left_bytes) +
+                    " bytes of warm memory are left on a node, and may be given to it",
+                unheard(after_reports));
 }
 
 Result<void> cool_file(const std::string& path) {
