@@ -12,7 +12,7 @@ extern "C" {
 /* Memory that was just used is handed out faster than memory that has gone cold. Touches and
  * releases a worker's share of `node_bytes` (huge pages asked for), or of half of what is available
  * where that is less, and releases it right `after_reports` of free pages (page_reports.h) where
- * that is asked for; by then the program's files are in memory too (program_files.h). Gives the
+ * that is asked for; by then this worker has read the program's files (program_files.h). Gives the
  * bytes touched. */
 int64_t warm_node_memory(int64_t node_bytes, int workers_of_node, bool after_reports);
 
@@ -28,8 +28,7 @@ struct KeptMemory {
  * blocks, which stay warm (docs/decisions/0061): so this process takes and keeps those, and of the
  * larger ones those that were used last: 2 GiB, and the `warm_bytes` that a run before may have
  * warmed. Then it waits until what else was freed has gone cold: 8 s in all, and until
- * `after_reports`. For one worker
- * of each node; the others wait for it. */
+ * `after_reports`. For one worker of each node; the others wait for it. */
 struct KeptMemory cool_node_memory(int64_t warm_bytes, bool after_reports);
 /* Once it has been measured. More than once does nothing. */
 void give_back_memory(struct KeptMemory* kept);
