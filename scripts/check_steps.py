@@ -104,6 +104,7 @@ def waiting_steps() -> list[Step]:
         suite_step("measure slurm", "tests/instrument/slurm.py"),
         suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
         suite_step("measure full disk", "tests/instrument/full_disk.py"),
+        crashes("openmpi", 1),
         suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
         suite_step("messages", "tests/messages/run.py", "--check"),
@@ -139,6 +140,12 @@ def killed_ranks() -> Step:
         "1000",
         timeout_s=3600,
     )
+
+
+def crashes(mpi: str, trials: int) -> Step:
+    """What was synced survives a file system that goes down, in every way to write."""
+    name, script = f"crashed {mpi} {trials}", "tests/trials/crashed.py"
+    return suite_step(name, script, "--mpi", mpi, "--trials", str(trials), timeout_s=3600)
 
 
 def nfs_clients() -> Step:
@@ -208,6 +215,8 @@ def full_steps() -> list[Step]:
         network_file_systems(),
         killed_sweeps(50),
         killed_ranks(),
+        crashes("mpich", 20),
+        crashes("openmpi", 20),
         suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),
         nfs_clients(),
         beside_fio(),

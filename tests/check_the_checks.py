@@ -30,9 +30,10 @@ class Look:
     mpi: str
     only: str
     more: tuple[str, ...] = ()
+    script: str = "run.py"
 
     def command(self, build: Path) -> list[str]:
-        script = str(TESTS / self.suite / "run.py")
+        script = str(TESTS / self.suite / self.script)
         arguments = ["--build", str(build), "--mpi", self.mpi, "--only", self.only, *self.more]
         return [sys.executable, script, *arguments]
 
@@ -60,6 +61,7 @@ LOOKS: list[Look | Promise] = [
     Promise("exec_tests", "PageGuests.*"),
     Promise("io_tests", "CrumbFiles.*:TrailFiles.*"),
     Look("histories", "openmpi", "deferred", ("--ranks=2", "--seeds=15", "--uncut")),
+    Look("trials", "openmpi", "ext4 independent, auto", ("--trials=5",), "crashed.py"),
 ]
 
 
@@ -85,6 +87,7 @@ REQUIRED = {
     "trail_forgotten",
     "guest_forgotten",
     "segment_not_cleared",
+    "sync_forgotten",
 }
 
 

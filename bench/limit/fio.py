@@ -4,8 +4,9 @@
     limit-fio --file F --bufsize 16MiB --iters 8 --ranks 2 [--engine psync --block 1MiB ..]
 
 Writes bufsize x iters x ranks bytes into F, one file: with --jobs all in as many parts as there are
-ranks, one thread for each. --engine copy: `dd` from memory, with an fsync. The clock is fio's own,
-from its first write to the end of its fsync; for a copy it goes from the start of dd to its end.
+ranks, one thread for each. --engine copy: `dd` from memory, with an fsync. The clock is the
+program's own, from its first write to the end of its fsync. Memory is as the measuring program's
+regimes make it.
 
 Exit code: 0 measured; 1 fio failed, or did not write all bytes; 2 wrong usage.
 """
@@ -14,18 +15,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import mmap
 import os
+import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "": 1}
-WARM_BYTES = 3 << 30  # as the measuring program's regimes
-COLD_S = 4.0
+IN_MEMORY = Path(__file__).resolve().parent / "limit-in-memory"  # in_memory.c
+IN_C = os.environ | {"LC_ALL": "C"}  # dd tells its seconds in words
 MEMORY = "/dev/shm"  # noqa: S108 - a copy's source is to be in memory
 
 
@@ -48,6 +48,8 @@ def arguments() -> argparse.Namespace:
     add("--iters", type=int, required=True, help="calls")
     add("--ranks", type=int, required=True)
     add("--regime", choices=["warm", "cold", "asis"], default="warm")
+    add("--warm-memory", type=size, default=3 << 30, help="bytes touched and released")
+    add("--page-reports", choices=["asis", "wait"], default="asis", help="begin right after one")
     add("--end", choices=["sync", "close"], default="sync")
     add("--engine", default="psync", help="of fio (psync, io_uring, libaio, mmap), or copy")
     add("--block", type=size, default=1 << 20, help="bytes of a write")
@@ -63,26 +65,19 @@ def arguments() -> argparse.Namespace:
 
 
 def prepare(args: argparse.Namespace) -> None:
-    """No old file, nothing on its way to a disk, and memory as the regime wants it."""
+    """No old file, and nothing on its way to a disk."""
     args.file.unlink(missing_ok=True)
     if args.engine == "mmap":  # which cannot make a file longer: fio would write all of it before
         with args.file.open("wb") as hole:
             hole.truncate(args.bufsize * args.iters * args.ranks)
     os.sync()
-    if args.regime == "warm":
-        touch_and_release(WARM_BYTES)
-    elif args.regime == "cold":
-        time.sleep(COLD_S)
 
 
-def touch_and_release(count: int) -> None:
-    """Pages that the machine really has, for whoever writes next."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE
-    count = min(count, free // 2) & ~((2 << 20) - 1)
-    with mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory.madvise(mmap.MADV_HUGEPAGE)
-        for offset in range(0, count, mmap.PAGESIZE):
-            memory[offset] = 1
+def in_memory(args: argparse.Namespace) -> list[str]:
+    """Words before a command that is to meet memory as the measuring program does."""
+    if args.regime == "asis":
+        return []
+    return [str(IN_MEMORY), args.regime, str(args.warm_memory), args.page_reports]
 
 
 # ---- measured ---------------------------------------------------------------------------------
@@ -107,7 +102,8 @@ def fio_words(args: argparse.Namespace, total: int) -> list[str]:
 
 def run_fio(args: argparse.Namespace, total: int) -> tuple[int, float]:
     """Bytes and seconds, as fio tells them."""
-    done = subprocess.run(fio_words(args, total), capture_output=True, text=True, check=False)
+    words = [*in_memory(args), *fio_words(args, total)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"fio ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     write = json.loads(done.stdout)["jobs"][0]["write"]
@@ -128,11 +124,15 @@ def run_copy(args: argparse.Namespace, total: int) -> tuple[int, float]:
         for at in range(0, total, len(block)):
             source.write(block[: total - at])
         source.flush()
-        words = ["dd", f"if={source.name}", f"of={args.file}", f"bs={args.block}", "status=none"]
-        begin = time.monotonic()
-        subprocess.run([*words, *(["conv=fsync"] if args.end == "sync" else [])], check=True)
-        seconds = time.monotonic() - begin
-    return args.file.stat().st_size, seconds
+        words = ["dd", f"if={source.name}", f"of={args.file}", f"bs={args.block}"]
+        words += ["conv=fsync"] if args.end == "sync" else []
+        done = subprocess.run(
+            [*in_memory(args), *words], env=IN_C, capture_output=True, text=True, check=False
+        )
+    told = re.search(r"copied, (\S+) s,", done.stderr)
+    if done.returncode != 0 or told is None:
+        raise RuntimeError(f"dd ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    return args.file.stat().st_size, float(told.group(1))
 
 
 def line(args: argparse.Namespace, count: int, seconds: float, error: str | None) -> dict[str, Any]:

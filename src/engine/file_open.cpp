@@ -155,6 +155,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   const auto same_modes = agreed.alike((info.writable ? 1 : 0) + (info.readable ? 2 : 0));
   const auto same_method = agreed.alike(int64_t(std::hash<std::string>{}(to_string(c.method))));
   const auto incoherent = agreed.some(!file_system.is_coherent());
+  const auto synchronous = agreed.some(file_system.is_synchronous);
   const auto page_bytes = agreed.largest(g.page_bytes), block_bytes = agreed.largest(g.block_bytes);
   const auto stripe_bytes =
       agreed.largest(g.stripe_bytes != 0 ? g.stripe_bytes : c.striping_unit_bytes);
@@ -188,6 +189,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                      "a node of this file system may not see at once what another wrote"}});
   g = {agreed[page_bytes], agreed[block_bytes], agreed[stripe_bytes],
        layout::Sharing(agreed[sharing])};
+  file_system.is_synchronous = agreed[synchronous];
   c.verify = agreed[verifies];
   may_defer = !agreed[not_deferred];
   lends_on_all = !agreed[not_lent] && comm->nodes() == 1;

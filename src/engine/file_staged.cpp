@@ -34,7 +34,10 @@ int64_t File::State::staged_limit() const noexcept {
   return info.config.method.staged_bytes.value_or(exec::kStagedLimitBytes);
 }
 
-bool File::State::stages() const noexcept { return staged_limit() > 0; }
+// Nothing waits in memory of what is to be on the device when a write returns.
+bool File::State::stages() const noexcept {
+  return staged_limit() > 0 && !file_system.is_synchronous;
+}
 
 WriteResult File::stage(const Write& write) {
   State& s = *state_;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/seeded_fault.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::io {
@@ -59,6 +60,7 @@ Result<Descriptor> Descriptor::open(const std::string& name, int flags, const st
 }
 
 Result<void> Descriptor::sync(SyncKind kind) {
+  if (seeded_fault("sync_forgotten")) return {};
   int rc;
   do {
     rc = kind == SyncKind::data ? ::fdatasync(fd_) : ::fsync(fd_);

@@ -10,28 +10,26 @@ one rank, or all, with SIGKILL. Then plain reads compare the file with what the 
   older than `write_behind_seconds`;
 - the job ends.
 
-A machine that loses power is another matter: what reached only the page cache survives these kills.
+A machine that loses power is another matter (crashed.py): what reached only the page cache survives
+these kills.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import struct
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
+from records import START_S, Job
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 
 MIB = 1 << 20
@@ -44,11 +42,7 @@ BEHIND = {
     "PENSTOCK_WRITE_BEHIND_LIMIT": str(LIMIT_BYTES),
     "PENSTOCK_WRITE_BEHIND_SECONDS": str(SECONDS),
 }
-RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
 SLOW_ONE_IN = 12  # trials that last long enough for the bound in seconds to matter
-START_S = 15.0
-# records.cpp: Shape (ranks, bytes, slots, step), then pid, begun, accepted, synced.
-PROGRESS = struct.Struct("<8q")
 
 
 @dataclass
@@ -78,17 +72,11 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Job):
     """One job and when it is killed."""
 
-    bench: Bench
     number: int
-    directory: Path
     dice: random.Random
-
-    @property
-    def ranks(self) -> int:
-        return RANKS[self.bench.mpi.family]
 
     @property
     def is_slow(self) -> bool:
@@ -105,26 +93,6 @@ class Trial:
         how = Penstock("auto", environment=BEHIND)
         return launch(self.bench, self.ranks, program, penstock=how, timeout_s=START_S + 15)
 
-    def progress(self, rank: int) -> tuple[int, int]:
-        """The rank's process and what it has begun; zeros before it has opened the file."""
-        with suppress(OSError), (self.directory / f"progress.{rank}").open("rb") as file:
-            data = file.read(PROGRESS.size)
-            if len(data) == PROGRESS.size:
-                _, _, _, _, pid, begun, _, _ = PROGRESS.unpack(data)
-                return pid, begun
-        return 0, 0
-
-    def pids(self) -> Iterator[int]:
-        return (self.progress(rank)[0] for rank in range(self.ranks))
-
-    def wait_until_all_write(self, job: Future[Outcome]) -> bool:
-        end = time.monotonic() + START_S
-        while not all(self.progress(rank)[1] > 0 for rank in range(self.ranks)):
-            if job.done() or time.monotonic() > end:
-                return False
-            time.sleep(0.005)
-        return True
-
     def kill(self) -> float:
         """When. As soon as one is gone the launcher ends the others, sometimes before this does."""
         pids = list(self.pids())
@@ -134,13 +102,6 @@ class Trial:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return time.monotonic()
-
-    def judge(self, died_s: float) -> dict[str, float]:
-        program = [str(self.bench.program("records")), f"--dir={self.directory}"]
-        program += [f"--ranks={self.ranks}", f"--died-s={died_s}"]
-        env = os.environ | self.bench.mpi.environment()
-        done = subprocess.run(program, env=env, capture_output=True, text=True, check=True)
-        return dict(json.loads(done.stdout))
 
 
 def problems_of(trial: Trial, out: Outcome, verdict: dict[str, float]) -> list[str]:
@@ -189,7 +150,7 @@ def main() -> int:
         for number in range(options.seed, options.seed + options.trials):
             with tempfile.TemporaryDirectory(prefix="penstock-killed-") as directory:
                 dice = random.Random(number)  # noqa: S311 - moments, not secrets
-                trial = Trial(bench, number, Path(directory), dice)
+                trial = Trial(bench, Path(directory), number, dice)
                 run_trial(suite, trial, pool, figures)
     if figures.trials:
         print(figures.line())

@@ -5,7 +5,8 @@
 //
 //   records --dir=DIR [--seed=1] [--bytes=712] [--slots=1500] [--pause-us=0] [--records=0]
 //           [--step=1] [--sync-every=400] [--file=DIR/data] [--collective=0]
-//   records --dir=DIR --ranks=N --died-s=T        without MPI, when all have died: one line of JSON
+//   records --dir=DIR --ranks=N --died-s=T [--file=DIR/data] [--promised=synced|accepted]
+//                                   without MPI, when all have died: one line of JSON
 //
 // After `slots` records a rank begins again at the first, so records are written over others.
 // With --records=N a rank syncs only after so many, and closes the file.
@@ -26,7 +27,7 @@
 namespace suite {
 namespace {
 
-constexpr int64_t kTimes = 1 << 16;  // of the last accepted records
+constexpr int64_t kTimes = 1 << 16;  // of the last accepted records, and of the last syncs
 
 // The shape of a job's file. A record's number is `sequence`; its place repeats. With a step that
 // has no divisor in common with `slots` records that follow each other lie apart.
@@ -37,10 +38,18 @@ struct Shape {
   }
 };
 
+// Times are by the machine's clock, when the call had returned.
 struct Progress {
+  struct Sync {
+    int64_t records;
+    double returned_s;
+  };
+
   Shape shape;
   std::atomic<int64_t> pid, begun, accepted, synced;  // of the last three: how many
-  double accepted_s[kTimes];                          // by the machine's clock
+  double accepted_s[kTimes];
+  std::atomic<int64_t> syncs;
+  Sync synced_s[kTimes];
 };
 
 // Never 0, which is what a hole holds.
@@ -101,15 +110,13 @@ class Writer {
     for (int64_t sequence = 0; records == 0 || sequence < records; ++sequence) {
       write_one(sequence);
       if (sequence + 1 == next_sync && records == 0) {
-        must(MPI_File_sync(file_), "sync");
-        progress_->synced = sequence + 1;
+        sync(sequence + 1);
         next_sync += together_.between(1, manner_.sync_every);
       }
       if (manner_.pause_us > 0 && alone_.chance(10))
         ::usleep(useconds_t(alone_.between(0, manner_.pause_us)));
     }
-    must(MPI_File_sync(file_), "sync");
-    progress_->synced = records;
+    sync(records);
     must(MPI_File_close(&file_), "close");
   }
 
@@ -117,7 +124,15 @@ class Writer {
   void must(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
     std::printf("rank %d: %s said %s\n", rank_, call, class_name(code).c_str());
+    std::fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+
+  void sync(int64_t records) {
+    must(MPI_File_sync(file_), "sync");
+    progress_->synced_s[progress_->syncs % kTimes] = {records, now_s()};
+    progress_->synced = records;
+    ++progress_->syncs;
   }
 
   void write_one(int64_t sequence) {
@@ -155,7 +170,7 @@ class Writer {
 
 struct Verdict {
   int64_t synced = 0, accepted = 0;  // records
-  int64_t missing = 0;               // bytes that a sync had returned of, and that are not there
+  int64_t missing = 0;               // bytes that were promised, and that are not there
   int64_t damaged = 0;               // bytes that nobody wrote there
   int64_t lost = 0;                  // bytes that were accepted, and are not there
   double oldest_lost_s = 0;          // how long they had been
@@ -163,8 +178,9 @@ struct Verdict {
 
 class Judge {
  public:
-  Judge(const std::string& dir, const std::string& file, double died_s)
-      : dir_(dir), died_s_(died_s) {
+  // `accepted_is_promised`: what a write had returned of; otherwise what a sync had.
+  Judge(const std::string& dir, const std::string& file, double died_s, bool accepted_is_promised)
+      : dir_(dir), died_s_(died_s), accepted_is_promised_(accepted_is_promised) {
     bool found = false;
     file_ = read_whole(file, &found);
     if (!found) stop(file.c_str());
@@ -174,6 +190,7 @@ class Judge {
     const Progress& p = *map_progress(progress_path(dir_, rank), 0);
     verdict_.synced += p.synced;
     verdict_.accepted += p.accepted;
+    promised_ = accepted_is_promised_ ? accepted_before(p, died_s_) : synced_before(p, died_s_);
     for (int64_t slot = 0; slot < p.shape.slots; ++slot) judge_slot(p, rank, slot);
   }
 
@@ -185,11 +202,23 @@ class Judge {
     return count <= slot ? slot - slots : slot + (count - 1 - slot) / slots * slots;
   }
 
-  // A byte is of the last record that was synced there, or of a later one that was begun; where
-  // none was synced there may be a hole.
+  // How many records; a call that was under way when all died may have returned since.
+  static int64_t accepted_before(const Progress& p, double died_s) {
+    int64_t count = p.accepted;
+    while (count > 0 && p.accepted_s[(count - 1) % kTimes] >= died_s) --count;
+    return count;
+  }
+  static int64_t synced_before(const Progress& p, double died_s) {
+    int64_t count = p.syncs;
+    while (count > 0 && p.synced_s[(count - 1) % kTimes].returned_s >= died_s) --count;
+    return count > 0 ? p.synced_s[(count - 1) % kTimes].records : 0;
+  }
+
+  // A byte is of the last record that was promised there, or of a later one that was begun; where
+  // none was promised there may be a hole.
   void judge_slot(const Progress& p, int64_t rank, int64_t slot) {
     const int64_t slots = p.shape.slots;
-    const int64_t synced = last_of(p.synced, slot, slots);
+    const int64_t promised = last_of(promised_, slot, slots);
     const int64_t accepted = last_of(p.accepted, slot, slots);
     const int64_t begun = last_of(p.begun, slot, slots);
     bool lost = false;
@@ -197,10 +226,10 @@ class Judge {
       const auto at = size_t(p.shape.offset(rank, slot) + k);
       const uint8_t is = at < file_.size() ? file_[at] : 0;
       int64_t of = begun;
-      while (of >= 0 && of >= synced && byte_of(rank, of, k) != is) of -= slots;
-      const bool is_hole = of < 0 && synced < 0 && is == 0;
-      if (of < synced) ++(is == 0 ? verdict_.missing : verdict_.damaged);
-      if (of < 0 && synced < 0 && !is_hole) ++verdict_.damaged;
+      while (of >= 0 && of >= promised && byte_of(rank, of, k) != is) of -= slots;
+      const bool is_hole = of < 0 && promised < 0 && is == 0;
+      if (of < promised) ++(is == 0 ? verdict_.missing : verdict_.damaged);
+      if (of < 0 && promised < 0 && !is_hole) ++verdict_.damaged;
       if (of >= accepted || accepted < 0) continue;
       ++verdict_.lost;
       lost = true;
@@ -212,12 +241,13 @@ class Judge {
 
   const std::string dir_;
   const double died_s_;
+  const bool accepted_is_promised_;
+  int64_t promised_ = 0;  // of the rank that is judged
   std::vector<uint8_t> file_;
   Verdict verdict_;
 };
 
-int judge(const std::string& dir, const std::string& file, int64_t ranks, double died_s) {
-  Judge judge(dir, file, died_s);
+int judge(Judge judge, int64_t ranks) {
   for (int64_t rank = 0; rank < ranks; ++rank) judge.judge(rank);
   const Verdict& v = judge.verdict();
   std::printf(
@@ -239,7 +269,8 @@ int main(int argc, char** argv) {
   const std::string dir = option(argc, argv, "dir", ".");
   const std::string file = option(argc, argv, "file", dir + "/data");
   if (const std::string died = option(argc, argv, "died-s", ""); !died.empty())
-    return judge(dir, file, number("ranks", "1"), std::stod(died));
+    return judge({dir, file, std::stod(died), option(argc, argv, "promised", "") == "accepted"},
+                 number("ranks", "1"));
   MPI_Init(&argc, &argv);
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

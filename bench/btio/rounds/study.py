@@ -27,14 +27,15 @@ class _Model(BaseModel):
 
 
 class Design(_Model):
-    """Its page's title; how often, in which order, on which library Penstock runs, and which cells
-    are measured where nobody says it."""
+    """Its page's title; how often, in which order, from which memory, on which library Penstock
+    runs, and which cells are measured where nobody says it."""
 
     title: str
     rounds: int
     seed: int
     timeout_s: float
     warm_memory: str
+    page_reports: Literal["asis", "wait"]
     penstock: str
     ranks: list[int]
     usual: list[str]
@@ -242,6 +243,7 @@ def _options(
         "end": cell.end,
         "regime": "warm",
         "warm_memory": design.warm_memory,
+        "page_reports": design.page_reports,
         "hint": hints,
     }
 
