@@ -1,5 +1,5 @@
-// A file that its owner has marked synchronous (chattr +S), or whose mount is: what is written is in
-// it when the call returns, though nobody may read it before a sync.
+// A file that its owner has marked synchronous (chattr +S), or whose mount is: what is written is
+// in it when the call returns, though nobody may read it before a sync.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fs.h>

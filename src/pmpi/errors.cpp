@@ -69,23 +69,18 @@ thread_local Raised* under_way = nullptr;
 
 }  // namespace
 
-Raised::Raised() noexcept : outer_(std::exchange(under_way, this)) {}
-
-Raised::~Raised() { under_way = outer_; }
+Raised::Raised() noexcept : under_way_(under_way), outer_(std::exchange(under_way_, this)) {}
 
 bool Raised::note(MPI_File file, int error_class) noexcept {
-  if (under_way == nullptr) return false;
-  if (under_way->error_class_ != MPI_SUCCESS) return true;
-  under_way->file_ = file;
-  under_way->error_class_ = error_class;
+  Raised* const raised = under_way;
+  if (raised == nullptr) return false;
+  if (raised->error_class_ != MPI_SUCCESS) return true;
+  raised->file_ = file;
+  raised->error_class_ = error_class;
   return true;
 }
 
-// It may not come back, and what it calls is another's.
-void Raised::call_handler() {
-  under_way = outer_;
-  if (error_class_ != MPI_SUCCESS) (void)raise_at_once(file_, error_class_);
-}
+void Raised::call_handler_now() { (void)raise_at_once(file_, error_class_); }
 
 int raise(MPI_File file, int error_class) {
   if (!Raised::note(file, error_class)) (void)raise_at_once(file, error_class);

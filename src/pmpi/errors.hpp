@@ -28,15 +28,22 @@ int raise_at_once(MPI_File file, int error_class);
 class Raised {
  public:
   Raised() noexcept;
-  ~Raised();
+  ~Raised() { under_way_ = outer_; }
   Raised(const Raised&) = delete;
   Raised& operator=(const Raised&) = delete;
 
   // False where no entry point is under way.
   static bool note(MPI_File file, int error_class) noexcept;
-  void call_handler();
+  // It may not come back, and what it calls is another's.
+  void call_handler() {
+    under_way_ = outer_;
+    if (error_class_ != MPI_SUCCESS) call_handler_now();
+  }
 
  private:
+  void call_handler_now();
+
+  Raised*& under_way_;  // of this thread
   Raised* const outer_;
   MPI_File file_{};
   int error_class_ = MPI_SUCCESS;

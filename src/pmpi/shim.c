@@ -33,7 +33,8 @@ typedef int (*forwarded)(word, word, word, word, word, word);
 
 static penstock_function real[PENSTOCK_ENTRIES];  /* the library's */
 static penstock_function table[PENSTOCK_ENTRIES]; /* the engine's, or the library's */
-static _Thread_local int inside;
+/* By an offset that is known from the start: this library is there when the program starts. */
+static _Thread_local int inside __attribute__((tls_model("initial-exec")));
 static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ONCE_INIT;
 static atomic_int ready, any_open;
 static void* library;                  /* NULL when none is known by name */
