@@ -44,13 +44,13 @@ check-install: ## install, move, use, load as a module; offline from the archive
 check-fresh: ## the README's commands on a fresh Debian (as root; downloads one)
 	@scripts/check_fresh.sh
 
-bench-peers: ## beside ROMIO, OMPIO and what else programs use, every pattern (an hour; make it quiet)
+bench-peers: ## beside ROMIO, OMPIO and what else programs use, every pattern (two hours; make it quiet)
 	@scripts/bootstrap.sh check
 	@scripts/get_peers.sh
 	@scripts/build.sh release
 	@$(PYTHON) bench/peers/run.py
 
-bench-limit: ## how much Penstock reaches of what fio can write here (10 minutes; make it quiet)
+bench-limit: ## how much Penstock reaches of what fio can write here (half an hour; make it quiet)
 	@scripts/bootstrap.sh check
 	@scripts/build.sh release
 	@$(PYTHON) bench/peers/run.py --spec bench/limit --out build/bench-limit

@@ -1,6 +1,6 @@
 """BT-IO: independent writes through Penstock beside collective ones and beside the MPI libraries.
 
-    python bench/btio/run.py                         six cells: a quarter of an hour; make it quiet
+    python bench/btio/run.py                         six cells: twenty minutes; make it quiet
     python bench/btio/run.py --dry-run               what would run, and how long
     python bench/btio/run.py --study own             Penstock's two ways alone, 40 rounds of each
     python bench/btio/run.py --try                   whether everything works: class S, one round
