@@ -30,14 +30,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "instrument"))
 from disks import NotHereError, mount, own_mounts
 from mpis import MPIS
-from records import START_S, Job
+from records import START_S, Figures, Job
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 
 MAKE = {
@@ -249,28 +249,6 @@ def problems_of(out: Outcome, wanted: str) -> list[str]:
 
 
 # ---- all of them ----
-
-
-@dataclass
-class Figures:
-    """What trials came to, together."""
-
-    trials: int = 0
-    synced: int = 0  # records
-    accepted: int = 0
-    lost: list[int] = field(default_factory=list)  # bytes
-
-    def add(self, verdict: dict[str, float]) -> None:
-        self.trials += 1
-        self.synced += int(verdict["synced"])
-        self.accepted += int(verdict["accepted"])
-        self.lost.append(int(verdict["lost"]))
-
-    def line(self) -> str:
-        return (
-            f"{self.trials} trials: {self.accepted} records accepted, {self.synced} synced; "
-            f"{sum(n > 0 for n in self.lost)} trials lost bytes, most {max(self.lost)}"
-        )
 
 
 def run_trial(suite: Suite, case: str, trial: Trial, figures: Figures) -> None:

@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
-from records import START_S, Job
+from records import START_S, Figures, Job
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 
 MIB = 1 << 20
@@ -46,29 +46,17 @@ SLOW_ONE_IN = 12  # trials that last long enough for the bound in seconds to mat
 
 
 @dataclass
-class Figures:
-    """What trials came to, together."""
+class FiguresWithAges(Figures):
+    """And how long the oldest of what was lost had been accepted."""
 
-    trials: int = 0
-    synced: int = 0  # records
-    accepted: int = 0
-    lost: list[int] = field(default_factory=list)  # bytes
     oldest_lost_s: list[float] = field(default_factory=list)
 
     def add(self, verdict: dict[str, float]) -> None:
-        self.trials += 1
-        self.synced += int(verdict["synced"])
-        self.accepted += int(verdict["accepted"])
-        self.lost.append(int(verdict["lost"]))
+        super().add(verdict)
         self.oldest_lost_s.append(verdict["oldest_lost_s"])
 
     def line(self) -> str:
-        lost = sorted(self.lost)
-        return (
-            f"{self.trials} trials: {self.accepted} records accepted, {self.synced} synced; "
-            f"{sum(n > 0 for n in lost)} trials lost bytes, median {lost[len(lost) // 2]}, "
-            f"most {lost[-1]}, oldest {max(self.oldest_lost_s):.2f} s"
-        )
+        return f"{super().line()}, oldest {max(self.oldest_lost_s):.2f} s"
 
 
 @dataclass(frozen=True)
@@ -118,7 +106,9 @@ def problems_of(trial: Trial, out: Outcome, verdict: dict[str, float]) -> list[s
     return problems
 
 
-def run_trial(suite: Suite, trial: Trial, pool: ThreadPoolExecutor, figures: Figures) -> None:
+def run_trial(
+    suite: Suite, trial: Trial, pool: ThreadPoolExecutor, figures: FiguresWithAges
+) -> None:
     job = pool.submit(trial.start)
     case = f"trial {trial.number}"
     if not trial.wait_until_all_write(job):
@@ -145,7 +135,7 @@ def main() -> int:
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"killed {options.mpi}", options.mpi, options.record)
-    figures = Figures()
+    figures = FiguresWithAges()
     with ThreadPoolExecutor(1) as pool:
         for number in range(options.seed, options.seed + options.trials):
             with tempfile.TemporaryDirectory(prefix="penstock-killed-") as directory:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
@@ -60,3 +60,27 @@ class Job:
         env = os.environ | self.bench.mpi.environment()
         done = subprocess.run(program, env=env, capture_output=True, text=True, check=True)
         return dict(json.loads(done.stdout))
+
+
+@dataclass
+class Figures:
+    """What trials came to, together."""
+
+    trials: int = 0
+    synced: int = 0  # records
+    accepted: int = 0
+    lost: list[int] = field(default_factory=list)  # bytes
+
+    def add(self, verdict: dict[str, float]) -> None:
+        self.trials += 1
+        self.synced += int(verdict["synced"])
+        self.accepted += int(verdict["accepted"])
+        self.lost.append(int(verdict["lost"]))
+
+    def line(self) -> str:
+        lost = sorted(self.lost)
+        return (
+            f"{self.trials} trials: {self.accepted} records accepted, {self.synced} synced; "
+            f"{sum(n > 0 for n in lost)} trials lost bytes, median {lost[len(lost) // 2]}, "
+            f"most {lost[-1]}"
+        )
