@@ -207,7 +207,7 @@ class Trial(Job):
             out = job.result()
             if self.way.immutable:
                 change_attribute("-i", file)
-            return out, problems or problems_of(out, "" if self.alone else self.way.says), died_s
+            return out, problems or self.problems_of(out), died_s
 
     def harm(self, job: Future[Outcome], file: Path) -> tuple[list[str], float]:
         """And right before when. A sync that is under way meanwhile is not held to its word: ext4
@@ -224,6 +224,22 @@ class Trial(Job):
             self.disk.go_down()
         return [], now_s
 
+    def said(self) -> list[tuple[str, str]]:
+        """Calls that failed, and the classes of their errors."""
+        texts = [path.read_text().split() for path in self.directory.glob("said.*")]
+        return [(words[0], words[1]) for words in texts if len(words) == 2]
+
+    def problems_of(self, out: Outcome) -> list[str]:
+        problems = ["the job did not end"] if out.hung else []
+        said = self.said()
+        if not said:
+            problems.append("no call said that it failed")
+        if not self.alone:
+            problems += [f"{call} said {name}" for call, name in said if name != self.way.says]
+        if re.search(r"signal 7|[Bb]us error|BUS ERROR", out.output + out.errors):
+            problems.append("a rank died of a page that it could not have")
+        return problems
+
     def look(self, died_s: float) -> dict[str, float]:
         promised = "accepted" if self.way.synchronous else "synced"
         with self.disk.mounted() as file:
@@ -234,18 +250,6 @@ class Trial(Job):
 
 def change_attribute(which: str, file: Path) -> None:
     subprocess.run(["chattr", which, str(file)], check=True)
-
-
-def problems_of(out: Outcome, wanted: str) -> list[str]:
-    """`wanted`: the error class; "" for any."""
-    problems = ["the job did not end"] if out.hung else []
-    said = re.findall(r"^rank \d+: (\w+) said (\w+)", out.output, re.M)
-    if not said:
-        problems.append("no call said that it failed")
-    problems += [f"{call} said {name}" for call, name in said if wanted not in ("", name)]
-    if re.search(r"signal 7|[Bb]us error|BUS ERROR", out.output + out.errors):
-        problems.append("a rank died of a page that it could not have")
-    return problems
 
 
 # ---- all of them ----

@@ -8,6 +8,9 @@
 //   records --dir=DIR --ranks=N --died-s=T [--file=DIR/data] [--promised=synced|accepted]
 //                                   without MPI, when all have died: one line of JSON
 //
+// A call that fails ends the job; DIR/said.RANK then names it and its error class, since launchers
+// drop what is printed right before.
+//
 // After `slots` records a rank begins again at the first, so records are written over others.
 // With --records=N a rank syncs only after so many, and closes the file.
 #include <fcntl.h>
@@ -96,6 +99,7 @@ class Writer {
       : shape_(shape), manner_(manner), together_({manner.seed, 1}), record_(size_t(shape.bytes)) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     alone_ = Random({manner.seed, 2, uint64_t(rank_)});
+    said_path_ = dir + "/said." + std::to_string(rank_);
     progress_ = map_progress(progress_path(dir, rank_), O_CREAT);
     progress_->shape = shape;
     must(MPI_File_open(MPI_COMM_WORLD, file.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
@@ -124,7 +128,10 @@ class Writer {
   void must(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
     std::printf("rank %d: %s said %s\n", rank_, call, class_name(code).c_str());
-    std::fflush(stdout);
+    if (std::FILE* const said = std::fopen(said_path_.c_str(), "w")) {
+      std::fprintf(said, "%s %s\n", call, class_name(code).c_str());
+      std::fclose(said);
+    }
     MPI_Abort(MPI_COMM_WORLD, 3);
   }
 
@@ -161,6 +168,7 @@ class Writer {
   const Manner manner_;
   Random together_, alone_{{0}};
   std::vector<uint8_t> record_;
+  std::string said_path_;
   int rank_ = 0;
   MPI_File file_ = MPI_FILE_NULL;
   Progress* progress_ = nullptr;
