@@ -68,7 +68,6 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   bool view_is_empty = false;  // the filetype holds no byte: only writes of nothing are legal
   bool view_is_known = true;   // the engine has the library's view, or its etype at least
   bool reported = false;       // to the job's log, though not closed: at MPI_Finalize
-  unsigned small_calls = 0;    // that went the engine's short way since one did not; has `alone`
   std::atomic<bool> wrote_outside = false;  // the library itself wrote since the last sync
   FilePointer pointer;
   // The memory type of the last independent write, and plain_bytes() of it.

@@ -196,11 +196,8 @@ Served serve_write(WriteArguments a, OpenFile& file, engine::CallKind kind, Poin
   }
   const bool alone = together == Together::no;
   if (const auto piece = alone ? piece_of(a, file, kind, when) : std::nullopt)
-    if (const auto result = file.file->write_piece(*piece)) {
-      ++file.small_calls;
+    if (const auto result = file.file->write_piece(*piece))
       return {mpi_class(result->agreed), result->bytes};
-    }
-  if (alone) file.small_calls = 0;
   engine::Write write;
   Packed packed;
   write.kind = kind;

@@ -60,9 +60,6 @@ int raise_served(MPI_File handle, const Served& served);
 // Collective when the call is.
 bool serves(const WriteArguments& a, OpenFile& file, Pointer pointer, Together together);
 
-// Of calls that take a tenth of a microsecond not each looks at the clock, whether the log is due.
-constexpr int kSmallCallsOfATick = 64;
-
 // The shape of a taken entry point: `serve(file)` when the engine serves it, `pass` when not.
 template <class Serve>
 int take_read_or_pass(const WriteArguments& a, int entry, const Words& as_given, Pointer pointer,
@@ -90,7 +87,7 @@ int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Poin
       return pass(entry, as_given);
     }
     const int rc = serve(*file);
-    if (together == Together::yes || file->small_calls % kSmallCallsOfATick == 0) job().tick();
+    job().tick();
     return rc;
   });
 }

@@ -49,7 +49,7 @@ PACKAGE = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
 IMAGE_BYTES = 512 << 20
 # linux/fs.h of 6.18 and xfs_fs.h: _IOR('X', 125, __u32), and not to write the journal before.
 GO_DOWN, WITHOUT_JOURNAL = 0x8004587D, 2
-ALONE = "two_phase(writers=2, cycle=64KiB) + shm + "
+TOGETHER = "two_phase(writers=2, cycle=64KiB) + shm + "
 NEVER = 1 << 40
 
 
@@ -93,17 +93,17 @@ MECHANISMS = (
 SYNCS = ("every", "coordinated", "stream", "background", "pulse")
 WAYS = [
     Way("auto"),
-    *(Way(f"{ALONE}{mechanism}") for mechanism in MECHANISMS),
-    *(Way(f"{ALONE}pwritev + {sync}=64KiB") for sync in SYNCS),
+    *(Way(f"{TOGETHER}{mechanism}") for mechanism in MECHANISMS),
+    *(Way(f"{TOGETHER}pwritev + {sync}=64KiB") for sync in SYNCS),
     Way("individual + none + pwritev"),
     Way("auto", collective=False),
     Way("auto", collective=False, at_once=True),
     Way("individual + none + mmap", collective=False, at_once=True),
     Way("auto", synchronous=True),
-    Way(f"{ALONE}mmap", synchronous=True),
+    Way(f"{TOGETHER}mmap", synchronous=True),
     Way("auto", collective=False, synchronous=True),
     Way("auto", immutable=True),
-    Way(f"{ALONE}mmap", immutable=True),
+    Way(f"{TOGETHER}mmap", immutable=True),
     Way("auto", collective=False, immutable=True),
     Way("auto", collective=False, at_once=True, immutable=True),
 ]
