@@ -15,7 +15,7 @@ std::optional<WriteResult> File::write_piece(const Piece& piece) {
   const std::lock_guard one_at_a_time(s.by_itself);
   if (!s.walk || s.owners_write || s.has_untold()) return {};
   const Ticks begin = ticks();
-  const layout::Run run = s.run_at(piece.position_bytes, int64_t(piece.bytes.size()));
+  const layout::Run run = s.walk->run_at(piece.position_bytes, int64_t(piece.bytes.size()));
   if (run.bytes() != int64_t(piece.bytes.size()) || run.end() == kLastOff) return {};
   if (!s.defers && piece.staged) return {};
   const Verifier::Call call(s.verifier.get());
@@ -66,13 +66,7 @@ WriteResult File::State::account_failed(const Piece& piece, exec::WriteOutcome o
 }
 
 void File::State::keep_walk(const Write& write) {
-  if (!walk && write.view == nullptr && view.is_monotone()) walk.emplace(view.cursor());
-}
-
-// REQUIRES by_itself and a walk. Pieces that follow each other find the walk where they begin.
-layout::Run File::State::run_at(int64_t position_bytes, int64_t most_bytes) {
-  if (walk->position() != position_bytes) walk->seek(position_bytes);
-  return walk->next(most_bytes);
+  if (!walk && write.view == nullptr && view.is_monotone()) walk.emplace(view);
 }
 
 PieceCalls::Pattern File::State::pattern_of(const layout::Run& run) const noexcept {

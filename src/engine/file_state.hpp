@@ -23,6 +23,7 @@
 #include "io/reader.hpp"
 #include "io/sync_policy.hpp"
 #include "layout/file_view.hpp"
+#include "layout/view_walk.hpp"
 
 namespace penstock::engine {
 
@@ -53,8 +54,7 @@ struct File::State {
   int64_t written_past_before = 0;  // this handle was opened: what is no excuse
   layout::FileView view;
   bool view_regular = true;
-  // Over the view, for write_piece(): behind the last piece. Made by the first write().
-  std::optional<layout::Cursor> walk;
+  std::optional<layout::ViewWalk> walk;  // for write_piece(); made by the first write()
 
   // A collective write waits for other ranks, and these may wait for an independent write of this
   // one: so each kind has a lock of its own.
@@ -160,7 +160,6 @@ struct File::State {
   // file_pieces.cpp
   exec::WriteRequest request(const Piece& piece) const;
   void keep_walk(const Write& write);
-  layout::Run run_at(int64_t position_bytes, int64_t most_bytes);
   std::optional<WriteResult> accept_piece(const Piece& piece, const layout::Run& run, Ticks begin);
   std::optional<WriteResult> put_piece(const Piece& piece, const layout::Run& run, Ticks begin);
   WriteResult account_failed(const Piece& piece, exec::WriteOutcome outcome, double begin_s);

@@ -77,6 +77,17 @@ class PagePool {
   bool pin(const Stay& stay) noexcept;
   std::byte* memory(const Stay& stay) const noexcept;
   DirtyMap dirty(const Stay& stay) const noexcept;
+  // Where a page's bytes go, for as long as its stay: what small writes would ask for again and
+  // again.
+  struct Place {
+    Stay stay;
+    std::byte* memory;
+    Extent extent;
+    DirtyMap dirty;
+  };
+  Place place(const Stay& stay) const noexcept {
+    return {stay, memory(stay), extent(stay.page), dirty(stay)};
+  }
   // Gives the pin back. Whether the page looks full.
   bool unpin(const Stay& stay, int64_t newly_dirty) noexcept;
   // As a pin, without a word that other fillers would have to see: a guest writes down in memory of

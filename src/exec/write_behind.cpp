@@ -166,22 +166,23 @@ std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& r
                                       const std::byte* bytes, Ticks begin, Returns returns) {
   if (shipping_ != nullptr || !holds(reach_, run)) return {};
   const bool is_guest = guest_ != kNoGuest;
-  if (!(is_guest ? pool_->hold(guest_, *last_) : pool_->pin(*last_))) return {};
-  const int64_t newly = put_into(*last_, run, bytes);
+  PagePool::Place& place = *last_;
+  if (!(is_guest ? pool_->hold(guest_, place.stay) : pool_->pin(place.stay))) return {};
+  const int64_t newly = put_into(place, run, bytes);
   untold_ += newly;
   bool full = false;
   if (is_guest) {
-    pool_->let_go(guest_, *last_);
+    pool_->let_go(guest_, place.stay);
     full = is_to_be_told(run) && tell_dirty();
   } else {
-    full = pool_->unpin(*last_, std::exchange(untold_, 0));
+    full = pool_->unpin(place.stay, std::exchange(untold_, 0));
   }
   const Ticks end = ticks();
   added_.bytes.add(run.bytes());
   added_.over.add(run.bytes() - newly);
   added_.pack.add(std::max<Ticks>(0, end - begin));
   if (!full) return end;
-  send_full(target, *last_, returns);
+  send_full(target, place.stay, returns);
   return ticks();
 }
 
@@ -190,20 +191,20 @@ std::optional<Ticks> WriteBehind::add(const Target& target, const layout::Run& r
 bool WriteBehind::is_to_be_told(const layout::Run& run) const noexcept {
   const int64_t some = pool_->page_bytes() / 16;
   const Off end = run.offset + (run.count - 1) * run.stride + run.block;
-  return untold_ >= some || end > pool_->extent(last_->page).end - some;
+  return untold_ >= some || end > last_->extent.end - some;
 }
 
 // Whether the page looks full. What has left meanwhile took its bytes along.
 bool WriteBehind::tell_dirty() noexcept {
   const int64_t newly = std::exchange(untold_, 0);
-  return newly > 0 && pool_->pin(*last_) && pool_->unpin(*last_, newly);
+  return newly > 0 && pool_->pin(last_->stay) && pool_->unpin(last_->stay, newly);
 }
 
 // How many of these bytes were not dirty before. REQUIRES a pin of a page that holds them.
-int64_t WriteBehind::put_into(const PagePool::Stay& stay, const layout::Run& run,
+int64_t WriteBehind::put_into(PagePool::Place& place, const layout::Run& run,
                               const std::byte* bytes) {
-  layout::scatter(pool_->memory(stay), pool_->extent(stay.page).begin, run, bytes);
-  return pool_->dirty(stay).mark(run);
+  layout::scatter(place.memory, place.extent.begin, run, bytes);
+  return place.dirty.mark(run);
 }
 
 // liao-2007's baseline, IBM's data shipping.
@@ -266,12 +267,15 @@ void WriteBehind::expect_stores(const Filling& filling, const PagePool::Stay& st
 
 std::optional<PagePool::Stay> WriteBehind::pin_last(const Target& target, int64_t page,
                                                     Returns returns) {
-  if (last_ && last_->page == page && pool_->pin(*last_)) return last_;
-  if (last_ && tell_dirty()) send_full(target, *last_, returns);
-  last_ = pin(target, page, returns);
+  if (last_ && last_->stay.page == page && pool_->pin(last_->stay)) return last_->stay;
+  if (last_ && tell_dirty()) send_full(target, last_->stay, returns);
+  last_.reset();
   reach_ = {};
-  if (last_ && guest_ != kNoGuest) pool_->come_as_guest(guest_, *last_);
-  return last_;
+  const std::optional<PagePool::Stay> stay = pin(target, page, returns);
+  if (!stay) return stay;
+  last_.emplace(pool_->place(*stay));
+  if (guest_ != kNoGuest) pool_->come_as_guest(guest_, *stay);
+  return stay;
 }
 
 std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t page,
@@ -332,7 +336,8 @@ void WriteBehind::put(const Target& target, const layout::Run& run, const std::b
     return;
   }
   if (!pool_->is_mapped(*stay)) (void)pool_->come_to(*stay, hull_of(run));
-  const int64_t newly = put_into(*stay, run, bytes);
+  PagePool::Place place = pool_->place(*stay);
+  const int64_t newly = put_into(place, run, bytes);
   const bool full = pool_->unpin(*stay, newly);
   {
     const std::lock_guard lock(mutex_);

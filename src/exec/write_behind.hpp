@@ -153,7 +153,7 @@ class WriteBehind {
   void put(const Target& target, const layout::Run& run, const std::byte* bytes);
   void put_at_once(const Target& target, const layout::Run& run, const std::byte* bytes);
   void flush_pages(const Target& target);
-  int64_t put_into(const PagePool::Stay& stay, const layout::Run& run, const std::byte* bytes);
+  static int64_t put_into(PagePool::Place& place, const layout::Run& run, const std::byte* bytes);
   bool fill(const Target& target, Filling& filling, int64_t page, StreamRange part);
   void expect_stores(const Filling& filling, const PagePool::Stay& stay, StreamRange part);
   bool is_to_be_told(const layout::Run& run) const noexcept;
@@ -198,9 +198,9 @@ class WriteBehind {
   int stages_ = 2;
   const int guest_;  // of the pool; kNoGuest: pages are pinned
   static constexpr int kNoGuest = -1;
-  std::optional<PagePool::Stay> last_;  // that was filled; this guest has come
-  Extent reach_;                        // of it, in which this rank's stores do not fault
-  int64_t untold_ = 0;                  // newly dirty bytes of it, which the pool has not been told
+  std::optional<PagePool::Place> last_;  // that was filled; this guest has come
+  Extent reach_;                         // of it, in which this rank's stores do not fault
+  int64_t untold_ = 0;  // newly dirty bytes of it, which the pool has not been told
   // shipping()'s settles() when bytes of another node's page last came to this node's pages; none:
   // these have none of them that this rank brought.
   std::optional<int64_t> kept_;

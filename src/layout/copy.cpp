@@ -141,7 +141,7 @@ void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed,
   }
 }
 
-void scatter(std::byte* memory, Off origin, const Run& to, const std::byte* packed) {
+void scatter_blocks(std::byte* memory, Off origin, const Run& to, const std::byte* packed) {
   copy_blocks({memory + (to.offset - origin), packed, to.stride, to.block, to.count}, to.block);
 }
 

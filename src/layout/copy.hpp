@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "layout/cursor.hpp"
 
@@ -22,7 +23,13 @@ inline void gather(std::byte* packed, const std::byte* memory, Cursor& from, int
 // The runs of `to` over `memory` = packed[0, n).
 void scatter(std::byte* memory, Off origin, Cursor& to, const std::byte* packed, int64_t n);
 // One run.
-void scatter(std::byte* memory, Off origin, const Run& to, const std::byte* packed);
+void scatter_blocks(std::byte* memory, Off origin, const Run& to, const std::byte* packed);
+inline void scatter(std::byte* memory, Off origin, const Run& to, const std::byte* packed) {
+  if (to.count == 1)
+    std::memcpy(memory + (to.offset - origin), packed, size_t(to.block));
+  else
+    scatter_blocks(memory, origin, to, packed);
+}
 // From runs straight to runs, without a packed copy between.
 void transfer(std::byte* to_memory, Off to_origin, Cursor& to, const std::byte* from_memory,
               Off from_origin, Cursor& from, int64_t n);

@@ -102,7 +102,7 @@ int raise_of_set([[maybe_unused]] MPI_File handle, int rc) {
 }
 
 int get_given(MPI_File handle, MPI_Errhandler* handler) {
-  const OpenFilePtr file = open_files().find(handle);
+  OpenFile* const file = open_files().find(handle);
   if (file == nullptr || handler == nullptr) return PENSTOCK_REAL(get_errhandler)(handle, handler);
   AsideHandler& aside = file->aside;
   const std::lock_guard lock(aside.mutex);
@@ -127,7 +127,7 @@ void end_job(const OpenFile& file, int code) {
 // Whether there is something to call, which the library then has. In Open MPI that may wait for the
 // thread that is inside, as a write does there: what ends the job must not.
 bool before_handler(MPI_File handle, int code) {
-  const OpenFilePtr file = open_files().find(handle);
+  OpenFile* const file = open_files().find(handle);
   if (file == nullptr) return true;
   AsideHandler& aside = file->aside;
   const std::lock_guard lock(aside.mutex);
@@ -141,7 +141,7 @@ bool before_handler(MPI_File handle, int code) {
 
 // The file may be closed by now.
 void after_handler(MPI_File handle) {
-  const OpenFilePtr file = open_files().find(handle);
+  OpenFile* const file = open_files().find(handle);
   if (file == nullptr) return;
   const std::lock_guard lock(file->aside.mutex);
   detach(handle, file->aside);
@@ -177,7 +177,7 @@ bool throws_what_is_returned([[maybe_unused]] MPI_File handle) {
 
 int take_set_errhandler(MPI_File handle, MPI_Errhandler handler) {
   return protect("set_errhandler", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(set_errhandler)(handle, handler);
     const int rc =
         quietly(handle, *file, [&] { return replace_given(handle, file->aside, handler); });

@@ -38,7 +38,7 @@ inline constexpr bool kOpenAloneTakesHints = false;
 #endif
 
 // Of hints that come after the open. `file`: nullptr where it is not ours.
-inline Sieving sieving_later(const OpenFilePtr& file) noexcept {
+inline Sieving sieving_later(const OpenFile* file) noexcept {
   const bool may_sieve = file == nullptr || file->may_sieve;
   return may_sieve ? Sieving::as_given : Sieving::off_if_given;
 }

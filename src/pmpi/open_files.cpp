@@ -5,15 +5,14 @@ namespace penstock::pmpi {
 
 thread_local OpenFiles::Found OpenFiles::last_;
 
-// A file that a thread has in a call is closed by no other: MPI calls that an error.
-OpenFilePtr OpenFiles::find(MPI_File handle) {
+OpenFile* OpenFiles::find(MPI_File handle) {
   if (last_.handle == handle && last_.changes == changes_.load(std::memory_order_acquire))
-    return last_.file->shared_from_this();
+    return last_.file;
   const std::lock_guard lock(mutex_);
   const auto it = files_.find(handle);
   if (it == files_.end()) return nullptr;
   last_ = {changes_.load(std::memory_order_relaxed), handle, it->second.get()};
-  return it->second;
+  return last_.file;
 }
 
 std::vector<OpenFilePtr> OpenFiles::insert(MPI_File handle, OpenFilePtr file) {

@@ -51,7 +51,7 @@ struct AsideHandler {
   std::vector<std::thread::id> callers;  // who is having the library call the given one
 };
 
-struct OpenFile : std::enable_shared_from_this<OpenFile> {
+struct OpenFile {
   // One call at a time of each kind: collective calls wait for other ranks, which may wait for an
   // independent call of another thread of this one. Who needs both takes `together` first.
   // Recursive: an error handler may call on its own file.
@@ -95,7 +95,9 @@ using OpenFilePtr = std::shared_ptr<OpenFile>;
 
 class OpenFiles {
  public:
-  OpenFilePtr find(MPI_File handle);  // nullptr for MPI_FILE_NULL and what is not ours
+  // nullptr for MPI_FILE_NULL and what is not ours. A file that a thread has in a call is closed by
+  // no other: MPI calls that an error.
+  OpenFile* find(MPI_File handle);
   // Those that were there before.
   std::vector<OpenFilePtr> insert(MPI_File handle, OpenFilePtr file);
   OpenFilePtr extract(MPI_File handle);

@@ -273,7 +273,7 @@ void stop_if_required(int entry, const OpenFile& file) {
 
 int pass(int entry, const Words& words) {
   const Passing& passing = kPassing[size_t(entry)];
-  const OpenFilePtr file = open_files().find(from_word<MPI_File>(words[0]));
+  OpenFile* const file = open_files().find(from_word<MPI_File>(words[0]));
   if (file == nullptr) return call_real(entry, words);
   const std::lock_guard lock(passing.collective ? file->together : file->alone);
   stop_if_required(entry, *file);

@@ -65,7 +65,7 @@ template <class Serve>
 int take_read_or_pass(const WriteArguments& a, int entry, const Words& as_given, Pointer pointer,
                       Serve serve) noexcept {
   return protect(kEntries[size_t(entry)].name.data(), [&] {
-    const OpenFilePtr file = open_files().find(a.handle);
+    OpenFile* const file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
     const std::lock_guard lock(file->together);
     if (!serves_read(a, *file, pointer)) return pass(entry, as_given);
@@ -79,7 +79,7 @@ template <class Serve>
 int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Pointer pointer,
                  Together together, Serve serve) noexcept {
   return protect(kEntries[size_t(entry)].name.data(), [&] {
-    const OpenFilePtr file = open_files().find(a.handle);
+    OpenFile* const file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
     std::unique_lock lock(together == Together::yes ? file->together : file->alone);
     if (!serves(a, *file, pointer, together)) {

@@ -266,7 +266,7 @@ void tell_visibility(const OpenFile& file, MPI_Info info) {
 int take_set_info(MPI_File handle, MPI_Info info) {
   return protect("set_info", [&] {
     const int rc = PENSTOCK_REAL(set_info)(handle, info);
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file != nullptr) file->told_hints = 0;  // not looked at: it may be no info at all
     if (file != nullptr && !file->may_sieve)
       (void)quietly(handle, *file, [&] { return stop_sieving(handle); });
@@ -279,7 +279,7 @@ int take_set_info(MPI_File handle, MPI_Info info) {
 int take_get_info(MPI_File handle, MPI_Info* info) {
   return protect("get_info", [&] {
     const int rc = PENSTOCK_REAL(get_info)(handle, info);
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (rc != MPI_SUCCESS || file == nullptr) return rc;
     // Of no other file: a program may open its next one with these hints.
     const std::string method = engine::to_string(file->file->config().method);

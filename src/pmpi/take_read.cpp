@@ -37,7 +37,7 @@ int begin_read(const WriteArguments& a, const Words& as_given) noexcept {
 template <int entry, Pointer pointer, class Tell>
 int take_alone(const WriteArguments& a, const Words& as_given, Tell tell) noexcept {
   return protect(kEntries[size_t(entry)].name.data(), [&] {
-    const OpenFilePtr file = open_files().find(a.handle);
+    OpenFile* const file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
     std::unique_lock lock(file->alone);
     if (file->held == nullptr || !file->readable) {
@@ -69,7 +69,7 @@ int take_alone(const WriteArguments& a, MPI_Request* request, const Words& as_gi
 template <class Real>
 int end(const char* name, MPI_File handle, void* buffer, MPI_Status* status, Real real) noexcept {
   return protect(name, [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
     if (!file->split_read) return real(handle, buffer, status);

@@ -41,7 +41,7 @@ template <int entry>
 int begin_ordered(const WriteArguments& a, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return protect(facts.name.data(), [&]() -> int {
-    const OpenFilePtr open = open_files().find(a.handle);
+    OpenFile* const open = open_files().find(a.handle);
     if (open == nullptr) return pass(entry, as_given);
     const std::lock_guard lock(open->together);
     if (open->is_splitting()) return refuse_second(a.handle);
@@ -63,7 +63,7 @@ template <class Real>
 int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* status,
         Real real) noexcept {
   return protect(name, [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
     if (const auto done = std::exchange(file->split_done, std::nullopt))

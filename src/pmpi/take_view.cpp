@@ -115,7 +115,7 @@ bool note_hints(OpenFile& file, MPI_Info info) {
 int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
                   MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   return protect("set_view", [&]() -> int {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr)
       return PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
     const WithoutSieving hints(info, sieving_later(file));
@@ -136,7 +136,7 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
 int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype,
                   MPI_Datatype* filetype, char* datarep) {
   return protect("get_view", [&]() -> int {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr)
       return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
     const std::lock_guard lock(file->alone);
@@ -149,7 +149,7 @@ int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype
 
 int take_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* place) {
   return protect("get_byte_offset", [&]() -> int {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
     const std::lock_guard lock(file->alone);
     if (file->held == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
@@ -196,7 +196,7 @@ bool is_whence(int whence) {
 
 int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
   return protect("seek", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(seek)(handle, offset, whence);
     const std::lock_guard lock(file->alone);
     // Where the end is depends on what is in the file.
@@ -221,7 +221,7 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
 // since what leaves meanwhile is in it.
 int take_get_size(MPI_File handle, MPI_Offset* size) {
   return protect("get_size", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_size)(handle, size);
     file->file->flush_lane_untold();
     const Off accepted = file->file->accepted_end();
@@ -234,7 +234,7 @@ int take_get_size(MPI_File handle, MPI_Offset* size) {
 // ROMIO reads the whole file and writes it back, over what is written meanwhile.
 int take_preallocate(MPI_File handle, MPI_Offset bytes) {
   return protect("preallocate", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(preallocate)(handle, bytes);
     const std::lock_guard lock(file->together);
     if (file->may_sieve || !file->file->served())
@@ -250,7 +250,7 @@ int take_preallocate(MPI_File handle, MPI_Offset bytes) {
 
 int take_get_position(MPI_File handle, MPI_Offset* offset) {
   return protect("get_position", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     const int rc = PENSTOCK_REAL(get_position)(handle, offset);
     if (rc != MPI_SUCCESS || file == nullptr) return rc;
     const std::lock_guard lock(file->alone);
@@ -261,7 +261,7 @@ int take_get_position(MPI_File handle, MPI_Offset* offset) {
 
 int take_set_atomicity(MPI_File handle, int flag) {
   return protect("set_atomicity", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
     // Independent calls of other threads go on: other ranks may come here after them.
     const std::lock_guard lock(file->together);
@@ -307,7 +307,7 @@ int sync_both(MPI_File handle, OpenFile& file) {
 
 int take_sync(MPI_File handle) {
   return protect("sync", [&] {
-    const OpenFilePtr file = open_files().find(handle);
+    OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(sync)(handle);
     const std::lock_guard lock(file->together);
     const int rc = sync_both(handle, *file);

@@ -27,7 +27,7 @@ template <int entry>
 int take_ordered(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
   return protect(facts.name.data(), [&] {
-    const OpenFilePtr open = open_files().find(a.handle);
+    OpenFile* const open = open_files().find(a.handle);
     if (open == nullptr) return pass(entry, as_given);
     const std::lock_guard lock(open->together);
     return serve_in_order(
