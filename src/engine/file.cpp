@@ -32,16 +32,11 @@ File::~File() {
   if (state_->file) (void)state_->file->close();
 }
 
-// What one rank has written every other sees: on one node, or on a file system of one state.
-bool File::State::is_seen_by_all() const noexcept {
-  return may_share_units(team(), file_system.geometry);
-}
-
 bool File::served() const noexcept {
   const State& s = *state_;
   // In atomic mode, too: all ranks come to a collective call, and none leaves it before all of them
   // have written (docs/decisions/0069).
-  const bool in_order = !s.atomic || s.is_seen_by_all();
+  const bool in_order = !s.atomic || s.seen_by_all;
   return s.never_served.empty() && s.view_unserved.empty() && in_order;
 }
 
@@ -49,7 +44,7 @@ bool File::is_atomic() const noexcept { return state_->atomic; }
 
 bool File::serves_independent() const noexcept {
   const State& s = *state_;
-  return served() && !s.atomic && (s.owners_write || s.is_seen_by_all());
+  return served() && !s.atomic && (s.owners_write || s.seen_by_all);
 }
 
 bool File::serves_nothing() const noexcept {

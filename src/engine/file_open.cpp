@@ -189,6 +189,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                      "a node of this file system may not see at once what another wrote"}});
   g = {agreed[page_bytes], agreed[block_bytes], agreed[stripe_bytes],
        layout::Sharing(agreed[sharing])};
+  seen_by_all = may_share_units(team(), g);
   file_system.is_synchronous = agreed[synchronous];
   c.verify = agreed[verifies];
   may_defer = !agreed[not_deferred];

@@ -78,6 +78,8 @@ struct File::State {
   std::optional<Split> split;
   // Independent writes go to the pages that the ranks of a node share.
   bool may_defer = false;  // on all ranks
+  // What one rank has written every other sees: on one node, or on a file system of one state.
+  bool seen_by_all = false;
   // A page of several nodes' bytes is written by its owner's node alone, so that independent writes
   // are served where units belong to nodes; the same on every rank.
   bool owners_write = false;
@@ -112,7 +114,6 @@ struct File::State {
   void start_shipping(exec::Shipping& shipping);
   void give_to_owners(int64_t page_bytes);
   plan::Team team() const noexcept { return {comm->size(), comm->nodes(), comm->cores_per_node()}; }
-  bool is_seen_by_all() const noexcept;
   WriteResult accept(const Write& write, exec::Returns returns, double begin_s);
   WriteResult write_by_owners(const Write& write, double begin_s);
 
