@@ -17,6 +17,7 @@
 #include "comm/agreement.hpp"
 #include "engine/expected_syncs.hpp"
 #include "engine/file_state.hpp"
+#include "engine/select.hpp"
 #include "exec/abandon.hpp"
 #include "exec/write_behind.hpp"
 #include "io/probe.hpp"
