@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace penstock {
@@ -12,7 +13,7 @@ namespace {
 struct Symbols {
   const ElfW(Sym) * table = nullptr;
   const char* names = nullptr;
-  uint32_t count = 0;  // from the beginning of the table: all that are not defined here
+  uint32_t count = 0;
 };
 
 // The C library has relocated some addresses already, others are relative to where the program is.
@@ -33,18 +34,52 @@ const ElfW(Dyn) * dynamic_section(const dl_phdr_info& program) {
   return nullptr;
 }
 
+// How many the hash table {buckets, first hashed symbol, words of a filter, ..} knows, which the
+// filter, the buckets, and a word for each hashed symbol follow; its lowest bit ends a bucket. What
+// is not defined here may be hashed, too: a function whose address a program takes that is not
+// position-independent. Where nothing is hashed it may say that nothing else is there either.
+uint32_t symbols_in(const uint32_t* table) {
+  const uint32_t buckets = table[0], first = table[1], filter = table[2];
+  const auto* bucket =
+      reinterpret_cast<const uint32_t*>(reinterpret_cast<const ElfW(Addr)*>(table + 4) + filter);
+  const uint32_t* ends = bucket + buckets;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < buckets; ++i) last = std::max(last, bucket[i]);
+  if (last < first) return first;
+  while ((ends[last - first] & 1) == 0) ++last;
+  return last + 1;
+}
+
+// Relocations, each of a symbol.
+struct Relocations {
+  const ElfW(Rela) * first = nullptr;
+  size_t bytes = 0;
+
+  uint32_t last_symbol() const {
+    uint32_t last = 0;
+    for (size_t i = 0; first != nullptr && i < bytes / sizeof *first; ++i)
+      last = std::max(last, uint32_t(ELF64_R_SYM(first[i].r_info)));
+    return last;
+  }
+};
+
 Symbols symbols_of(const dl_phdr_info& program) {
   Symbols s;
+  Relocations calls, others;
   const ElfW(Dyn)* entry = dynamic_section(program);
   if (entry == nullptr) return s;
   for (; entry->d_tag != DT_NULL; ++entry) {
     const ElfW(Addr) where = entry->d_un.d_ptr;
     if (entry->d_tag == DT_SYMTAB) s.table = at<ElfW(Sym)>(program, where);
     if (entry->d_tag == DT_STRTAB) s.names = at<char>(program, where);
-    // Both kinds of hash table: {buckets, first hashed symbol, ..} and {buckets, symbols, ..}.
-    if (entry->d_tag == DT_GNU_HASH || entry->d_tag == DT_HASH)
-      s.count = at<uint32_t>(program, where)[1];
+    if (entry->d_tag == DT_GNU_HASH) s.count = symbols_in(at<uint32_t>(program, where));
+    if (entry->d_tag == DT_HASH) s.count = at<uint32_t>(program, where)[1];  // {buckets, symbols}
+    if (entry->d_tag == DT_JMPREL) calls.first = at<ElfW(Rela)>(program, where);
+    if (entry->d_tag == DT_PLTRELSZ) calls.bytes = entry->d_un.d_val;
+    if (entry->d_tag == DT_RELA) others.first = at<ElfW(Rela)>(program, where);
+    if (entry->d_tag == DT_RELASZ) others.bytes = entry->d_un.d_val;
   }
+  if (s.count <= 1) s.count = 1 + std::max(calls.last_symbol(), others.last_symbol());
   return s;
 }
 

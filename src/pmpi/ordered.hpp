@@ -19,11 +19,10 @@ struct Turn {
   MPI_Offset all_end;  // where the pointer is afterwards
 };
 
-// Collective. nullopt, on all ranks: they cannot know, and the library has to do it all.
-std::optional<Turn> turn_of(const WriteArguments& a, OpenFile& file);
-
-// Collective. Where the library cannot, the job ends.
-void move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn);
+// Collective, with the lock `together`; the pointer is behind all turns then. nullopt, on all
+// ranks: they cannot know, and the library has to do it all. Where it cannot move its pointer, the
+// job ends.
+std::optional<Turn> take_turn(const WriteArguments& a, OpenFile& file);
 
 // Collective, with the lock `together`: `serve(a, file)` at this rank's place when the engine
 // serves it, pass() when not.
@@ -32,10 +31,9 @@ int serve_in_order(WriteArguments a, int entry, const Words& as_given, OpenFile&
                    Serve serve) {
   if (!file.file->served()) return pass(entry, as_given);
   if (const int refused = give_held_view(a.handle, file); refused != MPI_SUCCESS) return refused;
-  const std::optional<Turn> turn = turn_of(a, file);
+  const std::optional<Turn> turn = take_turn(a, file);
   if (!turn) return pass(entry, as_given);
   a.offset = turn->begin;
-  move_shared_pointer(a.handle, file, *turn);
   const int rc = serve(a, file);
   job().tick();
   return rc;

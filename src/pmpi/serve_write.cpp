@@ -57,8 +57,9 @@ int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::W
   }
   int64_t bytes = 0, position = 0;
   const int64_t etype_bytes = file.file->view().etype_bytes();
-  if (__builtin_mul_overflow(int64_t(a.count), tree->size(), &bytes) ||
-      __builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
+  if (__builtin_mul_overflow(int64_t(a.count), tree->size(), &bytes)) return MPI_ERR_ARG;
+  if (bytes == 0) a.offset = 0;  // of nothing any will do, as one that only marks that
+  if (__builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
       position > INT64_MAX - bytes) {
     return MPI_ERR_ARG;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pmpi/completed_request.hpp"
+#include "pmpi/library_call.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/serve_write.hpp"
 #include "pmpi/taken.hpp"
@@ -72,7 +73,8 @@ int end(const char* name, MPI_File handle, void* buffer, MPI_Status* status, Rea
     OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
-    if (!file->split_read) return real(handle, buffer, status);
+    if (!file->split_read)
+      return by_library(handle, *file, [&] { return real(handle, buffer, status); });
     const Served served = *std::exchange(file->split_read, std::nullopt);
     set_status(status, served.bytes);
     return raise_served(handle, served);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "pmpi/library_call.hpp"
 #include "pmpi/ordered.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/serve_write.hpp"
@@ -69,7 +70,7 @@ int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* statu
     if (const auto done = std::exchange(file->split_done, std::nullopt))
       return tell(handle, status, *done);
     const std::optional<int> wrong = std::exchange(file->split_write, std::nullopt);
-    if (!wrong) return real(handle, buffer, status);
+    if (!wrong) return by_library(handle, *file, [&] { return real(handle, buffer, status); });
     const engine::WriteResult result = file->file->end_write_all();
     return tell(handle, status, {told_here(*wrong, result.agreed, Together::yes), result.bytes});
   });

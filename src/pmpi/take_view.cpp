@@ -97,8 +97,9 @@ int set_ours(MPI_File handle, OpenFile& file, const ViewArguments& a, View view,
   file.pointer.set(0);
   if (held)
     file.held = std::make_unique<HeldView>(a);
-  else
-    PENSTOCK_REAL(seek)(handle, 0, MPI_SEEK_SET);
+  else if (quietly(handle, file, [&] { return PENSTOCK_REAL(seek)(handle, 0, MPI_SEEK_SET); }) !=
+           MPI_SUCCESS)
+    file.pointer.forget();
   return told(handle, MPI_SUCCESS, flushed);
 }
 
@@ -140,8 +141,11 @@ int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype
     if (file == nullptr)
       return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
     const std::lock_guard lock(file->alone);
-    if (file->held == nullptr)
-      return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
+    if (file->held == nullptr) {
+      return by_library(handle, *file, [&] {
+        return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
+      });
+    }
     file->held->tell(displacement, etype, filetype, datarep);
     return MPI_SUCCESS;
   });
@@ -152,7 +156,10 @@ int take_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* place) 
     OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
     const std::lock_guard lock(file->alone);
-    if (file->held == nullptr) return PENSTOCK_REAL(get_byte_offset)(handle, offset, place);
+    if (file->held == nullptr) {
+      return by_library(handle, *file,
+                        [&] { return PENSTOCK_REAL(get_byte_offset)(handle, offset, place); });
+    }
     const layout::FileView& view = file->file->view();
     int64_t position = 0;
     if (offset < 0 || __builtin_mul_overflow(int64_t(offset), view.etype_bytes(), &position))
@@ -166,10 +173,11 @@ namespace {
 
 // Etypes of the view up to the end of the file, the last one perhaps in part. The class of the
 // error when the library cannot say where that is.
-int etypes_to_end(MPI_File handle, const layout::FileView& view, MPI_Offset* etypes) {
+int etypes_to_end(MPI_File handle, OpenFile& file, MPI_Offset* etypes) {
   MPI_Offset bytes = 0;
-  const int rc = PENSTOCK_REAL(get_size)(handle, &bytes);
+  const int rc = by_library(handle, file, [&] { return PENSTOCK_REAL(get_size)(handle, &bytes); });
   if (rc != MPI_SUCCESS) return rc;
+  const layout::FileView& view = file.file->view();
   const int64_t position = view.position_at(bytes), etype = view.etype_bytes();
   *etypes = position / etype + (position % etype != 0 ? 1 : 0);
   return MPI_SUCCESS;
@@ -180,7 +188,7 @@ int seek_held(MPI_File handle, OpenFile& file, MPI_Offset offset, int whence) {
   MPI_Offset from = 0, to = 0;
   if (whence == MPI_SEEK_CUR) from = file.pointer.known().value_or(0);
   if (whence == MPI_SEEK_END) {
-    const int rc = etypes_to_end(handle, file.file->view(), &from);
+    const int rc = etypes_to_end(handle, file, &from);
     if (rc != MPI_SUCCESS) return rc;
   }
   if (__builtin_add_overflow(from, offset, &to) || to < 0) return raise(handle, MPI_ERR_ARG);
@@ -225,7 +233,7 @@ int take_get_size(MPI_File handle, MPI_Offset* size) {
     if (file == nullptr) return PENSTOCK_REAL(get_size)(handle, size);
     file->file->flush_lane_untold();
     const Off accepted = file->file->accepted_end();
-    const int rc = PENSTOCK_REAL(get_size)(handle, size);
+    const int rc = by_library(handle, *file, [&] { return PENSTOCK_REAL(get_size)(handle, size); });
     if (rc == MPI_SUCCESS) *size = std::max<MPI_Offset>(*size, accepted);
     return rc;
   });
@@ -251,8 +259,10 @@ int take_preallocate(MPI_File handle, MPI_Offset bytes) {
 int take_get_position(MPI_File handle, MPI_Offset* offset) {
   return protect("get_position", [&] {
     OpenFile* const file = open_files().find(handle);
-    const int rc = PENSTOCK_REAL(get_position)(handle, offset);
-    if (rc != MPI_SUCCESS || file == nullptr) return rc;
+    if (file == nullptr) return PENSTOCK_REAL(get_position)(handle, offset);
+    const int rc =
+        by_library(handle, *file, [&] { return PENSTOCK_REAL(get_position)(handle, offset); });
+    if (rc != MPI_SUCCESS) return rc;
     const std::lock_guard lock(file->alone);
     if (const auto known = file->pointer.known()) *offset = *known;
     return rc;

@@ -1,4 +1,4 @@
-/* A thread of each rank whose writes fail, and whose error handler leaves them by longjmp, ends;
+/* A thread of each rank whose calls fail, and whose error handler leaves them by longjmp, ends;
  * the file goes on being used by the main thread: `jumped FILE`, any number of ranks. Prints the
  * bytes that all ranks wrote. */
 #include <setjmp.h>
@@ -13,7 +13,7 @@ static void leave(MPI_File* file, int* code, ...) {
   longjmp(back, 1);
 }
 
-/* Of a wrong count, which no library moves a byte for. */
+/* Of a wrong count, which no library moves a byte for; and of what the library refuses itself. */
 static void* fail(void* unused) {
   (void)unused;
   char byte = 'x';
@@ -23,6 +23,10 @@ static void* fail(void* unused) {
   }
   if (setjmp(back) == 0) {
     (void)MPI_File_write_at_all(fh, 0, &byte, -1, MPI_CHAR, MPI_STATUS_IGNORE);
+    CHECK(!"the handler came back");
+  }
+  if (setjmp(back) == 0) {
+    (void)MPI_File_get_byte_offset(fh, 0, NULL);
     CHECK(!"the handler came back");
   }
   return NULL;

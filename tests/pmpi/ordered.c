@@ -2,6 +2,7 @@
  * number of ranks. Each round all write so and so many integers, some of them none, through one
  * view with gaps, which belong to the last rank's own handle. */
 #include <string.h>
+#include <time.h>
 
 #include "job.h"
 
@@ -88,6 +89,21 @@ static void write_one_shared(int value) {
   expected[place_of(at++)] = value;
 }
 
+/* One rank moves the pointer alone while the others wait for it in a write of all. */
+static void write_one_late(int value) {
+  const int mine = value + 1 + rank;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == ranks - 1) {
+    nanosleep(&(struct timespec){0, 50000000}, NULL);
+    CHECK(MPI_File_write_shared(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    written += (long long)sizeof value;
+    passed += (long long)sizeof value;
+  }
+  CHECK(MPI_File_write_ordered(fh, &mine, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  written += (long long)sizeof mine;
+  for (int r = -1; r < ranks; ++r) expected[place_of(at++)] = value + 1 + r;
+}
+
 static void seek_to(MPI_Offset to) {
   CHECK(MPI_File_seek_shared(fh, to, MPI_SEEK_SET) == MPI_SUCCESS);
   at = to;
@@ -143,6 +159,7 @@ int main(int argc, char** argv) {
     write_round(round);
     if (round % 4 == 3) read_in_order(round, from);
     if (round % 5 == 4) write_one_shared(round);
+    if (round % 5 == 2) write_one_late(-1000 * round);
   }
   told_to_all();
   CHECK(MPI_File_sync(fh) == MPI_SUCCESS);

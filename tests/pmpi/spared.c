@@ -14,8 +14,11 @@ static char data[n], memory[n];
 
 /* A program with a read that the library makes beside it is never spared one: unspared.c. */
 #ifdef COMES_ALONE
-int (*volatile comes_alone)(MPI_File, void*, int, MPI_Datatype, MPI_Request*) = &MPI_File_iread_all;
-static int is_spared(void) { return 0; }
+static int (*volatile comes_alone)(MPI_File, void*, int, MPI_Datatype, MPI_Request*);
+static int is_spared(void) {
+  comes_alone = &MPI_File_iread_all;
+  return 0;
+}
 #else
 static int is_spared(void) { return ranks > 1 && getenv("PENSTOCK_ALL_RANKS") != NULL; }
 #endif
@@ -56,7 +59,7 @@ static GetView* library_get_view;
 /* Where a function is that is nobody's but the library's. */
 static void find_library(void) {
   Dl_info where;
-  CHECK(dladdr((void*)&MPI_Get_library_version, &where) != 0);
+  CHECK(dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), &where) != 0);
   void* library = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   CHECK(library != NULL);
   library_get_view = (GetView*)dlsym(library, "PMPI_File_get_view");
