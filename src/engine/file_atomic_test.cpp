@@ -99,6 +99,19 @@ TEST_P(AtomicWrites, OfOtherPlacesGoAsTheyGo) {
                         std::string(5000, 'd'));
 }
 
+// What a rank that fails would have written nobody is told.
+TEST_P(AtomicWrites, GoOneByOneWhereARankFails) {
+  const FileReport report = with_ranks([&](comm::Comm& comm, File& f) {
+    const bool fails = comm.rank() == 1;
+    if (fails) f.set_view(strided(4096, int64_t{1} << 62, 0), "");  // the third is beyond all files
+    if (!fails) f.set_view({}, "");
+    const std::vector<char> data = letters(comm.rank(), comm.rank() < 2 ? 3 * 4096 : 0);
+    EXPECT_NE(f.write_all(write_of(data, 0)).agreed, ErrorClass::none);
+  });
+  EXPECT_EQ(report.algorithms.count("individual"), 1u);
+  EXPECT_GT(report.sum.messages, 0) << "by which ranks take turns";
+}
+
 INSTANTIATE_TEST_SUITE_P(Methods, AtomicWrites,
                          testing::Values("auto", "two_phase(cycle=64KiB) + shm",
                                          "two_phase(cycle=64KiB) + messages", "individual"));

@@ -329,20 +329,29 @@ bool PagePool::close(const Stay& stay, int writer) noexcept {
     if (slot.word.compare_exchange_weak(word, leaving, std::memory_order_seq_cst)) break;
   }
   slot.writer.store(writer, std::memory_order_release);
+  wait_until_filled(stay);
+  return true;
+}
+
+void PagePool::wait_until_filled(const Stay& stay) const noexcept {
+  const Slot& slot = slots()[stay.slot];
   const auto nobody_fills = [&](uint32_t) {
     return (slot.word.load(std::memory_order_acquire) & kPins) == 0 && !is_held(stay);
   };
   while (!wait(slot.unpinned, nobody_fills)) continue;
-  return true;
 }
 
+// Who closed it may have ended while it waited for those who fill it.
 bool PagePool::take_over(const Stay& stay, int from, int to) noexcept {
-  const std::lock_guard lock(header_->lock);
-  Slot& slot = slots()[stay.slot];
-  const uint64_t word = slot.word.load(std::memory_order_acquire);
-  if (state_of(word) != State::leaving || number_of(word) != stay.number) return false;
-  if (!slot.writer.compare_exchange_strong(from, to, std::memory_order_acq_rel)) return false;
-  slot.taken_over = true;
+  {
+    const std::lock_guard lock(header_->lock);
+    Slot& slot = slots()[stay.slot];
+    const uint64_t word = slot.word.load(std::memory_order_acquire);
+    if (state_of(word) != State::leaving || number_of(word) != stay.number) return false;
+    if (!slot.writer.compare_exchange_strong(from, to, std::memory_order_acq_rel)) return false;
+    slot.taken_over = true;
+  }
+  wait_until_filled(stay);
   return true;
 }
 

@@ -130,7 +130,8 @@ class PagePool {
   // true: nobody fills it any more, and the caller, `writer`, writes it and then releases it.
   // false: somebody else does, or it has left.
   bool close(const Stay& stay, int writer) noexcept;
-  // Of a page that `from` closed and will never release: true: `to` writes it, as if closed by it.
+  // Of a page that `from` closed and will never release: true: `to` writes it, as if closed by it:
+  // nobody fills it any more.
   // Its slot holds no other page after this one, in case `from` writes yet.
   bool take_over(const Stay& stay, int from, int to) noexcept;
   // By its writer. Harmless when it has left, or was taken over.
@@ -181,6 +182,7 @@ class PagePool {
   Slot* slots() const noexcept;
   Guest* guests() const noexcept;
   bool is_held(const Stay& stay) const noexcept;
+  void wait_until_filled(const Stay& stay) const noexcept;  // REQUIRES that it is leaving
   std::optional<Stay> find_locked(int64_t page) const noexcept;
   std::optional<Stay> settle_locked(int64_t page) noexcept;
   void expect_stores(const Stay& stay, Extent bytes) noexcept;

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "comm/shared_segment.hpp"
@@ -162,6 +165,47 @@ TEST(PagePool, MemoryOfAPageThatWasTakenOverHoldsNoOther) {
     EXPECT_EQ(pool->usable(), slot == 0);
   }
   EXPECT_TRUE(pool->empty());
+}
+
+// Its closer has ended while it waited for somebody who fills it yet.
+void take_over_while_somebody_fills(bool by_a_guest) {
+  constexpr int kGone = 1, kOther = 2, kGuest = 0;
+  const PoolShape shape{kPage, 1, 1};
+  auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
+  pool->add_slot();
+  const PagePool::Stay stay = pool->pin(0).second;
+  if (by_a_guest) {
+    pool->come_as_guest(kGuest, stay);
+    pool->unpin(stay, 0);
+    ASSERT_TRUE(pool->hold(kGuest, stay));
+  }
+  const auto is_closed_by = [&](int writer) {
+    const auto seen = pool->look(stay.slot);
+    return seen && seen->leaving && seen->writer == writer;
+  };
+  std::thread gone([&] { EXPECT_TRUE(pool->close(stay, kGone)); });
+  while (!is_closed_by(kGone)) std::this_thread::yield();
+  std::atomic<bool> filled = false;
+  std::thread other([&] {
+    EXPECT_TRUE(pool->take_over(stay, kGone, kOther));
+    EXPECT_TRUE(filled) << "its bytes would not be written";
+    pool->release(stay, kOther);
+  });
+  while (!is_closed_by(kOther)) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a copy that waits for its source
+  filled = true;
+  if (by_a_guest)
+    pool->let_go(kGuest, stay);
+  else
+    pool->unpin(stay, 0);
+  other.join();
+  gone.join();
+  EXPECT_TRUE(pool->wait_until_left(stay));
+}
+
+TEST(PagePool, WhoTakesAPageOverWaitsForThoseWhoFillIt) {
+  take_over_while_somebody_fills(false);
+  take_over_while_somebody_fills(true);
 }
 
 TEST(PagePool, OnlyTheStayThatWasSeenIsTakenOver) {

@@ -52,12 +52,13 @@ void Pipeline::State::begin(const WriteRequest& request, const Policy& policy, H
   begun.algorithm =
       policy.algorithm != nullptr ? policy.algorithm : &policy.decide(crowd, team, geometry);
   reserve(crowd);
-  if (policy.one_by_one && !crowd.extents_disjoint())
+  // Where a rank that failed would have written, nobody is told.
+  if (policy.one_by_one && (!crowd.extents_disjoint() || crowd.worst_error() != 0))
     begin_one_by_one(request);
   else if (begun.algorithm->exchanges)
     exchange(request, policy, crowd, how);
   else  // a cycle that `auto` was given is meant for what exchanges
-    begin_alone(request, local ? policy.parameters : plan::Parameters(), how);
+    begin_alone(request, policy.algorithm != nullptr ? policy.parameters : plan::Parameters(), how);
 }
 
 WriteOutcome Pipeline::State::end() {

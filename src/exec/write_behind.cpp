@@ -386,7 +386,8 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   const int64_t page = pool_->page_bytes();
   if (filling.returns == Returns::at_once) return 0;
   if (offset % page != 0 || filling.own.end - at < page || !filling.data.contiguous()) return 0;
-  const int64_t passable = pages_that_may_pass(offset / page, filling.contiguous_at(at) / page);
+  const int64_t in_a_piece = std::min(filling.contiguous_at(at), kLastOff - offset);
+  const int64_t passable = pages_that_may_pass(offset / page, in_a_piece / page);
   const int64_t whole = page * pages_elsewhere(offset / page, passable);
   if (whole == 0) return 0;
   const Extent where{offset, offset + whole};

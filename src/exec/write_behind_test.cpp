@@ -163,6 +163,22 @@ TEST(WriteBehind, BytesBeyondTheLastOffsetAreNotAccepted) {
   });
 }
 
+TEST(WriteBehind, WholePagesBeyondTheLastOffsetAreNotAccepted) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Rank rank(comm, path.path(), {kSmallPage, 0});
+    const Off begin = kLastOff - (kLastOff % kSmallPage) - kSmallPage;
+    const layout::FileView view =
+        layout::FileView::make(begin, 1, layout::LoopTree::bytes(1)).value();
+    const std::vector<std::byte> memory = bytes_at(0, 4 * kSmallPage);
+    const WriteOutcome outcome = rank.write(
+        {&view, {0, 4 * kSmallPage}, memory.data(), layout::LoopTree::bytes(1), 4 * kSmallPage});
+    ASSERT_TRUE(outcome.mine);  // by the file system, or where the last offset is
+    EXPECT_TRUE(outcome.agreed == ErrorClass::io || outcome.agreed == ErrorClass::file_too_large);
+    EXPECT_LT(outcome.prefix_bytes, 2 * kSmallPage);
+  });
+}
+
 // --- The counts ---
 
 // `ranks` take turns block by block; each writes its own in calls of one block.

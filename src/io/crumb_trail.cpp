@@ -82,7 +82,8 @@ tl::expected<std::byte*, Refusal> CrumbTrail::make_ready(int fd, Extent where, i
   const Extent pages = whole_pages(where);
   if (pages.begin < pages_.where().begin || pages.end > pages_.where().end) {
     pages_ = {};
-    auto made = Mapping::make(fd, {pages.begin, pages.begin + kMostMappedAhead}, ReadAhead::none);
+    auto made = Mapping::make(fd, {pages.begin, capped_sum(pages.begin, kMostMappedAhead)},
+                              ReadAhead::none);
     if (!made) return tl::unexpected(made.error());
     pages_ = *std::move(made);
   }

@@ -111,7 +111,7 @@ bool CrumbWindows::store_next(CrumbTrail& trail, std::span<const std::byte> byte
 
 // From `begin` on; nullptr: what there is of the file would not pay, or there is no room.
 std::byte* CrumbWindows::make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size) {
-  const Extent where{begin, std::min(begin + trail.ahead(has_holes(file.fd)), size)};
+  const Extent where{begin, std::min(capped_sum(begin, trail.ahead(has_holes(file.fd))), size)};
   if (where.size() >= CrumbTrail::kLeastReady) {
     fetch(file.fd, where);
     const auto place = trail.make_ready(file.fd, where, file.how->reserve_mode);

@@ -194,7 +194,7 @@ class MmapFile final : public MechanismFile {
   Extent to_keep(Extent where) const noexcept {
     if (window_bytes_ == kWindowOfFile) return {0, align_up(ahead_of(where.end), kPageStep)};
     const Off begin = align_down(where.begin, window_bytes_);
-    return {begin, begin + window_bytes_};
+    return {begin, capped_sum(begin, window_bytes_)};
   }
 
   static Off ahead_of(Off end) noexcept {

@@ -176,6 +176,21 @@ TEST(LoopTree, SharedNodesTravelOnce) {
   EXPECT_EQ(*back, t);
 }
 
+// Whichever constructor made them: one shares the nodes of equal blocks, the other has them twice.
+TEST(LoopTree, EqualTreesHaveEqualDescriptions) {
+  const LoopTree e = *LoopTree::resized(LoopTree::bytes(4), 0, 8);
+  const Field fields[] = {{0, 2, e}, {24, 2, e}, {56, 3, e}};
+  const Block blocks[] = {{0, 2}, {24, 2}, {56, 3}};
+  const auto a = LoopTree::structure(fields), b = LoopTree::indexed(blocks, e);
+  ASSERT_TRUE(a && b);
+  ASSERT_EQ(*a, *b);
+  std::vector<std::byte> of_a, of_b;
+  a->serialise(of_a);
+  b->serialise(of_b);
+  EXPECT_EQ(of_a, of_b);
+  EXPECT_EQ(a->serialised_bytes(), b->serialised_bytes());
+}
+
 TEST(LoopTree, EveryTruncationIsRefused) {
   const Block blocks[] = {{0, 3}, {10, 4}, {99, 1}};
   const auto t = LoopTree::strided(9, 2, 1000, *LoopTree::indexed(blocks, LoopTree::bytes(2)));

@@ -1,8 +1,8 @@
 // Loop trees to another rank and back. A tree travels as its distinct nodes, each after
-// its children, so shared nodes travel once. Every node is rebuilt by the
-// normalising builders, so that what arrives obeys every invariant or is refused. Neither side
-// holds a second list of the blocks: they are taken from where they lie, and a list that is normal
-// already is copied as it is.
+// its children, so equal nodes travel once, shared or not: equal trees have equal descriptions.
+// Every node is rebuilt by the normalising builders, so that what arrives obeys every invariant or
+// is refused. Neither side holds a second list of the blocks: they are taken from where they lie,
+// and a list that is normal already is copied as it is.
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -41,21 +41,27 @@ int64_t kind_word(const Node& n) {
 // The distinct nodes of a tree, each after its children.
 class Distinct {
  public:
-  void add(const Node& n) {
+  void add(const NodePtr& n) {
     if (ids_.contains(&n)) return;
-    if (n.child) add(*n.child);
-    for (const NodePtr& c : n.children) add(*c);
+    if (n->child) add(n->child);
+    for (const NodePtr& c : n->children) add(c);
     ids_.emplace(&n, int64_t(nodes_.size()));
-    nodes_.push_back(&n);
-    words_ += words_of(n);
+    nodes_.push_back(n.get());
+    words_ += words_of(*n);
   }
 
   const std::vector<const Node*>& nodes() const { return nodes_; }
-  int64_t id(const Node& n) const { return ids_.at(&n); }
+  int64_t id(const NodePtr& n) const { return ids_.at(&n); }
   int64_t words() const { return words_; }
 
  private:
-  std::unordered_map<const Node*, int64_t> ids_;
+  struct HashOf {
+    size_t operator()(const NodePtr* n) const { return size_t((*n)->hash); }
+  };
+  struct Equal {
+    bool operator()(const NodePtr* a, const NodePtr* b) const { return equal(*a, *b); }
+  };
+  std::unordered_map<const NodePtr*, int64_t, HashOf, Equal> ids_;
   std::vector<const Node*> nodes_;
   int64_t words_ = 0;
 };
@@ -72,8 +78,8 @@ void put(WireWriter& out, const Node& n, const Distinct& known) {
   if (n.kind == NodeKind::loop) out.put(n.stride);
   put(out, n.displacements);
   if (n.kind == NodeKind::segments) put(out, n.starts);
-  if (n.child) out.put(known.id(*n.child));
-  for (const NodePtr& c : n.children) out.put(known.id(*c));
+  if (n.child) out.put(known.id(n.child));
+  for (const NodePtr& c : n.children) out.put(known.id(c));
 }
 
 tl::unexpected<Error> malformed(const char* why) {
@@ -214,13 +220,13 @@ class TreeReader {
 
 int64_t LoopTree::serialised_bytes() const {
   Distinct nodes;
-  if (body_) nodes.add(*body_);
+  if (body_) nodes.add(body_);
   return (kHeaderWords + nodes.words()) * int64_t(sizeof(int64_t));
 }
 
 void LoopTree::serialise(std::vector<std::byte>& out) const {
   Distinct known;
-  if (body_) known.add(*body_);
+  if (body_) known.add(body_);
   out.reserve(out.size() + size_t(kHeaderWords + known.words()) * sizeof(int64_t));
   WireWriter w(out);
   const int64_t count = int64_t(known.nodes().size());
