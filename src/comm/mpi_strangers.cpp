@@ -11,7 +11,7 @@
 namespace penstock::comm {
 namespace {
 
-constexpr int kTogetherTag = 0x50656e;
+constexpr int kTogetherTag = 0x5065;  // every MPI library has tags up to 32767
 
 class Group {
  public:

@@ -34,6 +34,9 @@ struct OpenInfo {
   // MPI's rules hold for this file, so that some writes may be seen late.
   bool may_defer = false;
   int job_ranks = 0;  // who else may have the file open; 0: only those of its own communicator
+  // Of the job, on nodes that the communicator is not on: they may write it by handles of their
+  // own.
+  bool other_nodes = false;
   // The other handles of this process that have it open (docs/decisions/0042). To outlive the call
   // of open, and no longer.
   std::vector<File*> beside = {};

@@ -38,6 +38,8 @@ bool names_writers(const Config& config) {
 constexpr const char* kDifferentFiles = "ranks see different files under this name";
 constexpr const char* kAnotherFile =
     "the MPI library has opened another file than is under this name now";
+constexpr const char* kOtherNodes =
+    "other nodes of the job may write it too, and a node of this file system may not see that";
 constexpr const char* kDifferentModes = "ranks opened it with different access modes";
 
 struct Reason {
@@ -93,6 +95,7 @@ std::string File::State::open_here() {
   auto probed = io::probe(file->fd());
   if (!probed) return cannot_open(probed.error());
   file_system = *std::move(probed);
+  if (info.other_nodes && comm->nodes() == 1 && !file_system.is_coherent()) return kOtherNodes;
   // A page that waits in this node's cache may go over what the MPI library writes beside it on
   // another node. One that never waits is sent as it was written.
   const bool may_wait = comm->nodes() == 1 || file_system.is_coherent();
@@ -186,7 +189,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                     {agreed[unread], "another rank's reads cannot be served"},
                     {!agreed[same_as_library], kAnotherFile},
                     {!agreed[same_file], kDifferentFiles},
-                    {comm->nodes() > 1 && agreed[incoherent],
+                    {(comm->nodes() > 1 || info.other_nodes) && agreed[incoherent],
                      "a node of this file system may not see at once what another wrote"}});
   g = {agreed[page_bytes], agreed[block_bytes], agreed[stripe_bytes],
        layout::Sharing(agreed[sharing])};

@@ -454,6 +454,23 @@ TEST(File, HandsTheMethodsOptionsToTheMechanismAndReportsWhatThatOneCannotDo) {
   EXPECT_EQ(file.contents(), std::vector<std::byte>(5000, std::byte('x')));
 }
 
+// procfs stands for a file system of which nothing is known.
+TEST(Files, WhoseOtherNodesMayWriteThemUnseenAreNotServed) {
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    for (const bool other_nodes : {false, true}) {
+      OpenInfo info = info_for("/proc/self/comm");
+      info.readable = true;
+      info.other_nodes = other_nodes;
+      auto f = open(comm, info);
+      EXPECT_EQ(f->served(), !other_nodes) << f->why_unserved();
+      if (other_nodes) EXPECT_FALSE(f->serves_reads());
+      if (other_nodes) EXPECT_NE(f->why_unserved().find("other nodes"), std::string::npos);
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+    }
+  });
+}
+
 TEST(Files, LeftAloneSayWhyInTheReport) {
   const io::TemporaryFile file;
   comm::run_thread_team(1, [&](comm::Comm& comm) {

@@ -20,6 +20,7 @@
 #include "pmpi/library_call.hpp"
 #include "pmpi/library_file.hpp"
 #include "pmpi/library_hints.hpp"
+#include "pmpi/other_nodes.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
 
@@ -133,6 +134,7 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints, MPI_File handle) {
   auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
+  info.other_nodes = may_have_other_nodes(comm, **ranks);
   auto file = std::make_shared<OpenFile>();
   const std::vector<OpenFilePtr> already = open_already(info.path);
   for (const OpenFilePtr& other : already) info.beside.push_back(other->file.get());

@@ -1,0 +1,39 @@
+#include "pmpi/other_nodes.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#include "comm/mpi_ask.hpp"
+#include "pmpi/real.hpp"
+
+namespace penstock::pmpi {
+namespace {
+
+std::atomic<bool> world_met_on_one_node = false;
+
+bool is_number(const char* text, int number) {
+  return text != nullptr && *text != '\0' && std::atoi(text) == number;
+}
+
+// By what started this rank: Open MPI and PRRTE, Hydra (MPICH, Intel MPI), or Slurm itself. The
+// first of them that says something decides: daemons of the others may be started by Slurm, in a
+// step that has fewer nodes than the job.
+bool has_all_ranks_here(int ranks) {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
+    if (const char* here = shim->variable(name)) return is_number(here, ranks);
+  return is_number(shim->variable("SLURM_STEP_NUM_NODES"), 1);
+}
+
+}  // namespace
+
+bool may_have_other_nodes(MPI_Comm comm, const comm::Comm& ranks) {
+  const int world = comm::size_in(MPI_COMM_WORLD);
+  if (comm::size_in(comm) >= world) {
+    if (ranks.nodes() == 1) world_met_on_one_node = true;
+    return false;
+  }
+  return !world_met_on_one_node && !has_all_ranks_here(world);
+}
+
+}  // namespace penstock::pmpi
