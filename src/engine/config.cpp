@@ -18,6 +18,18 @@ Result<void> set_flag(bool& flag, std::string_view key, std::string_view value) 
   return parse_flag(key, value).map([&](bool yes) { flag = yes; });
 }
 
+bool was_said(std::string_view key, const Config& c) {
+  return std::ranges::any_of(c.given, [&](const Assignment& a) { return a.key == key; });
+}
+
+// Of a method that another replaces, what no later word has changed.
+void take_back(const WriteBehindOptions& w, Config& c) {
+  if (!was_said("write_behind", c)) c.write_behind = WriteBehind::automatic;
+  if (w.page_bytes != 0 && !was_said("write_behind_page", c)) c.write_behind_page_bytes = 0;
+  if (w.limit_bytes != 0 && !was_said("write_behind_limit", c)) c.write_behind_limit_bytes = 0;
+  if (w.seconds != 0 && !was_said("write_behind_seconds", c)) c.write_behind_seconds = 0;
+}
+
 // A method named write_behind says what it has to say of these; later words win.
 void set_write_behind(const WriteBehindOptions& w, Config& c) {
   c.write_behind = WriteBehind::automatic;
@@ -33,6 +45,7 @@ Result<void> set_method(std::string_view value, Config& c) {
   }
   return parse_method(value).map([&](const Method& m) {
     c.mode = Mode::serve;
+    if (c.method.write_behind) take_back(*c.method.write_behind, c);
     c.method = m;
     c.left_alone.clear();
     if (m.write_behind) set_write_behind(*m.write_behind, c);
@@ -255,7 +268,8 @@ Result<bool> parse_flag(std::string_view what, std::string_view value) {
 Result<void> assign(const Assignment& a, Config& config) {
   const Key& key = *find_key(a.key);
   // A later layer's "observe" is later than an earlier one's "off".
-  if (key.name == "observe" && was_off_before(a.layer, config)) config.mode = Mode::serve;
+  if (key.name == "observe" && is_yes(a.value) && was_off_before(a.layer, config))
+    config.mode = Mode::serve;
   auto set = key.set(a.value, config).map_error([&](Error e) {
     if (!a.source.empty()) e.detail = a.source + ": " + e.detail;
     return e;

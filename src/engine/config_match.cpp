@@ -3,6 +3,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/absolute_path.hpp"
 #include "engine/config_keys.hpp"
@@ -19,9 +22,24 @@ bool matches(const std::string& glob, const std::string& text) {
   return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0;
 }
 
+// As `absolute`, without "//", "." and what ".." takes back; links are not looked at.
+std::string shortest(const std::string& absolute) {
+  if (!absolute.starts_with('/')) return absolute;  // where we are cannot be found out
+  std::vector<std::string_view> names;
+  for (std::string_view left = absolute; !left.empty();) {
+    const std::string_view name = left.substr(0, left.find('/'));
+    left.remove_prefix(std::min(left.size(), name.size() + 1));
+    if (name == ".." && !names.empty()) names.pop_back();
+    if (!name.empty() && name != "." && name != "..") names.push_back(name);
+  }
+  std::string path;
+  for (const std::string_view name : names) path.append("/").append(name);
+  return path;
+}
+
 bool names_file(const std::string& glob, const std::string& path) {
   if (glob.find('/') == std::string::npos) return matches(glob, base_name(path));
-  return matches(glob, path) || matches(glob, absolute_path(path));
+  return matches(glob, path) || matches(glob, shortest(absolute_path(path)));
 }
 
 bool names_program(const std::string& glob, const std::string& path) {

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+
+#include "engine/config_keys.hpp"
 
 namespace penstock::engine::config_test {
 namespace {
@@ -114,6 +117,37 @@ TEST(Config, ALaterMethodReplacesTheEarlierOneWithItsOptions) {
   ASSERT_TRUE(apply_setting("method", "off", c));
   ASSERT_TRUE(apply_setting("method", "two_phase", c));
   EXPECT_EQ(c.mode, Mode::serve);
+}
+
+TEST(Config, WhatAReplacedMethodSaidIsNotLeftBehind) {
+  Config c;
+  ASSERT_TRUE(apply_setting("write_behind", "off", c));
+  ASSERT_TRUE(apply_setting("method", "write_behind(page=16MiB, limit=1GiB, seconds=3600)", c));
+  ASSERT_TRUE(apply_setting("write_behind_limit", "2GiB", c));
+  ASSERT_TRUE(apply_setting("method", "two_phase", c));
+  EXPECT_EQ(c.write_behind, WriteBehind::automatic);
+  EXPECT_EQ(c.write_behind_page_bytes, 0);
+  EXPECT_EQ(c.write_behind_seconds, 0);
+  EXPECT_EQ(c.write_behind_limit_bytes, int64_t{2} << 30) << "a later word of its own";
+}
+
+TEST(Config, ToObserveNothingLeavesOffWhatAnEarlierLayerSwitchedOff) {
+  for (const char* no : {"0", "false"}) {
+    Config c;
+    ASSERT_TRUE(assign({"method", "off", "", Layer::project}, c));
+    ASSERT_TRUE(assign({"observe", no, "", Layer::variable}, c));
+    EXPECT_EQ(c.mode, Mode::off);
+  }
+}
+
+TEST(Config, ATablesPatternMeetsTheShortestAbsolutePath) {
+  const std::string here = std::filesystem::current_path().string();
+  Config job;
+  ASSERT_TRUE(apply_toml("[[file]]\npattern = '" + here + "/sub/*.chk'\nverify = true\n", job));
+  for (const char* path : {"sub/a.chk", "./sub/a.chk", "sub//a.chk", "sub/x/../a.chk"})
+    EXPECT_TRUE(for_file(job, path)->verify) << path;
+  EXPECT_FALSE(for_file(job, "sub/../a.chk")->verify);
+  EXPECT_FALSE(for_file(job, "/../sub/a.chk")->verify);
 }
 
 TEST(Config, ASettingByNameIsCheckedLikeAVariable) {

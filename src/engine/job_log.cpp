@@ -25,11 +25,12 @@ bool harmless(char c) {
          c == '_' || c == '-';
 }
 
-// A word that is safe within a file name: its last component only, and not too long.
+// A word that is safe within a file name: its last component only, and not too long. Its end stays:
+// that tells a job's ranks apart, and jobs by their start.
 std::string safe_word(std::string word, const char* fallback) {
   constexpr size_t kLongest = 64;
   word.erase(0, word.rfind('/') + 1);
-  word.resize(std::min(word.size(), kLongest));
+  word.erase(0, word.size() - std::min(word.size(), kLongest));
   std::ranges::replace_if(
       word, [](char c) { return !harmless(c); }, '_');
   return word.empty() ? fallback : word;

@@ -277,6 +277,12 @@ TEST_F(Log, TheNameIsSafeWhateverTheProgramIsCalled) {
   EXPECT_EQ(make("app", "17").path(), (dir_ / "penstock-app-17.json").string());
 }
 
+TEST_F(Log, RanksOfAJobWithALongNameHaveLogsOfTheirOwn) {
+  const std::string job(80, 'j');
+  EXPECT_NE(make("app", job + ".rank1").path(), make("app", job + ".rank12").path());
+  EXPECT_NE(make("app", job).path(), make("app", job + ".rank1").path());
+}
+
 TEST_F(Log, ThePathIsFixedBeforeTheProgramChangesItsDirectory) {
   const fs::path before = fs::current_path();
   fs::current_path(dir_);

@@ -18,7 +18,7 @@ enum penstock_entry {
 typedef void (*penstock_function)(void); /* cast to the true type before every call */
 
 /* Grows with the table, so that a shim and an engine of different builds never meet. */
-#define PENSTOCK_ENGINE_ABI (0x50000 + PENSTOCK_ENTRIES)
+#define PENSTOCK_ENGINE_ABI (0x60000 + PENSTOCK_ENTRIES)
 
 struct penstock_shim {
   int abi;
@@ -36,6 +36,8 @@ struct penstock_shim {
   /* "NAME=value" of those that Penstock reads, when the process started; NULL is behind the last.
    */
   const char* const* start_variables;
+  /* Where the process was started; NULL where that is not known. */
+  const char* start_directory;
   /* Whether the program is in MPI_Finalize already: the first file is opened by what it calls. */
   int is_finalizing;
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "exec_elf.h"
+#include "switched_off.h"
 
 static const char usage[] =
     "Usage: penstock-exec [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
@@ -57,6 +58,17 @@ static const struct option options[] = {
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
+/* Settings that have no option here: with `options`, all of engine/config.cpp. */
+static const char* const without_option[] = {"PENSTOCK_READ",
+                                             "PENSTOCK_VISIBILITY",
+                                             "PENSTOCK_WRITE_BEHIND",
+                                             "PENSTOCK_WRITE_BEHIND_PAGE",
+                                             "PENSTOCK_WRITE_BEHIND_LIMIT",
+                                             "PENSTOCK_WRITE_BEHIND_SECONDS",
+                                             "PENSTOCK_WRITE_BEHIND_PROGRESS",
+                                             "PENSTOCK_WRITE_BEHIND_SUBBUFFER",
+                                             NULL};
+
 static const char* set_here[OPTIONS + 4] = {
     "PENSTOCK_METHOD",   "PENSTOCK_OBSERVE",   "PENSTOCK_VERIFY", "PENSTOCK_REQUIRE",
     "PENSTOCK_QUIET",    "PENSTOCK_LOG_DIR",   "PENSTOCK_CONFIG", "PENSTOCK_WRITERS",
@@ -99,6 +111,7 @@ static void note_option(const char* variable) {
  * shell's start-up file may set, say nothing. */
 static void drop_variables(void) {
   for (int k = 0; k < OPTIONS; ++k) unsetenv(options[k].variable);
+  for (const char* const* v = without_option; *v != NULL; ++v) unsetenv(*v);
   unsetenv(noted);
 }
 
@@ -245,15 +258,32 @@ static int find_shim(const char* flavour, char* path, size_t size) {
   return 0;
 }
 
+static int is_shim(const char* path, size_t length) {
+  static const char begin[] = "libpenstock-";
+  const char* name = path;
+  for (const char* c = path; c < path + length; ++c)
+    if (*c == '/') name = c + 1;
+  return strncmp(name, begin, sizeof begin - 1) == 0;
+}
+
+/* First, and in place of any other shim of Penstock, which would be a second one in the job. */
 static void preload(const char* shim) {
-  const char* others = getenv("LD_PRELOAD");
-  char* all = NULL;
-  if (others == NULL || *others == '\0') {
-    setenv("LD_PRELOAD", shim, 1);
-  } else if (asprintf(&all, "%s:%s", shim, others) > 0) {
-    setenv("LD_PRELOAD", all, 1);
-    free(all);
+  const char* before = getenv("LD_PRELOAD");
+  if (before == NULL) before = "";
+  char* all = malloc(strlen(shim) + 1 + strlen(before) + 1);
+  if (all == NULL) die(1, "no memory", "");
+  char* end = stpcpy(all, shim);
+  for (const char* at = before; *at != '\0'; at += *at != '\0') {
+    const size_t length = strcspn(at, ": ");
+    if (length > 0 && !is_shim(at, length)) {
+      *end++ = ':';
+      end = mempcpy(end, at, length);
+    }
+    at += length;
   }
+  *end = '\0';
+  setenv("LD_PRELOAD", all, 1);
+  free(all);
 }
 
 /* Its library must find malloc before any other does, and the shim has none; but it asks to be the
@@ -316,9 +346,8 @@ static void warn_of_launcher(const struct program_file* file, const char* path) 
 }
 
 static int is_off(void) {
-  const char* method = getenv("PENSTOCK_METHOD");
   const char* disable = getenv("PENSTOCK_DISABLE");
-  return (method != NULL && strcmp(method, "off") == 0) ||
+  return is_method_off(getenv("PENSTOCK_METHOD"), getenv(noted)) ||
          (disable != NULL && *disable != '\0' && strcmp(disable, "0") != 0 &&
           strcmp(disable, "false") != 0);
 }

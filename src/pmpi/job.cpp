@@ -42,19 +42,21 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Launchers number jobs; PMIx names may come again in a later run, so the start is added to them.
+// Launchers number jobs. PMIx names may come again in a later run, and what a batch script starts
+// without srun has the script's number, so the start is added to those.
 std::string job_id(double start_unix_s) {
   if (auto id = variable("PENSTOCK_JOB_ID"); !id.empty()) return id;
-  if (auto id = variable("SLURM_JOB_ID"); !id.empty()) {
-    const std::string step = variable("SLURM_STEP_ID");
-    return step.empty() ? id : id + "." + step;
-  }
+  const std::string slurm = variable("SLURM_JOB_ID"), step = variable("SLURM_STEP_ID");
+  if (!slurm.empty() && !step.empty()) return slurm + "." + step;
   const std::string start = std::to_string(int64_t(start_unix_s));
-  if (auto id = variable("PMIX_NAMESPACE"); !id.empty()) return id + "-" + start;
-  return start + "-" + std::to_string(getpid());
+  const std::string before = slurm.empty() ? "" : slurm + "-";
+  if (auto id = variable("PMIX_NAMESPACE"); !id.empty()) return before + id + "-" + start;
+  return before + start + "-" + std::to_string(getpid());
 }
 
-std::string working_directory() {
+// Of the job, as a program may have changed its own since.
+std::string start_directory() {
+  if (shim->start_directory != nullptr) return shim->start_directory;
   char path[4096];
   return getcwd(path, sizeof path) != nullptr ? path : ".";
 }
@@ -83,6 +85,7 @@ std::string host_name() {
 // so meet the others as if they had not.
 engine::Surroundings surroundings() {
   engine::Surroundings s = engine::this_process();
+  s.directory = start_directory();
   for (auto v = shim->start_variables; !s.secure && *v != nullptr; ++v) {
     const std::string_view text(*v);
     const size_t name_size = text.find('=');
@@ -103,7 +106,7 @@ void Job::configure() {
   if (shim->is_finalizing != 0) begin_late();
   start_unix_s_ = unix_s();
   start_s_ = now_s();
-  start_directory_ = working_directory();
+  start_directory_ = start_directory();
   auto config = engine::load_config(surroundings());
   const bool speaks = shim->speaks != 0;
   if (config) {

@@ -20,6 +20,7 @@
 #include "pmpi/engine_interface.h"
 #include "pmpi/shim_ahead.h"
 #include "pmpi/shim_environment.h"
+#include "pmpi/switched_off.h"
 
 /* Every function of the table has at most six integer or pointer arguments. In these two calling
  * conventions they travel in registers, and a callee that has fewer looks at none of the others. */
@@ -54,8 +55,8 @@ static int is_set(const char* variable) {
 }
 
 static int is_switched_off(void) {
-  const char* method = penstock_variable("PENSTOCK_METHOD");
-  return is_set("PENSTOCK_DISABLE") || (method != NULL && strcmp(method, "off") == 0);
+  return is_set("PENSTOCK_DISABLE") ||
+         is_method_off(penstock_variable("PENSTOCK_METHOD"), penstock_variable("PENSTOCK_OPTIONS"));
 }
 
 /* As its launcher numbers it; NULL: of none that is known. */
@@ -292,6 +293,7 @@ static void start_engine(const char* flavour) {
                                 speaks(),
                                 &penstock_variable,
                                 penstock_start_variables(),
+                                penstock_start_directory(),
                                 atomic_load(&finalizing)};
   char path[4096] = "?";
   const penstock_engine_function engine = open_engine(flavour, path, sizeof path);

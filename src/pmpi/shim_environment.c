@@ -6,9 +6,18 @@
 #include <unistd.h>
 
 static const char prefix[] = "PENSTOCK_";
-static const char* const others[] = {
-    "HOME",         "OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE", "PMIX_RANK",      "PMI_RANK",
-    "SLURM_JOB_ID", "SLURM_PROCID",         "SLURM_STEP_ID",  "XDG_CONFIG_HOME"};
+static const char* const others[] = {"HOME",
+                                     "MPI_LOCALNRANKS",
+                                     "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                     "OMPI_COMM_WORLD_RANK",
+                                     "PMI_RANK",
+                                     "PMIX_NAMESPACE",
+                                     "PMIX_RANK",
+                                     "SLURM_JOB_ID",
+                                     "SLURM_PROCID",
+                                     "SLURM_STEP_ID",
+                                     "SLURM_STEP_NUM_NODES",
+                                     "XDG_CONFIG_HOME"};
 enum { OTHERS = sizeof others / sizeof *others };
 
 static const char* const none[] = {NULL};
@@ -44,6 +53,14 @@ __attribute__((constructor)) static void look_at_environment(void) {
 }
 
 const char* const* penstock_start_variables(void) { return at_start; }
+
+static char* start_directory;
+
+__attribute__((constructor)) static void look_at_directory(void) {
+  start_directory = getcwd(NULL, 0);
+}
+
+const char* penstock_start_directory(void) { return start_directory; }
 
 const char* penstock_variable(const char* name) {
   const char* now = getenv(name);

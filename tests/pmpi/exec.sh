@@ -26,6 +26,9 @@ said "^PENSTOCK_QUIET=1$"
 said "^LD_PRELOAD=.*/libpenstock-$flavour.so$"
 expect 0 env LD_PRELOAD=/other.so "$exec" --dry-run "$program"
 said "libpenstock-$flavour.so:/other.so$"
+expect 0 env LD_PRELOAD="/old/libpenstock-mpich.so /other.so:/old/libpenstock-openmpi.so" \
+  "$exec" --dry-run "$program"
+said "^LD_PRELOAD=[^:]*/libpenstock-$flavour.so:/other.so$"
 expect 2 "$exec" --metod two_phase "$program"
 said "metod"
 expect 2 "$exec"
@@ -46,6 +49,14 @@ said libpenstock-openmpi
 expect 5 "$exec" --mpi "$flavour" sh -c 'exit 5'
 expect 143 "$exec" --mpi "$flavour" sh -c 'kill -TERM $$'
 expect 0 "$exec" --method off sh -c 'test -z "${LD_PRELOAD-}"'
+expect 0 env PENSTOCK_METHOD=off "$exec" --mpi "$flavour" sh -c 'test -z "${LD_PRELOAD-}"'
+expect 0 env PENSTOCK_METHOD=off "$exec" --mpi "$flavour" --observe sh -c 'test -n "${LD_PRELOAD-}"'
+# What was resolved where the job was launched is not said again by this node.
+for name in READ VISIBILITY WRITE_BEHIND WRITE_BEHIND_PAGE WRITE_BEHIND_LIMIT WRITE_BEHIND_SECONDS \
+  WRITE_BEHIND_PROGRESS WRITE_BEHIND_SUBBUFFER METHOD WRITERS CYCLE VERIFY; do
+  expect 0 env "PENSTOCK_$name=x" "$exec" --mpi "$flavour" --resolved '{}' env
+  said_not "^PENSTOCK_$name="
+done
 # A static program cannot be served: said, and fatal only where that was asked for.
 echo 'int main(void) { return 0; }' > "$tmp/plain.c"
 cc -static -o "$tmp/static" "$tmp/plain.c"
