@@ -32,11 +32,12 @@ from rounds.study import Cell, Class, Lineup, Study, Work  # noqa: E402
 
 from penstock.bench.blocks import Plan  # noqa: E402
 from penstock.bench.estimate import remaining_s  # noqa: E402
-from penstock.bench.progress import Show, duration_text  # noqa: E402
+from penstock.bench.progress import Show  # noqa: E402
 from penstock.bench.session import Session  # noqa: E402
 from penstock.bench.statistics import Stopping  # noqa: E402
 from penstock.bench.store import NAME, Store, load  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
+from penstock.words import duration_text  # noqa: E402
 
 USUAL_S = 3.0  # a sample, before any was taken on this machine
 

@@ -26,19 +26,19 @@ Result<Memory> Memory::make(const MemoryShape& shape, const Contents& contents,
                             int64_t bytes_per_iteration, int64_t windows) {
   Memory memory(shape, contents, bytes_per_iteration, windows);
   const int64_t sequence = bytes_per_iteration + contents.shift(Contents::kShifts - 1);
-  const int64_t size =
-      windows == 1 ? shape.footprint(sequence) : windows * shape.footprint(bytes_per_iteration);
+  const int64_t size = memory.is_shared() ? shape.footprint(sequence)
+                                          : windows * shape.footprint(bytes_per_iteration);
   if (auto ok = memory.buffer_.reserve(size_t(std::max<int64_t>(1, size))); !ok)
     return fail(ErrorClass::no_memory, "buffer",
                 std::to_string(size) + " bytes for one worker: lower --bufsize" +
-                    (windows == 1 ? "" : ", --iters, or say --verify none"));
+                    (memory.is_shared() ? "" : ", --iters, or say --verify none"));
   memory.wipe();
-  if (windows == 1) memory.store(memory.buffer_.data(), 0, sequence);
+  if (memory.is_shared()) memory.store(memory.buffer_.data(), 0, sequence);
   return memory;
 }
 
 std::byte* Memory::window(int64_t iteration) const noexcept {
-  if (windows_ > 1) return buffer_.data() + iteration * shape_.footprint(bytes_);
+  if (!is_shared()) return buffer_.data() + iteration * shape_.footprint(bytes_);
   return buffer_.data() + shape_.address(contents_.shift(iteration));
 }
 

@@ -36,8 +36,10 @@ struct MemoryShape {
 // One worker's buffer.
 class Memory {
  public:
-  // Fails with ErrorClass::no_memory. `windows` iterations lie side by side (reads that are checked
-  // after the clock has stopped); 1: all share the sequence (writes).
+  // Fails with ErrorClass::no_memory. So many iterations, 1 or more, lie side by side (reads that
+  // are checked after the clock has stopped); kShared: all share the sequence, which is there
+  // (writes).
+  static constexpr int64_t kShared = 0;
   static Result<Memory> make(const MemoryShape& shape, const Contents& contents,
                              int64_t bytes_per_iteration, int64_t windows);
 
@@ -53,6 +55,7 @@ class Memory {
  private:
   Memory(const MemoryShape& shape, const Contents& contents, int64_t bytes, int64_t windows)
       : shape_(shape), contents_(contents), bytes_(bytes), windows_(windows) {}
+  bool is_shared() const noexcept { return windows_ == kShared; }
   void store(std::byte* window, int64_t begin, int64_t n) const noexcept;
 
   MemoryShape shape_;

@@ -103,8 +103,8 @@ class Run {
   Result<void> make_memory() {
     const Contents contents(p_.seed, part_number(), p_.memory.shift());
     const bool keep_all = p_.op == Op::read && p_.verify == Verify::all;
-    auto memory =
-        Memory::make(p_.memory, contents, part_.bytes_per_iteration, keep_all ? p_.iterations : 1);
+    auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration,
+                               keep_all ? p_.iterations : Memory::kShared);
     if (!memory) return tl::unexpected(memory.error());
     memory_.emplace(*std::move(memory));
     return {};
@@ -169,7 +169,7 @@ class Run {
   // What is to be read. The route that reads takes no part, so that it cannot hide its own faults.
   Result<void> write_input() {
     const Contents contents(p_.seed, file_team_->rank(), p_.memory.shift());
-    auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration, 1);
+    auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration, Memory::kShared);
     if (!memory) return tl::unexpected(memory.error());
     RouteRequest r = request();
     r.op = Op::write;

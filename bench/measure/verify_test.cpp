@@ -43,7 +43,8 @@ TEST_P(Image, OfWhatWorkersWriteIsRight) {
     const Part part = make_part(parse_pattern(GetParam()).value(), w, kAmount).value();
     const auto view = view_of(part).value();
     const Contents contents(kAmount.seed, w, MemoryShape{}.shift());
-    const Memory memory = Memory::make({}, contents, part.bytes_per_iteration, 1).value();
+    const Memory memory =
+        Memory::make({}, contents, part.bytes_per_iteration, Memory::kShared).value();
     for (int64_t i = 0; i < kAmount.iterations; ++i)
       for (int64_t b = 0; b < part.bytes_per_iteration; ++b)
         image[size_t(view.offset_of(i * part.bytes_per_iteration + b))] = memory.window(i)[b];
@@ -127,7 +128,7 @@ TEST(Contents, ArePlacesOfOneSequenceHoweverTheyAreCut) {
 TEST(MemoryShape, StridedMemoryHoldsTheSameBytesInItsChunks) {
   const MemoryShape strided{8, 32};
   const Contents contents(1, 0, strided.shift());
-  const Memory memory = Memory::make(strided, contents, 100, 1).value();
+  const Memory memory = Memory::make(strided, contents, 100, Memory::kShared).value();
   std::vector<std::byte> expected(100);
   for (const int64_t iteration : {0, 1, 60}) {
     contents.fill(expected.data(), contents.shift(iteration), 100);
@@ -135,6 +136,13 @@ TEST(MemoryShape, StridedMemoryHoldsTheSameBytesInItsChunks) {
       ASSERT_EQ(memory.window(iteration)[b / 8 * 32 + b % 8], expected[size_t(b)]);
   }
   EXPECT_EQ(strided.tree(100)->size(), 100);
+}
+
+TEST(Memory, OfASingleReadNothingIsThereBeforeIt) {
+  const Contents contents(1, 0, 4096);
+  const Memory memory = Memory::make({}, contents, 1000, 1).value();
+  int64_t first = -1;
+  EXPECT_GT(memory.wrong_bytes(0, first), 900);
 }
 
 TEST(Memory, ReadBytesThatAreWrongAreCounted) {

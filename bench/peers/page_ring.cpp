@@ -163,7 +163,7 @@ Result<Prepared> prepare() {
   file.iterations = peer.iters;
   const int64_t mine = file.bytes_per_iteration[size_t(peer.rank)];
   const measure::Contents contents(uint64_t(peer.seed), peer.rank, shape.shift());
-  auto memory = measure::Memory::make(shape, contents, mine, 1);
+  auto memory = measure::Memory::make(shape, contents, mine, measure::Memory::kShared);
   if (!memory) return tl::unexpected(memory.error());
   if (peer.rank == 0 && peer.spoil >= 0)
     *(memory->window(0) + shape.address(peer.spoil % mine)) ^= std::byte{1};

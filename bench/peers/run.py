@@ -33,11 +33,12 @@ from rich.console import Console  # noqa: E402
 from penstock.bench import provenance  # noqa: E402
 from penstock.bench.blocks import Plan  # noqa: E402
 from penstock.bench.estimate import remaining_s  # noqa: E402
-from penstock.bench.progress import Show, duration_text  # noqa: E402
+from penstock.bench.progress import Show  # noqa: E402
 from penstock.bench.session import Session  # noqa: E402
 from penstock.bench.statistics import Stopping  # noqa: E402
 from penstock.bench.store import NAME, Store, load  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
+from penstock.words import duration_text  # noqa: E402
 
 USUAL_S = 1.5  # a sample, before any was taken on this machine
 _PLAIN: dict[str, Any] = {"style": "yellow", "markup": False, "soft_wrap": True}

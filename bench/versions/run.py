@@ -6,10 +6,10 @@
     bench/versions/run.py --new build/release --old-method auto --new-method 'two_phase + shm'
 
 Each sample is a job of its own: penstock-measure of --new under penstock-exec of either build. Its
-time is from before the open to after the close, its parts are medians. Rounds alternate which build
-comes first; one round before the first is not counted. Prints a line of JSON for each cell: times
-in ms, and old/new as the median of the rounds' ratios with its 95 % interval. Exit: 0, or 1 when a
-job failed.
+time is from before the open to after the close; its parts, each of the rank that took longest, do
+not add up to it. Rounds alternate which build comes first; one round before the first is not
+counted. Prints a line of JSON for each cell: times in ms, and old/new as the median of the rounds'
+ratios with its 95 % interval. Exit: 0, or 1 when a job failed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def parse() -> argparse.Namespace:
 
 
 def sample(args: argparse.Namespace, cell: Cell, side: Side, target: Path) -> dict[str, float]:
-    """The parts of one job's time, and their sum."""
+    """One job's time, and its parts: of each the rank's that took longest."""
     found = sorted(args.new.resolve().rglob(f"penstock-measure-{cell.mpi}"))
     if not found:
         sys.exit(f"no penstock-measure-{cell.mpi} in {args.new}: scripts/build.sh release")
@@ -92,8 +92,8 @@ def sample(args: argparse.Namespace, cell: Cell, side: Side, target: Path) -> di
     command += ["--route", "mpi", "--pattern", cell.pattern, "--access", args.access]
     command += ["--iters", str(args.iters), "--bufsize", str(written), "--end", args.end]
     command += ["--bins", "0", "-o", str(target)]
-    phases = small_program.told(cell.mpi, command)["phases"]
-    return {"total_s": sum(phases[p] for p in PHASES)} | {p: phases[p] for p in PHASES}
+    told = small_program.told(cell.mpi, command)
+    return {"total_s": told["application"]["seconds"]} | {p: told["phases"][p] for p in PHASES}
 
 
 def measure(args: argparse.Namespace, cell: Cell, target: Path) -> None:

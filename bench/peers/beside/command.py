@@ -38,7 +38,8 @@ def parser(description: str | None, out: Path) -> argparse.ArgumentParser:
 def site_of(args: argparse.Namespace, builds: Sequence[Path], size: str = "gate") -> Site:
     """Where things are, or were when the results were taken that --table names."""
     scratch = args.dir or (args.table or args.out) / "scratch"
-    return Site(tuple(b.resolve() for b in builds), ROOT / ".mpi", scratch.resolve(), size)
+    known = tuple(b.resolve() for b in builds)
+    return Site(known, ROOT / ".mpi", ROOT / ".peers", scratch.resolve(), size)
 
 
 def must_be_among(option: str, given: Sequence[str], known: Sequence[str]) -> None:
@@ -58,7 +59,8 @@ def tell_missing(store: Store, reasons: Sequence[str]) -> None:
 
 def keep_raw(site: Site, results: Path, kept: Path) -> None:
     """Raw samples without the paths of this machine."""
-    words = {str(site.scratch): "SCRATCH", str(site.mpis): "MPIS", str(ROOT): "PENSTOCK"}
+    words = {str(site.scratch): "SCRATCH", str(site.mpis): "MPIS", str(site.peers): "PEERS"}
+    words |= {str(ROOT): "PENSTOCK"}
     words |= {str(build): "BUILD" for build in site.builds}
     raw.compact(results, kept, words)
 

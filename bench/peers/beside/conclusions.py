@@ -40,16 +40,21 @@ def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
         return _every_sample(cell)
     if conclusion.ceiling:
         return _below_ceiling(conclusion.at_least, cell)
-    ours = next((v for v in cell.variants if v.kind == "penstock"), None)
-    if ours is not None and ours.rate is None and ours.failed:
-        return CellVerdict(cell=cell.name, verdict="fails", why=f"Penstock: {ours.failed[0]}")
+    if failed := _failed(cell):
+        return CellVerdict(cell=cell.name, verdict="fails", why=f"Penstock: {failed}")
     ratio, whom = _compared(conclusion, cell)
     if ratio is None:
         return CellVerdict(cell=cell.name, verdict="not measured", why="no pair of samples")
     verdict = decide(ratio, conclusion.at_least)
-    if conclusion.against == "own library" and verdict == "undecided":
+    if conclusion.against == "own library" and verdict == "undecided" and _is_sure(ratio):
         verdict = "holds"  # it asks that no interval lies wholly below
     return CellVerdict(cell=cell.name, verdict=verdict, why=_of(ratio, whom))
+
+
+def _failed(cell: CellReport) -> str:
+    """Why Penstock has no sample of a cell; empty where it has some, or none was to be taken."""
+    ours = next((v for v in cell.variants if v.kind == "penstock"), None)
+    return ours.failed[0] if ours is not None and ours.rate is None and ours.failed else ""
 
 
 def _compared(conclusion: Conclusion, cell: CellReport) -> tuple[Spread | None, str]:
@@ -70,6 +75,10 @@ def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellV
     Beside it what the page ring has of the cells that it can write, more than which is hardly to be
     had on this machine, and what Penstock has of these.
     """
+    for cell in cells:
+        if failed := _failed(cell):
+            why = f"Penstock in {cell.name}: {failed}"
+            return [CellVerdict(cell="families", verdict="fails", why=why)]
     known = _by_family((cell.family, _compared(conclusion, cell)[0]) for cell in cells)
     if not known:
         return [CellVerdict(cell="families", verdict="not measured", why="no pair of samples")]
@@ -119,11 +128,15 @@ def _combined(ratios: Sequence[Spread], by: Callable[[list[float]], float]) -> S
 
 def decide(ratio: Spread, at_least: float) -> Verdict:
     """By the whole interval; one that covers less than 95 % decides nothing."""
-    if ratio.confidence < CONFIDENCE:
+    if not _is_sure(ratio):
         return "undecided"
     if ratio.low >= at_least:
         return "holds"
     return "fails" if ratio.high < at_least else "undecided"
+
+
+def _is_sure(ratio: Spread) -> bool:
+    return ratio.confidence >= CONFIDENCE
 
 
 def _of(ratio: Spread, whom: str) -> str:

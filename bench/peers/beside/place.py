@@ -24,6 +24,7 @@ class Site:
 
     builds: tuple[Path, ...]
     mpis: Path
+    peers: Path
     scratch: Path
     size: str = "gate"
 
@@ -67,8 +68,21 @@ def wrote_it_all(logs: Path) -> Callable[[ProgramResult], str | None]:
 
 
 def environment(site: Site, library: Library) -> dict[str, str]:
-    """What a job of a library needs in its environment."""
-    found = {k: v.format(mpis=site.mpis) for k, v in library.env.items()}
+    """What a job of a library needs in its environment.
+
+    Raises
+    ------
+    MissingError
+        If a place that it names is not there: the job would run another library, or other hints.
+    """
+    places = {"mpis": site.mpis, "peers": site.peers, "root": site.mpis.parent}
+    found = {k: v.format(**places) for k, v in library.env.items()}
+    for value in found.values():
+        if value.startswith("/") and not Path(value).exists():
+            raise MissingError(
+                f"{library.title}: there is no {value}; scripts/get_mpis.sh and "
+                "scripts/get_peers.sh build what is named so"
+            )
     if old := os.environ.get("LD_LIBRARY_PATH"):
         found = {k: f"{v}:{old}" if k == "LD_LIBRARY_PATH" else v for k, v in found.items()}
     return {**(root_environment() if library.flavour == "openmpi" else {}), **found}

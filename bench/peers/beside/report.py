@@ -14,7 +14,7 @@ from pydantic import Field
 
 from beside import conclusions as decided
 from beside.measured import MeasuredReport, about, asked, cells_of
-from beside.samples import by_block, is_wrong, paired, phases, spread
+from beside.samples import by_block, is_wrong, of_its_library, paired, phases, spread
 from beside.spec import Cell, Conclusion
 from beside.values import CellReport, Spread, Variant
 from penstock.bench.sample import Sample
@@ -58,7 +58,7 @@ def report(
 
 
 def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -> CellReport:
-    by_variant = {p["variant"]: [s for s in samples if s.variant == p["variant"]] for p in planned}
+    by_variant = {p["variant"]: _samples_of(p, samples) for p in planned}
     variants = [_variant(p, by_variant[p["variant"]]) for p in planned]
     facts = planned[0]["parameters"]
     cell = Cell.model_validate({k: v for k, v in facts.items() if k in Cell.model_fields})
@@ -86,6 +86,11 @@ def _cell(name: str, planned: list[dict[str, Any]], samples: Sequence[Sample]) -
         },
         as_expected=expected[0] <= ratio.median <= expected[1] if expected and ratio else None,
     )
+
+
+def _samples_of(planned: dict[str, Any], samples: Sequence[Sample]) -> list[Sample]:
+    title = planned["parameters"]["title"]
+    return [of_its_library(s, title) for s in samples if s.variant == planned["variant"]]
 
 
 def best_peer(variants: Sequence[Variant]) -> str | None:

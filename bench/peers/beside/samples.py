@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -36,6 +37,25 @@ def paired(other: Mapping[int, float], ours: Mapping[int, float]) -> Spread | No
         return None
     r = paired_ratio_interval([other[b] for b in blocks], [ours[b] for b in blocks])
     return Spread(median=r.ratio, low=r.low, high=r.high, confidence=r.confidence, n=len(blocks))
+
+
+_LIBRARY = re.compile(r"(MPICH|Open MPI) ([\d.]+)$")
+
+
+def another_library(told: str | None, title: str) -> str:
+    """What is wrong where a program ran another MPI library than its title says; else empty."""
+    named = _LIBRARY.search(title)
+    if named is None or told is None:
+        return ""
+    name, version = named.groups()
+    fits = re.search(rf"{name} v?{re.escape(version)}(\.|$)", told)
+    return "" if fits else f"ran {told} and not {name} {version}"
+
+
+def of_its_library(sample: Sample, title: str) -> Sample:
+    """The sample; one that does not count where its program ran another library."""
+    why = another_library(sample.result.mpi if sample.result else None, title)
+    return sample.model_copy(update={"failed": why}) if why and not sample.failed else sample
 
 
 def is_wrong(sample: Sample) -> bool:

@@ -25,7 +25,9 @@ from beside.place import (
     start,
     wrote_it_all,
 )
+from beside.samples import another_library
 from beside.spec import Beside, Cell, Library, Setting, Specification, Work
+from penstock.bench.execute import ProgramResult
 from penstock.bench.programs import options
 from penstock.bench.session import Measurement
 from penstock.errors import ArgumentError
@@ -119,6 +121,8 @@ def measurement(spec: Specification, site: Site, cell: Cell, competitor: Competi
         *options(_parameters(spec, site, cell, competitor)),
     ]
     extra: dict[str, Any] = {"expect": wrote_it_all(site.scratch)} if ours else {}
+    if competitor.kind == "library":
+        extra = {"expect": functools.partial(_ran_another, competitor.title)}
     relaxed = ours and cell.visibility == "relaxed"
     asked = {"PENSTOCK_VISIBILITY": "relaxed"} if relaxed else {}
     return Measurement(
@@ -130,6 +134,10 @@ def measurement(spec: Specification, site: Site, cell: Cell, competitor: Competi
         parameters=_facts(spec, cell, competitor),
         **extra,
     )
+
+
+def _ran_another(title: str, ran: ProgramResult) -> str | None:
+    return another_library(ran.result.mpi if ran.result else None, title) or None
 
 
 def _facts(spec: Specification, cell: Cell, competitor: Competitor) -> dict[str, Any]:

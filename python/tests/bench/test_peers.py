@@ -126,7 +126,8 @@ def test_the_limit_is_another_specification_of_the_same_program() -> None:
     limit = module("spec").load(PEERS.parent / "limit")
     for cell in limit.cells.cell:
         kinds = Counter(c.kind for c in module("variants").of_cell(limit, cell))
-        assert kinds == {"penstock": 1, "ceiling": 1, "instead": 10}, cell.name
+        settings = 9 if cell.work == "contiguous" else 6  # what may be the best there
+        assert kinds == {"penstock": 1, "ceiling": 1, "instead": settings}, cell.name
 
 
 def test_full_design_is_the_same_for_a_seed_and_grows_by_appending() -> None:

@@ -87,6 +87,22 @@ def test_its_own_library_is_the_one_it_runs_on(bench: Bench, rate: int, verdict:
     assert conclusion(bench, "asked")["verdict"] == verdict
 
 
+def test_of_its_own_library_too_few_blocks_decide_nothing(bench: Bench) -> None:
+    bench.conclude(against="own library", at_least=0.97)
+    bench.rates(a=100, b=80, penstock=32, ceiling=900)
+    bench.run("--rounds", "3")
+    assert conclusion(bench, "asked")["verdict"] == "undecided"
+
+
+def test_a_family_in_which_penstock_fails_is_not_left_out(bench: Bench) -> None:
+    bench.conclude(families=True, at_least=2.0)
+    bench.rates(a=100, b=80, penstock=500, ceiling=900, dies="penstock")
+    bench.run()
+    asked = conclusion(bench, "asked")
+    assert asked["verdict"] == "fails"
+    assert asked["cells"][0]["why"].startswith("Penstock in even-2: ")
+
+
 def test_families_have_one_vote_each(bench: Bench) -> None:
     bench.conclude(families=True, at_least=2.0)
     bench.another_cell("other family")
