@@ -47,10 +47,24 @@ def text_of(path: Path) -> str:
         If it cannot be read, or is not text.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ArgumentError(f"{path} cannot be read: {why}") from error
+        content = path.read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    return decoded(content, str(path))
+
+
+def decoded(content: bytes, name: str) -> str:
+    """The text that a file's bytes are; ``name`` is for messages.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not text.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{name} cannot be read: it is not UTF-8 text") from error
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:

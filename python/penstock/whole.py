@@ -16,12 +16,11 @@ def write(path: Path, data: bytes, remedy: str) -> None:
     WriteError
         If that fails; what was there before is as it was.
     """
-    target = path.resolve()
     try:
-        if target.exists() and not target.is_file():  # a pipe, a device: nothing takes its place
-            target.write_bytes(data)
+        if path.exists() and not path.is_file():  # a pipe, a device: nothing takes its place
+            path.write_bytes(data)  # as it is called: one without a name resolves to no file
         else:
-            _replace(target, data)
+            _replace(path.resolve(), data)
     except OSError as error:
         why = f"{path} cannot be written: {error.strerror}; {remedy}"
         raise WriteError(error.errno, why) from error

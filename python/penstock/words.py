@@ -1,4 +1,4 @@
-"""Numbers in words."""
+"""Numbers and times in words."""
 
 from __future__ import annotations
 
@@ -6,3 +6,13 @@ from __future__ import annotations
 def number_of(n: int, what: str) -> str:
     """``1 cell``, ``2 cells``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def duration_text(seconds: float) -> str:
+    """``0.5 s``, ``45 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if 0.05 <= seconds < 0.5 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

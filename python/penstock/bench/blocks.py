@@ -5,7 +5,8 @@ one canary: one of them again, so that whatever differs between the two is noise
 block is drawn from the seed and the block's number: that of the cells, and that of the variants in
 each. A cell's turns follow each other, so that what is compared meets the same minute of the disk
 (docs/decisions/0067). Since nothing else decides, a session that was killed and one that was not
-take the same samples.
+take the same samples. One that goes on with other rounds or another budget leaves the blocks that
+have samples as they are.
 """
 
 from __future__ import annotations
@@ -159,6 +160,15 @@ def complete(plan: Plan, samples: Sequence[Sample]) -> bool:
 
 
 def pending(turns: Sequence[Turn], samples: Iterable[Sample]) -> list[Turn]:
-    """The turns that have no sample yet."""
-    taken = {s.key for s in samples}
-    return [turn for turn in turns if turn.key not in taken]
+    """The turns of a block that are still to be taken.
+
+    A block that later ones follow is over, and so is one that was begun in another order, as it is
+    drawn with other rounds or another budget: what is added to it now would be paired with samples
+    of another day. It goes into blocks of its own.
+    """
+    number = turns[0].block
+    taken = [s for s in samples if s.block >= number]
+    here = {s.key for s in taken if s.block == number}
+    begun = {turn.key for turn in turns[: len(here)]}
+    over = len(here) < len(taken) or here != begun
+    return [] if over else list(turns[len(here) :])

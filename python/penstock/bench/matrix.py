@@ -141,13 +141,15 @@ def expand(matrix: Matrix, where: str) -> list[Case]:
         exclusion excludes nothing, or nothing is left.
     """
     _check_axes(matrix, where)
-    cases = []
+    cases: list[Case] = []
+    seen: list[Parameters] = []
     for cell_name, cell in _entries(matrix.cell, matrix.sweep, "cell", where):
         for variant_name, variant in _entries(matrix.variant, matrix.compare, "variant", where):
             parameters = {**_spelt(matrix.defaults), **cell, **variant}
             cases.append(_case(cell_name or matrix.name, variant_name, parameters, where))
+            seen.append(_excludable(cases[-1], parameters))
     _check_names(cases, where)
-    left = _without_excluded(cases, matrix.exclude, where)
+    left = _without_excluded(list(zip(cases, seen, strict=True)), matrix.exclude, where)
     if not left:
         raise ArgumentError(f"{where}: nothing is left to measure: remove an [[exclude]]")
     return left
@@ -285,32 +287,37 @@ def _check_names(cases: Sequence[Case], where: str) -> None:
         seen.add((case.cell, case.variant))
 
 
+def _excludable(case: Case, given: Parameters) -> Parameters:
+    """What an exclusion may name of a case; ``total`` too, which the case has no longer."""
+    total = {name: given[name] for name in ("total",) if name in given}
+    run = {name: getattr(case, name) for name in (*_NAMES, *RUN_KEYS)}
+    return {**case.parameters, **total, **run}
+
+
 def _without_excluded(
-    cases: Sequence[Case], exclusions: Sequence[Parameters], where: str
+    cases: Sequence[tuple[Case, Parameters]], exclusions: Sequence[Parameters], where: str
 ) -> list[Case]:
     left = list(cases)
+    known = {name for _, seen in cases for name in seen}
     for exclusion in exclusions:
         rule = _spelt(exclusion)
-        known = {*_NAMES, *RUN_KEYS, *(name for case in cases for name in case.parameters)}
         if unknown := sorted({*rule} - known):
             near = _core.nearest(unknown[0], sorted(known))
             hint = f"did you mean {near}?" if near else "no case has it"
             raise ArgumentError(f"{where}: [[exclude]] {unknown[0]} is not known; {hint}")
-        if not any(_matches(case, rule) for case in cases):
+        if not any(_matches(seen, rule) for _, seen in cases):
             raise ArgumentError(f"{where}: [[exclude]] {exclusion} matches nothing: remove it")
-        left = [case for case in left if not _matches(case, rule)]
-    return left
+        left = [(case, seen) for case, seen in left if not _matches(seen, rule)]
+    return [case for case, _ in left]
 
 
-def _matches(case: Case, rule: Mapping[str, Any]) -> bool:
-    return bool(rule) and all(_fits(_value(case, k), v, k) for k, v in rule.items())
-
-
-def _value(case: Case, key: str) -> Any:
-    return getattr(case, key) if key in (*_NAMES, *RUN_KEYS) else case.parameters.get(key)
+def _matches(seen: Parameters, rule: Mapping[str, Any]) -> bool:
+    return bool(rule) and all(_fits(seen.get(k), v, k) for k, v in rule.items())
 
 
 def _fits(value: Any, wanted: Any, key: str) -> bool:
+    if isinstance(value, list | tuple):
+        return list(value) == wanted or (isinstance(wanted, list) and list(value) in wanted)
     if isinstance(wanted, list):
         return any(_fits(value, one, key) for one in wanted)
     if key in _NAMES:

@@ -20,6 +20,7 @@ from penstock.bench.estimate import remaining_s
 from penstock.bench.sample import Event, Sample
 from penstock.bench.session import Observer, Session
 from penstock.bench.statistics import summarise
+from penstock.words import duration_text
 
 _ROWS = 24  # of the table; more cells than fit show the one that runs
 
@@ -36,16 +37,6 @@ def rate_text(rates: list[float]) -> str:
 
 def _human(bytes_per_s: float) -> str:
     return f"{_core.human_size(round(bytes_per_s))}/s"
-
-
-def duration_text(seconds: float) -> str:
-    """``45 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 class Show(Observer):

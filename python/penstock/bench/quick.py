@@ -279,8 +279,8 @@ def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[st
         large = attempt(first.way, _LARGE_PILOT_BYTES)
         per_byte_s = max(large.wall_s - first.wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
         tried = _warm_if_cheap(tried, attempt)
-    left_s = max(wish.budget_s - (time.monotonic() - begin_s), wish.budget_s / 2)
-    chosen, cells, total = fit(tried, per_byte_s, left_s, _room(wish.directory))
+    for_samples_s = _without_pilot_s(wish.budget_s, time.monotonic() - begin_s)
+    chosen, cells, total = fit(tried, per_byte_s, for_samples_s, _room(wish.directory))
     told = {one.way.name for one in chosen} | {
         note.partition(": ")[0].removeprefix(_WITHOUT) for note in notes
     }
@@ -294,7 +294,7 @@ def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[st
     made = [
         one.way.case(cell, _CELLS[cell], total, attempt.workers) for cell in cells for one in chosen
     ]
-    return Choice(made, notes, left_s)
+    return Choice(made, notes, for_samples_s)
 
 
 def _each_once(
@@ -401,8 +401,18 @@ def words(plan: Mapping[str, Any]) -> list[str]:
             found += [f"--{name}", str(said[name])]
     if said.get("budget_s") is not None:
         found += ["--budget", f"{said['budget_s']:g}s"]
-    rule = Stopping.of_plan(plan)
-    return found + (["--rounds", str(rule.minimum)] if rule.minimum == rule.maximum else [])
+    return found + Stopping.of_plan(plan).words()
+
+
+def left_s(wish: Wish, plan: Mapping[str, Any]) -> float:
+    """Of the budget for all samples of a quick look that goes on: its pilot has had a part."""
+    first_s = plan.get(_RECORD, {}).get("budget_s") or BUDGET_S
+    pilot_s = max(0.0, first_s - (plan.get("budget_s") or first_s))
+    return _without_pilot_s(wish.budget_s, pilot_s)
+
+
+def _without_pilot_s(budget_s: float, pilot_s: float) -> float:
+    return max(budget_s - pilot_s, budget_s / 2)
 
 
 def is_quick(plan: Mapping[str, Any]) -> bool:

@@ -35,6 +35,7 @@ from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Decision, Stopping
 from penstock.bench.store import Store, mark_of
 from penstock.errors import ArgumentError
+from penstock.words import duration_text
 
 TIMEOUT_S = 300.0
 SCRATCH = ".penstock-bench-"  # how the names of scratch directories begin
@@ -379,7 +380,7 @@ class Session:
         """Kept once, however often somebody looks at the results."""
         events = self.store.results.events
         say = self._tell if self._resumes and events and events[-1].what == "budget" else self._say
-        say("budget", f"the budget of {self.budget_s:.3g} s is used up")
+        say("budget", f"the budget of {duration_text(self.budget_s or 0)} is used up")
 
     def _say_unsettled(self, settled: Settled) -> None:
         self._say(

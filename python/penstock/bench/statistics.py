@@ -210,6 +210,10 @@ class Stopping:
         if not self.precision > 0.0:
             raise ValueError(f"precision must be more than 0, got {self.precision:g}")
 
+    def words(self) -> list[str]:
+        """The option that asks for it, if it is so many samples whatever their spread."""
+        return ["--rounds", str(self.minimum)] if self.minimum == self.maximum else []
+
     @classmethod
     def of_plan(cls, plan: Mapping[str, Any]) -> Stopping:
         """The rule of a results file's plan; its defaults where the plan is silent.

@@ -129,8 +129,10 @@ def same_files(a: Path, b: Path) -> bool:
     return of_a == of_b
 
 
-def load(path: Path) -> Results:
+def load(path: Path, content: bytes | None = None) -> Results:
     """Read a results file, or all ``samples*.jsonl`` of a results directory.
+
+    ``content`` is what a file holds, of a caller who has read it, as from a pipe.
 
     Raises
     ------
@@ -140,7 +142,7 @@ def load(path: Path) -> Results:
     results = Results()
     for one in files_of(path):
         results.paths.append(one)
-        read_into(results, one)
+        read_into(results, one, content)
     return results
 
 
@@ -170,9 +172,9 @@ def _header(record: AnyRecord, path: Path) -> Header:
     return record
 
 
-def read_into(results: Results, path: Path) -> int:
-    """Read one file; how many of its bytes are whole lines."""
-    text = _content(path)
+def read_into(results: Results, path: Path, content: bytes | None = None) -> int:
+    """Read one file, unless its content is given; how many of its bytes are whole lines."""
+    text = _unpacked(_read(path) if content is None else content, path)
     whole, newline, torn = text.rpartition(b"\n")
     if torn:
         results.notices.append(
@@ -202,13 +204,17 @@ def read_into(results: Results, path: Path) -> int:
     return len(whole) + 1
 
 
-def _content(path: Path) -> bytes:
-    """Of the file; unpacked, where it is compressed."""
+def _read(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
-        return lzma.decompress(content) if is_packed(content) else content
+        return path.read_bytes()
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _unpacked(content: bytes, path: Path) -> bytes:
+    """What a file holds, compressed or not."""
+    try:
+        return lzma.decompress(content) if is_packed(content) else content
     except lzma.LZMAError as error:
         raise ArgumentError(f"{path} cannot be unpacked: {error}; copy it anew") from error
 

@@ -208,7 +208,7 @@ def prepare(request: Request, programs: Programs | None = None) -> Sweep:
     if request.part is not None:
         parts.check(results_directory(request), request.part)
     if request.matrix is None:
-        return _as_asked(_quick(request), request)
+        return _as_asked(_quick(request), replace(request, budget_s=None))  # it is within it
     matrix = matrices.load(request.matrix)
     where = str(request.matrix)
     return of_matrix(request, matrix, matrices.expand(matrix, where), where, programs)
@@ -395,14 +395,18 @@ def _quick(request: Request) -> Sweep:
         keeps=quick.record(wish),
     )
     if _has_lines(sweep.samples_file):
-        return replace(sweep, cases=tuple(_begun_quick(sweep, wish)))
+        cases, budget_s = _begun_quick(sweep, wish)
+        return replace(sweep, cases=tuple(cases), budget_s=budget_s)
     chosen = quick.choose(wish, known, quick.Pilot(sweep.scratch, sweep.mark))
     made = replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
     return replace(made, budget_s=chosen.budget_s)
 
 
-def _begun_quick(sweep: Sweep, wish: quick.Wish) -> Sequence[Case]:
-    """What a quick look that was begun measures; refused if that is not what is asked for."""
+def _begun_quick(sweep: Sweep, wish: quick.Wish) -> tuple[Sequence[Case], float]:
+    """What a quick look that was begun measures, and the budget of its samples.
+
+    Refused if that is not what is asked for.
+    """
     there = load(sweep.samples_file)
     plan = there.headers[0].plan
     if not quick.is_quick(plan):
@@ -413,7 +417,7 @@ def _begun_quick(sweep: Sweep, wish: quick.Wish) -> Sequence[Case]:
     cases = _cases_of(plan)
     if why := quick.difference(wish, plan, cases):
         raise other_plan(sweep.samples_file, why, any(s.counts for s in there.samples))
-    return cases
+    return cases, quick.left_s(wish, plan)
 
 
 def planned_before(sweep: Sweep) -> frozenset[Pair]:

@@ -25,7 +25,7 @@ from penstock.cli.sessions import (
     trials,
 )
 from penstock.errors import ArgumentError
-from penstock.words import number_of
+from penstock.words import duration_text, number_of
 
 if TYPE_CHECKING:
     from penstock.bench.export import Format
@@ -267,7 +267,6 @@ def _export(results: Results, out: Path, formats: list[Format]) -> None:
 def _print_plan(sweep: Sweep, as_json: bool) -> None:
     """What would run, and how long; nothing is stored."""
     from penstock.bench.estimate import samples_range
-    from penstock.bench.progress import duration_text
     from penstock.bench.sweep import estimate
 
     guess = estimate(sweep)

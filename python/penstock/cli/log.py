@@ -36,11 +36,13 @@ def log(
         penstock log --json penstock-app-1234.json
     """
     from penstock import joblog
+    from penstock.strict import text_of
 
-    jobs = [joblog.load(file) for file in files]
+    texts = [text_of(file) for file in files]  # once: a pipe gives its bytes once
+    jobs = [joblog.parse(text, str(file)) for text, file in zip(texts, files, strict=True)]
     if as_json:
-        texts = [file.read_bytes() for file in files]
-        typer.echo(texts[0] if len(texts) == 1 else b"[%b]\n" % b",".join(texts), nl=False)
+        all_of_them = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]\n"
+        typer.echo(all_of_them.encode(), nl=False)
         return
     out = console()
     for i, job in enumerate(jobs):

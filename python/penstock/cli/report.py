@@ -70,7 +70,7 @@ def report(
         Rate | None,
         typer.Option(
             metavar="application|actual",
-            help="Which rate ranks. Default: the one that was measured for.",
+            help="Which rate ranks. Default: the one that was measured for; of two results both.",
         ),
     ] = None,
     margin: Margin = 0.03,

@@ -24,6 +24,7 @@ from penstock.cli.sessions import (
 )
 from penstock.errors import ArgumentError
 from penstock.reproduce import PAPERS
+from penstock.words import duration_text
 
 if TYPE_CHECKING:
     from penstock.bench.session import Ending
@@ -219,7 +220,6 @@ def _print_report(results: Results, as_json: bool) -> None:
 def _print_plan(planned: Planned, as_json: bool) -> None:
     """What would run; nothing is measured and nothing stored."""
     from penstock.bench.estimate import samples_range
-    from penstock.bench.progress import duration_text
     from penstock.reproduce import conclusions
     from penstock.reproduce.plan import estimated_s
 

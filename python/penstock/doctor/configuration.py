@@ -63,8 +63,10 @@ def _log(config: _core.Config, directory: Path) -> Finding:
     if not config.log:
         return Finding("note", "job log", "switched off")
     where = directory / config.log_dir if config.log_dir else directory
-    if where.is_dir() and os.access(where, os.W_OK | os.X_OK):
-        return Finding("ok", "job log", f"goes to {where}")
-    why = "may not be written" if where.is_dir() else "is not there"
+    there = next(one for one in (where, *where.parents) if one.exists())
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        new = "" if there == where else ", which the first job makes"
+        return Finding("ok", "job log", f"goes to {where}{new}")
+    why = "may not be written" if there == where else f"cannot be made in {there}"
     remedy = "give a directory that you may write with --log-dir, or --no-log"
     return Finding("warn", "job log", f"{where} {why}: jobs run, their logs are lost", remedy)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.bench import quick
 from penstock.bench.sample import Header
+from penstock.bench.statistics import Stopping
 from penstock.report.model import Command
 from penstock.reproduce import plan
 
@@ -29,4 +30,5 @@ def _measuring(header: Header) -> str:
         return plan.command(header)
     if quick.is_quick(header.plan):
         return shlex.join(["penstock", "bench", "DIR", *quick.words(header.plan)])
-    return "penstock bench DIR --matrix FILE.toml"
+    rounds = Stopping.of_plan(header.plan).words()
+    return shlex.join(["penstock", "bench", "DIR", "--matrix", "FILE.toml", *rounds])

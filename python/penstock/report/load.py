@@ -10,6 +10,7 @@ from pathlib import Path
 from penstock import joblog
 from penstock.bench import store
 from penstock.errors import ArgumentError
+from penstock.strict import decoded
 
 _DARSHAN_MAGIC = 6567223  # the second 8 bytes of a log, in the byte order of who wrote it
 _KINDS = (
@@ -55,20 +56,29 @@ def load(path: Path) -> Source:
     """
     if path.is_dir():
         return _measured(path)
-    head = _head(path)
+    content = _content(path)  # once: a pipe gives its bytes once
+    head = content[:4096].removeprefix(codecs.BOM_UTF8)
     if _is_darshan(head):
-        return DarshanLog(path)
+        return _darshan(path)
     first_line = head.split(b"\n", 1)[0]
     is_results = b'"record"' in first_line and first_line.lstrip().startswith(b"{")
     if is_results or store.is_packed(head):
-        return _measured(path)
+        return _measured(path, content)
     if head.lstrip().startswith(b"{"):
-        return Job(path, joblog.load(path))
+        return Job(path, joblog.parse(decoded(content, str(path)), str(path)))
     raise ArgumentError(f"{path} is nothing that a report is made from: {_KINDS}")
 
 
-def _measured(path: Path) -> BenchResults:
-    results = store.load(path)
+def _darshan(path: Path) -> DarshanLog:
+    if not path.is_file():
+        raise ArgumentError(
+            f"{path} is a Darshan log in a pipe, and those are read from files: give its file"
+        )
+    return DarshanLog(path)
+
+
+def _measured(path: Path, content: bytes | None = None) -> BenchResults:
+    results = store.load(path, content)
     if results.headers and not results.samples:
         raise ArgumentError(
             f"{path} has no sample yet: run the penstock bench that began it once more"
@@ -76,16 +86,14 @@ def _measured(path: Path) -> BenchResults:
     return BenchResults(path, results)
 
 
-def _head(path: Path) -> bytes:
+def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            head = file.read(4096)
+        content = path.read_bytes()
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}; {_KINDS}") from error
-    head = head.removeprefix(codecs.BOM_UTF8)
-    if not head:
+    if not content.removeprefix(codecs.BOM_UTF8):
         raise ArgumentError(f"{path} is empty: {_KINDS}")
-    return head
+    return content
 
 
 def _is_darshan(head: bytes) -> bool:

@@ -11,6 +11,7 @@ from penstock.bench import sweep as sweeps
 from penstock.bench.blocks import Pair
 from penstock.bench.cases import Case, Programs
 from penstock.bench.sample import Header, Provenance
+from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
 from penstock.bench.sweep import Request, Sweep
 from penstock.doctor.storage import require_directory
@@ -232,7 +233,14 @@ def command(header: Header) -> str:
     where = " ".join(f"--dir {name}=DIR" for name in _names(header)) or "--dir DIR"
     budget_s = header.plan.get("budget_s")
     budget = "" if budget_s is None else f" --budget {budget_s:g}s"
-    return f"penstock reproduce {paper} --size {size} {where}{budget}"
+    return f"penstock reproduce {paper} --size {size} {where}{budget}{_rounds(paper, size, header)}"
+
+
+def _rounds(paper: str, size: str, header: Header) -> str:
+    """Where somebody asked for others than the paper's file."""
+    usual = experiment.load(paper).sweep(size, experiment.path_of(paper)).stopping
+    rule = Stopping.of_plan(header.plan)
+    return "" if rule == usual else "".join(f" {word}" for word in rule.words())
 
 
 def earlier_design(paper: str, places: Places) -> str:

@@ -178,7 +178,15 @@ def _missing(
             return why
         if not values:
             return f"{', '.join(patterns)}: no sample has it"
+        if lacking := _lacking(evidence, cell, patterns):
+            return f"{lacking}: no sample has it"
     return "" if of[2].keys() & over[2].keys() else "no block has both"
+
+
+def _lacking(evidence: Evidence, cell: str, patterns: Sequence[str]) -> str:
+    """Those called by name that were planned and have no sample; the others' best is not theirs."""
+    planned = {*evidence.variants(cell, patterns)}
+    return ", ".join(p for p in patterns if p in planned and not evidence.of_variant(cell, p))
 
 
 # ---- trends -----------------------------------------------------------------------------------
@@ -280,7 +288,7 @@ def _none_best(claim: c.NoneBest, rule: Rule, evidence: Evidence) -> list[Findin
 def _beaten(
     one: str, claim: c.NoneBest, rule: Rule, evidence: Evidence, cells: Sequence[str]
 ) -> Finding | None:
-    """Whether it is slower than another in some cell; None where it was not measured."""
+    """Whether it is slower than another in some cell; None where it is not planned."""
     others = [other for other in claim.among if other != one]
     seen: list[tuple[str, Verdict, str]] = []
     for cell in cells:
@@ -291,7 +299,8 @@ def _beaten(
             said, why = ranged(ratio, n, rule, 0.0, 1.0 / (1.0 + rule.effect))
             seen.append((cell, said, why))
     if not seen:
-        return None
+        planned = any(evidence.variants(cell, [one]) for cell in cells)
+        return Finding(one, "cannot be tested here", NOT_MEASURED) if planned else None
     for cell, said, why in seen:
         if said == "holds":
             return Finding(one, "holds", f"slower in {cell}: {why}")

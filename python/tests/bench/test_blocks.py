@@ -43,6 +43,11 @@ def run(made: Plan, rates: object = None, failing: object = None) -> list[Sample
     return samples
 
 
+def noisy_x_of_a(turn: object) -> float:
+    noisy = (turn.cell, turn.variant) == ("a", "x")  # type: ignore[attr-defined]
+    return 1e9 * (1 + turn.block % 3) if noisy else 1e9  # type: ignore[attr-defined]
+
+
 def test_block_0_warms_each_up_once_without_canary() -> None:
     turns = plan().block(0, [])
     assert sorted((t.cell, t.variant) for t in turns) == sorted(PAIRS)
@@ -83,11 +88,7 @@ def test_steady_cells_stop_at_the_minimum() -> None:
 def test_a_cell_goes_on_until_all_its_variants_are_done() -> None:
     """One noisy variant keeps its cell going, and its cell alone."""
 
-    def rates(turn: object) -> float:
-        noisy = (turn.cell, turn.variant) == ("a", "x")  # type: ignore[attr-defined]
-        return 1e9 * (1 + turn.block % 3) if noisy else 1e9  # type: ignore[attr-defined]
-
-    samples = run(plan(), rates)
+    samples = run(plan(), noisy_x_of_a)
     counts = {p: sum(s.counts and (s.cell, s.variant) == p for s in samples) for p in PAIRS}
     assert {counts["a", v] for v in "xyz"} == {12}
     assert {counts["b", v] for v in "xyz"} == {6}
@@ -121,6 +122,24 @@ def test_a_block_that_was_begun_stays_as_it_was_drawn() -> None:
         partly = [*before, *(taken(t) for t in drawn[:done])]
         assert plan().block(6, partly) == drawn
         assert pending(drawn, partly) == drawn[done:]
+
+
+def test_what_other_rounds_add_goes_into_blocks_of_their_own() -> None:
+    before = run(plan(), noisy_x_of_a)  # b ends after 6 blocks, and a after 12
+    more = plan(stopping=Stopping(minimum=15, maximum=15, checks=(15,)))
+    blocks = [more.block(number, before) for number in range(1, 14)]
+    assert [bool(pending(turns, before)) for turns in blocks] == [False] * 12 + [True]
+
+
+def test_what_another_budget_keeps_goes_into_blocks_of_its_own() -> None:
+    kept = {pair for pair in PAIRS if pair[0] == "a"}
+    narrow = Plan(PAIRS, RULE, 1, keep=lambda _: kept)
+    before = [s for s in run(narrow) if s.block <= 4]
+    added = [t for number in range(1, 5) for t in pending(plan().block(number, before), before)]
+    assert added == []
+    anew = plan().block(5, before)
+    assert pending(anew, before) == anew
+    assert {(t.cell, t.variant) for t in anew} == {*PAIRS}
 
 
 def test_nothing_is_wanted_of_a_cell_whose_variants_all_failed() -> None:

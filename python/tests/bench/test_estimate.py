@@ -11,10 +11,11 @@ from rich.console import Console
 
 from penstock.bench.blocks import Plan, Progress
 from penstock.bench.estimate import expected_samples, remaining_s, samples_range
-from penstock.bench.progress import Show, duration_text, rate_text
+from penstock.bench.progress import Show, rate_text
 from penstock.bench.sample import Sample
 from penstock.bench.session import Measurement, Session
 from penstock.bench.statistics import Stopping
+from penstock.words import duration_text
 
 RULE = Stopping(minimum=10, maximum=30, checks=(10, 15, 20, 30), precision=0.05)
 PLAN = Plan((("a", "x"), ("a", "y")), RULE, 1)
@@ -65,7 +66,15 @@ def test_the_range_counts_warm_ups_and_canaries() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.4, "0 s"), (59, "59 s"), (60, "1 min"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+    [
+        (0.0, "0 s"),
+        (0.01, "0 s"),
+        (0.4, "0.4 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+    ],
 )
 def test_times_are_for_people(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text

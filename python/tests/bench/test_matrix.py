@@ -80,6 +80,28 @@ def test_a_total_is_shared_by_the_workers() -> None:
     assert cases("[defaults]\ntotal='1MiB'\nthreads=4")[0].parameters["bufsize"] == 262144
 
 
+def test_an_exclusion_names_a_total_as_it_was_given() -> None:
+    found = cases(
+        "[defaults]\nmpi='mpich'\n[sweep]\nranks=[2, 8]\ntotal=['64KiB', '1MiB']\n"
+        "[[exclude]]\nranks=8\ntotal='64KiB'\n"
+    )
+    assert [c.cell for c in found] == [
+        "ranks=2,total=64KiB",
+        "ranks=2,total=1MiB",
+        "ranks=8,total=1MiB",
+    ]
+
+
+@pytest.mark.parametrize("wanted", ["['-n', '1']", "[['-n', '1'], ['-n', '2']]"])
+def test_an_exclusion_names_a_list_whole(wanted: str) -> None:
+    found = cases(
+        "[defaults]\nmpi='mpich'\nranks=2\n"
+        "[sweep]\nlauncher_options=[['-n', '1'], ['-x']]\n"
+        f"[[exclude]]\nlauncher_options={wanted}\n"
+    )
+    assert [c.launcher_options for c in found] == [("-x",)]
+
+
 def test_settings_are_read() -> None:
     made = matrix(WHOLE)
     assert (made.seed, made.budget, made.stopping) == (3, 600.0, fixed_rounds(6))

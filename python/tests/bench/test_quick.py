@@ -200,3 +200,20 @@ def test_what_a_killed_pilot_left_is_taken_over(
     assert left.wait(timeout=10) == -signal.SIGKILL
     assert chosen.notes[0] == "1 process of an earlier run was still there and was ended"
     assert not where.scratch.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "first_asked_s", "first_left_s", "left_s"),
+    [
+        (quick.BUDGET_S, quick.BUDGET_S, 43.0, 43.0),  # unchanged: nothing is left to go on with
+        (100.0, quick.BUDGET_S, 43.0, 93.0),
+        (20.0, 20.0, 13.0, 13.0),
+        (4.0, 20.0, 13.0, 2.0),
+        (50.0, 50.0, 50.0, 50.0),  # of a version that did not count the pilot
+    ],
+)
+def test_a_quick_look_goes_on_with_what_its_pilot_left(
+    asked_s: float, first_asked_s: float, first_left_s: float, left_s: float
+) -> None:
+    plan = quick.record(quick.Wish(Path(), first_asked_s)) | {"budget_s": first_left_s}
+    assert quick.left_s(quick.Wish(Path(), asked_s), plan) == left_s

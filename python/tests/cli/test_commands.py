@@ -287,3 +287,11 @@ def _same_and_readable(python: str) -> bool:
 def _readable_by_others(name: str) -> bool:
     path = Path(name).resolve()
     return all(p.stat().st_mode & 0o001 for p in [path, *path.parents])
+
+
+def test_a_log_may_come_through_a_pipe(cli: Cli, tmp_path: Path) -> None:
+    log = Path(__file__).parent.parent / "data" / "job-log.json"
+    script = f"exec {shlex.quote(sys.executable)} -m penstock log --json <(cat {log}) <(cat {log})"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, check=True)
+    one, two = json.loads(done.stdout)
+    assert one == two == json.loads(log.read_text())

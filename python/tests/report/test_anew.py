@@ -21,6 +21,7 @@ FIXED = {"stopping": {"minimum": 3, "maximum": 3, "checks": [3]}}
     ("name", "plan", "command"),
     [
         ("sizes", {}, "penstock bench DIR --matrix FILE.toml"),
+        ("sizes", FIXED, "penstock bench DIR --matrix FILE.toml --rounds 3"),
         ("quick", {"stopping": vars(quick.STOPPING)}, "penstock bench DIR"),  # of an early version
         ("quick", quick.record(quick.Wish(Path(), ranks=3)), "penstock bench DIR --ranks 3"),
         (
@@ -33,6 +34,11 @@ FIXED = {"stopping": {"minimum": 3, "maximum": 3, "checks": [3]}}
             "reproduce liao2007 quick",
             {"budget_s": None},
             "penstock reproduce liao2007 --size quick --dir DIR",
+        ),
+        (
+            "reproduce liao2007 quick",
+            FIXED,
+            "penstock reproduce liao2007 --size quick --dir DIR --rounds 3",
         ),
         (
             "reproduce barro2002 full on ext4,nfs",

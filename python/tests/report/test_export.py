@@ -77,6 +77,18 @@ def test_a_pipe_is_written_into_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+def test_a_pipe_without_a_name_is_written_into(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    link = tmp_path / "stdout"  # as /dev/stdout is one
+    link.symlink_to(f"/dev/fd/{writer}")
+    try:
+        export.write(link, b"through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "target.html", tmp_path / "link.html"
     target.write_text("before")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import lzma
+import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 import made_reports
 from penstock.bench.store import load as load_results
 from penstock.errors import ArgumentError
-from penstock.report.load import BenchResults, DarshanLog, Job, Wanted, load, narrowed
+from penstock.report.load import BenchResults, DarshanLog, Job, Source, Wanted, load, narrowed
 
 MAGIC = (6567223).to_bytes(8, "little")
 
@@ -29,6 +31,35 @@ def test_sources_are_known_by_content_not_by_name(tmp_path: Path) -> None:
     assert isinstance(load(packed), BenchResults)
     assert isinstance(load(job), Job)
     assert isinstance(load(darshan), DarshanLog)
+
+
+@pytest.mark.parametrize("kind", ["results", "packed", "log"])
+def test_a_pipe_is_a_source_like_a_file(tmp_path: Path, kind: str) -> None:
+    made = made_reports.write(tmp_path / "made", made_reports.session({"c": {"x": 1e9}}, n=2))
+    content = (made_reports.JOB_LOG if kind == "log" else made).read_bytes()
+    source = _through_a_pipe(lzma.compress(content) if kind == "packed" else content)
+    assert isinstance(source, Job if kind == "log" else BenchResults)
+
+
+def test_a_darshan_log_in_a_pipe_is_refused_with_the_remedy() -> None:
+    with pytest.raises(ArgumentError, match=r"Darshan log in a pipe, .* give its file"):
+        _through_a_pipe(b"3.41\0\0\0\0" + MAGIC + bytes(100))
+
+
+def _through_a_pipe(content: bytes) -> Source:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb"):
+        writes = threading.Thread(target=_write_and_close, args=(writer, content))
+        writes.start()
+        try:
+            return load(Path(f"/dev/fd/{reader}"))
+        finally:
+            writes.join()
+
+
+def _write_and_close(descriptor: int, content: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as pipe:
+        pipe.write(content)
 
 
 def test_a_directory_holds_results(tmp_path: Path) -> None:

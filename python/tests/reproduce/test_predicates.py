@@ -86,6 +86,16 @@ def test_what_this_size_does_not_measure_cannot_be_tested() -> None:
     assert "no sample has it" in judge(pair("faster"), none).findings[0].why
 
 
+def test_the_best_of_some_without_one_that_failed_decides_nothing() -> None:
+    failed: Rates = {("c", "b"): []}
+    assert judge(pair("faster", of=["a"], over=["b", "z"]), two(2.0)).verdict == "holds"
+    there = two(2.0)
+    one = pair("faster", of=["a"], over=["z", "b"])
+    found = judge(one, {("c", "a"): there["c", "a"], ("c", "z"): around(1.0), **failed})
+    assert found.verdict == "cannot be tested here"
+    assert found.findings[0].why == "b: no sample has it"
+
+
 def test_one_cell_that_fails_is_enough_and_one_that_is_missing_leaves_it_open() -> None:
     good, bad = two(2.0), {("d", "a"): around(0.5), ("d", "b"): around(1.0)}
     missing: Rates = {("d", "a"): around(2.0)}
@@ -191,6 +201,9 @@ def test_none_is_always_best_where_each_is_beaten_somewhere() -> None:
     assert judge(one, always).verdict == "does not hold"
     few = {pair_: rates[:4] for pair_, rates in crossing.items()}
     assert judge(one, few).verdict == "undecided"
+    more = claim("none_best", cells=["*"], among=["a", "b", "z"])
+    assert judge(more, crossing).verdict == "holds"  # z is in no plan
+    assert judge(more, {**crossing, ("c", "z"): []}).verdict == "undecided"
 
 
 def test_a_wide_spread_is_found_and_a_narrow_one_is_not() -> None:
