@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from check_steps import OUT, ROOT, Step, full_steps, quick_steps, tracked
+from check_steps import OUT, ROOT, Step, full_steps, quick_steps
 from endings import exit_on_signals
 from skips import Case, Foreseen, read_foreseen, read_junit, read_suite
 
@@ -173,25 +173,33 @@ def tail(log: Path, lines: int = 25) -> list[str]:
 def tree_digest() -> str:
     """Names the state of the working tree: a passed step need not run again on the same one."""
     digest = hashlib.sha256()
-    for name in sorted(tracked(".")):
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in sorted(set(names.split("\0"))):
         path = ROOT / name
-        if path.is_file():
+        if name and path.is_file():
             digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
+def builds(step: Step) -> bool:
+    """Whether others run what it leaves, which somebody may have built anew from another tree."""
+    return step.name.startswith("build ") or step.command[0] == "scripts/build.sh"
+
+
 def resumable(run: Callable[[Step], Outcome]) -> Callable[[Step], Outcome]:
-    """Wraps `run`: a step that passed on this very tree before is not run again."""
-    stamps = ROOT / "build" / "check-full" / tree_digest()
+    """Wraps `run`: a step that passed on this very tree before is not run again, but builds are."""
+    digest = tree_digest()
+    stamps = ROOT / "build" / "check-full" / digest
     stamps.mkdir(parents=True, exist_ok=True)
 
     def once(step: Step) -> Outcome:
         stamp = stamps / step.name.replace(" ", "-")
-        if stamp.exists():
+        if stamp.exists() and not builds(step):
             passed, skipped = (int(word) for word in stamp.read_text().split())
             return Outcome(passed=passed, skipped=skipped)
         outcome = run(step)
-        if outcome.failed == 0:
+        if outcome.failed == 0 and tree_digest() == digest:  # nobody has changed it meanwhile
             stamp.write_text(f"{outcome.passed} {outcome.skipped}")
         return outcome
 

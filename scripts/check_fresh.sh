@@ -130,7 +130,8 @@ readme_uses() {
     sed -E 's/-n 64/-n 2/; s/ -- \.\.\.$/ -- mpiexec -n 2 .\/app out.dat/; s/(\.\/app)$/\1 out.dat/' |
     sed -E 's/^(penstock doctor) DIR$/\1 . || [ $? = 1 ]/' |
     sed -E 's/^(penstock bench) DIR --matrix .*/\1 . --matrix sweep.toml --out AFTER/' |
-    sed -E 's/^(penstock bench) DIR$/\1 ./; s/^penstock compare .*/penstock compare AFTER AFTER/'
+    sed -E 's/^(penstock bench) DIR$/\1 ./; s/^penstock compare .*/penstock compare AFTER AFTER/' |
+    sed -E 's/^(penstock reproduce) NAME$/\1/; s/^penstock report RESULTS$/penstock report AFTER --format md/'
 }
 
 check_root() {
@@ -146,13 +147,15 @@ check_root() {
     printf "rounds = 5\n[defaults]\nmpi = \"none\"\n[[variant]]\nname = \"engine\"\n" >sweep.toml;'
   step "root: .venv/bin/penstock run" as root "$prepare mpiexec --version | head -n 1
     ~/penstock/.venv/bin/penstock run --require -- mpiexec -n 2 ./your_app out.dat && $expect_bytes"
-  local use
+  local use uses
+  uses=$(readme_uses)
+  [ "$(wc -l <<<"$uses")" -ge 10 ] || stop "the README's table of uses has only: $uses"
   while read -r use; do
     # The pattern stands for the log of one job.
     [ "${use#penstock log}" = "$use" ] ||
       use="rm -f penstock-*.json; penstock run -- mpiexec -n 2 ./app out.dat; $use"
     step "root: ${use##*; }" as root "$prepare $use"
-  done < <(readme_uses)
+  done <<<"$uses"
 }
 
 check_user() {

@@ -9,7 +9,7 @@
 #
 #   scripts/check_install.sh [PART...]      default: all. Logs: build/check-install/PART.log
 #
-# The last line is "N passed, N failed, N skipped"; a skip says what is missing.
+# The last line is "installation: N passed, N failed, N skipped"; a skip says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,10 +24,10 @@ part() {
   "$top/scripts/check_install.sh" --one "$1" >"$log" 2>&1 </dev/null || status=$?
   case $status in
     0) passed=$((passed + 1)) && printf '%-10s ok      in %d s\n' "$1" $((SECONDS - start)) ;;
-    77) skipped=$((skipped + 1)) && printf '%-10s skipped %s\n' "$1" "$(tail -n 1 "$log")" ;;
+    77) skipped=$((skipped + 1)) && printf 'SKIPPED %s: %s\n' "$1" "$(tail -n 1 "$log")" ;;
     *)
       failed=$((failed + 1))
-      printf '%-10s FAILED  in %d s\n' "$1" $((SECONDS - start))
+      printf 'FAILED %s in %d s\n' "$1" $((SECONDS - start))
       tail -n 20 "$log" | sed 's/^/  /'
       ;;
   esac
@@ -126,5 +126,5 @@ for one in "${@:-offline prefix pip easybuild}"; do
     esac
   done
 done
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "installation: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -230,7 +230,7 @@ def full_steps() -> list[Step]:
         Step("check-the-checks", ["make", "check-the-checks"], timeout_s=7200),
         Step("fuzz", ["scripts/fuzz.sh", "1000000"], timeout_s=7200),
         Step("wheel", ["scripts/check_wheel.sh"], timeout_s=2400),
-        Step("installation", ["scripts/check_install.sh"], timeout_s=3600),
+        Step("installation", ["scripts/check_install.sh"], is_suite=True, timeout_s=3600),
         Step("compilers", ["scripts/check_compilers.sh"], timeout_s=3600),
         Step("fresh Debian", ["scripts/check_fresh.sh"], timeout_s=7200),
         Step("demo", ["make", "demo"], timeout_s=900),

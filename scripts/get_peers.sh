@@ -156,6 +156,19 @@ make_mpich5() {
   ln -s "$real/libmpi.so.12" "$out/mpich5/libmpich.so.12"
 }
 
+# A source that was given once is kept until another is given, or "newest".
+pnetcdf_source() {
+  local made
+  made=$(cat "$out/pnetcdf.stamp" 2>/dev/null || true)
+  if [ -n "${PENSTOCK_PNETCDF_SOURCE:-}" ]; then
+    echo "$PENSTOCK_PNETCDF_SOURCE"
+  elif [ "$made" != "${made% for "$mpis"}" ]; then
+    echo "${made% for "$mpis"}"
+  else
+    echo newest
+  fi
+}
+
 # ---- which ----
 
 if [ "${1:-}" = --make ]; then
@@ -164,7 +177,7 @@ if [ "${1:-}" = --make ]; then
 fi
 
 mpis=$(present_flavours | tr '\n' ' ')
-if wanted pnetcdf "$@"; then get pnetcdf "${PENSTOCK_PNETCDF_SOURCE:-newest} for $mpis"; fi
+if wanted pnetcdf "$@"; then get pnetcdf "$(pnetcdf_source) for $mpis"; fi
 if wanted adios2 "$@"; then get adios2 "$adios2 for $mpis"; fi
 if wanted mpich5 "$@" && [ -e .mpi/mpich5/stamp ]; then get mpich5 "$(cat .mpi/mpich5/stamp)"; fi
 exit $failed

@@ -37,6 +37,15 @@ def without_disk() -> bool:
     return any(os.major(Path(p).stat().st_dev) == 0 for p in (tempfile.gettempdir(), __file__))
 
 
+def no_namespaces() -> bool:
+    """Whether this process may make no namespaces of mounts and networks."""
+    one_of_users = [] if os.geteuid() == 0 else ["--map-root-user"]
+    made = subprocess.run(
+        ["unshare", *one_of_users, "--mount", "--net", "true"], capture_output=True, check=False
+    )
+    return made.returncode != 0
+
+
 def small_shared_memory() -> bool:
     """Whether segments that are kept would be less than two ranks' share."""
     free = os.statvfs("/dev/shm")  # noqa: S108
@@ -53,6 +62,8 @@ CONDITIONS: dict[str, Callable[[], bool]] = {
     "not-on-ext4": lambda: temporary_type() != "ext2/ext3",
     "no-disk": without_disk,
     "small-shm": small_shared_memory,
+    "no-namespaces": no_namespaces,
+    "no-lmod": lambda: not Path("/etc/profile.d/lmod.sh").exists(),
     "no-chromium": lambda: not (shutil.which("chromium") or shutil.which("chromium-browser")),
 }
 
