@@ -281,7 +281,11 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
                   std::to_string(s.notes.verification.mismatched_bytes) + " bytes of " +
                       s.info.path + " differ from what was handed over");
   }
-  s.note_unwritten();
+  {
+    const std::lock_guard lock(
+        s.mutex);  // a thread that opens the file beside this handle notes it
+    s.note_unwritten();
+  }
   if (s.file) {
     const double sync_begin_s = now_s();
     Result<void> synced = s.sync->at_close();
@@ -289,7 +293,10 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
     if (synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
     s.pipeline->let_pages_go();  // others may fill them yet, through other handles
     Result<void> closed = s.file->close();
-    s.note_mechanism();
+    {
+      const std::lock_guard lock(s.mutex);
+      s.note_mechanism();
+    }
     if (mine && !synced) mine = synced;
     if (mine && !closed) mine = closed;
   }
@@ -299,8 +306,13 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   const Result<void> agreed = comm::agree(*s.comm, mine);
   if (!agreed) ++c.errors;
   c.close_ns += ns(now_s() - begin_s);
-  s.take_spent_alone();
-  report = merge(*s.comm, s.notes_now(), describe(s.info, s.file_system));
+  FileNotes notes;
+  {
+    const std::lock_guard lock(s.mutex);
+    s.take_spent_alone();
+    notes = s.notes_now();
+  }
+  report = merge(*s.comm, notes, describe(s.info, s.file_system));
   report.closed = true;
   return agreed ? ErrorClass::none : agreed.error().error_class;
 }

@@ -1,6 +1,7 @@
 // Several handles of one process on one file (docs/decisions/0042): one rank's own handle fills the
 // pages of the handle that it was opened beside; whatever else comes ends deferring for all.
 
+#include <mutex>
 #include <utility>
 
 #include "engine/file_state.hpp"
@@ -52,6 +53,8 @@ bool File::State::borrow_pages() {
 
 // What a handle writes that is not verified itself, nobody else can tell from damage.
 void File::State::verify_beside() {
+  static std::mutex groups;  // other threads may open the file at once, beside this handle
+  const std::lock_guard one_at_a_time(groups);
   bool writes_unverified = verifier == nullptr && info.writable;
   for (const File* const other : info.beside) {
     const State& its = *other->state_;

@@ -155,12 +155,16 @@ std::optional<Bell::Address> Stager::bell() {
 }
 
 // REQUIRES mutex_, and a thread. It still sleeps by a bell that nobody finds, until it is rung for
-// here: before that it has no chore that others could want.
+// here: before that it has no chore that others could want. Of two such bells it may sleep by
+// either, if it has come round in between.
 void Stager::take_fresh_bell() {
   std::shared_ptr<Bell> fresh = Bell::make();
   if (fresh == nullptr) return;
   bell_.swap(fresh);
-  if (sleeps_by_ == nullptr) sleeps_by_ = std::move(fresh);
+  if (sleeps_by_ == nullptr)
+    sleeps_by_ = std::move(fresh);
+  else
+    fresh->ring();
 }
 
 // REQUIRES mutex_, and a thread.

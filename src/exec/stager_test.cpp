@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "base/descriptors_for_tests.hpp"
 #include "io/eventually.hpp"
@@ -235,6 +238,25 @@ TEST(Stager, RestsWithoutADescriptorAndIsRungAgain) {
     stager.rest();
     EXPECT_EQ(open_descriptors(), before);
   }
+}
+
+TEST(Stager, IsRungThoughItHasComeRoundBetweenTwoRests) {
+  using namespace std::chrono_literals;
+  Stager stager;
+  const auto far = FarBell::find(*stager.bell());
+  ASSERT_NE(far, nullptr);
+  std::this_thread::sleep_for(20ms);  // it sleeps by the first bell
+  stager.rest();
+  (void)stager.bell();
+  far->ring();
+  std::this_thread::sleep_for(20ms);  // and by the second now
+  stager.rest();
+  (void)stager.bell();
+  Stager::Lane lane;
+  std::vector<int> order;
+  stager.stage(lane, staged(stager, order, 7));
+  stager.drain(lane);  // without a bell it takes an hour
+  EXPECT_EQ(order, std::vector{7});
 }
 
 }  // namespace

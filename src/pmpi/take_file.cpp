@@ -51,11 +51,9 @@ std::vector<OpenFilePtr> open_already(const std::string& path) {
 }
 
 // Before the library looks for the end of the file. What is lost, the other's sync and close tell.
+// Without a lock of the other handle: a collective call of it may wait for a rank that waits here.
 void flush_beside(const std::string& path) {
-  for (const OpenFilePtr& other : open_already(path)) {
-    const std::lock_guard lock(other->alone);
-    (void)other->file->flush(engine::Drain::mine);
-  }
+  for (const OpenFilePtr& other : open_already(path)) (void)other->file->flush(engine::Drain::mine);
 }
 
 // Everything about this open that does not depend on other ranks.
@@ -134,7 +132,7 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints, MPI_File handle) {
   auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
-  info.other_nodes = may_have_other_nodes(comm, **ranks);
+  info.other_nodes = may_have_other_nodes(**ranks);
   auto file = std::make_shared<OpenFile>();
   const std::vector<OpenFilePtr> already = open_already(info.path);
   for (const OpenFilePtr& other : already) info.beside.push_back(other->file.get());
