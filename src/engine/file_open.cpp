@@ -159,6 +159,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   const auto same_modes = agreed.alike((info.writable ? 1 : 0) + (info.readable ? 2 : 0));
   const auto same_method = agreed.alike(int64_t(std::hash<std::string>{}(to_string(c.method))));
   const auto incoherent = agreed.some(!file_system.is_coherent());
+  const auto other_nodes = agreed.some(info.other_nodes);
   const auto synchronous = agreed.some(file_system.is_synchronous);
   const auto page_bytes = agreed.largest(g.page_bytes), block_bytes = agreed.largest(g.block_bytes);
   const auto stripe_bytes =
@@ -189,7 +190,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                     {agreed[unread], "another rank's reads cannot be served"},
                     {!agreed[same_as_library], kAnotherFile},
                     {!agreed[same_file], kDifferentFiles},
-                    {(comm->nodes() > 1 || info.other_nodes) && agreed[incoherent],
+                    {(comm->nodes() > 1 || agreed[other_nodes]) && agreed[incoherent],
                      "a node of this file system may not see at once what another wrote"}});
   g = {agreed[page_bytes], agreed[block_bytes], agreed[stripe_bytes],
        layout::Sharing(agreed[sharing])};

@@ -22,14 +22,15 @@ bool is_number(const char* text, int number) {
 bool has_all_ranks_here(int ranks) {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
     if (const char* here = shim->variable(name)) return is_number(here, ranks);
-  return is_number(shim->variable("SLURM_STEP_NUM_NODES"), 1);
+  return is_number(shim->variable("SLURM_STEP_NUM_NODES"), 1) &&
+         is_number(shim->variable("SLURM_STEP_NUM_TASKS"), ranks);
 }
 
 }  // namespace
 
-bool may_have_other_nodes(MPI_Comm comm, const comm::Comm& ranks) {
+bool may_have_other_nodes(const comm::Comm& ranks) {
   const int world = comm::size_in(MPI_COMM_WORLD);
-  if (comm::size_in(comm) >= world) {
+  if (ranks.size() >= world) {  // all of the world, and nobody else: strangers do not meet
     if (ranks.nodes() == 1) world_met_on_one_node = true;
     return false;
   }

@@ -2,14 +2,12 @@
 // of their own, and no rank of this one hears of it.
 #pragma once
 
-#include <mpi.h>
-
 #include "comm/comm.hpp"
 
 namespace penstock::pmpi {
 
 // Local: by what the launcher told this process, and by the files that all ranks have opened. True
 // where neither tells.
-bool may_have_other_nodes(MPI_Comm comm, const comm::Comm& ranks);
+bool may_have_other_nodes(const comm::Comm& ranks);
 
 }  // namespace penstock::pmpi

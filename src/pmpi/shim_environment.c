@@ -17,6 +17,7 @@ static const char* const others[] = {"HOME",
                                      "SLURM_PROCID",
                                      "SLURM_STEP_ID",
                                      "SLURM_STEP_NUM_NODES",
+                                     "SLURM_STEP_NUM_TASKS",
                                      "XDG_CONFIG_HOME"};
 enum { OTHERS = sizeof others / sizeof *others };
 
