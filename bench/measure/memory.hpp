@@ -36,10 +36,10 @@ struct MemoryShape {
 // One worker's buffer.
 class Memory {
  public:
-  // Fails with ErrorClass::no_memory. So many iterations, 1 or more, lie side by side (reads that
+  static constexpr int64_t kShared = 0;
+  // Fails with ErrorClass::no_memory. `windows` iterations, 1 or more, lie side by side (reads that
   // are checked after the clock has stopped); kShared: all share the sequence, which is there
   // (writes).
-  static constexpr int64_t kShared = 0;
   static Result<Memory> make(const MemoryShape& shape, const Contents& contents,
                              int64_t bytes_per_iteration, int64_t windows);
 

@@ -12,7 +12,7 @@ def duration_text(seconds: float) -> str:
     """``0.5 s``, ``45 s``, ``3 min 20 s``, ``2 h 5 min``."""
     whole = round(seconds)
     if whole < 60:
-        return f"{seconds:.1f} s" if 0.05 <= seconds < 0.5 else f"{whole} s"
+        return f"{seconds:.1f} s" if 0.05 <= seconds < 0.95 else f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
     return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -80,8 +80,9 @@ def environment(site: Site, library: Library) -> dict[str, str]:
     for value in found.values():
         if value.startswith("/") and not Path(value).exists():
             raise MissingError(
-                f"{library.title}: there is no {value}; scripts/get_mpis.sh and "
-                "scripts/get_peers.sh build what is named so"
+                f"{library.title}: there is no {value}"
+                + ("" if "/.mpi/" not in value else "; scripts/get_mpis.sh builds it")
+                + ("" if "/.peers/" not in value else "; scripts/get_peers.sh makes it")
             )
     if old := os.environ.get("LD_LIBRARY_PATH"):
         found = {k: f"{v}:{old}" if k == "LD_LIBRARY_PATH" else v for k, v in found.items()}

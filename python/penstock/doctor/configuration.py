@@ -63,7 +63,7 @@ def _log(config: _core.Config, directory: Path) -> Finding:
     if not config.log:
         return Finding("note", "job log", "switched off")
     where = directory / config.log_dir if config.log_dir else directory
-    there = next(one for one in (where, *where.parents) if one.exists())
+    there = next(one for one in (where, *where.parents) if os.access(one, os.F_OK))
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         new = "" if there == where else ", which the first job makes"
         return Finding("ok", "job log", f"goes to {where}{new}")

@@ -69,7 +69,7 @@ def test_the_range_counts_warm_ups_and_canaries() -> None:
     [
         (0.0, "0 s"),
         (0.01, "0 s"),
-        (0.4, "0.4 s"),
+        (0.5, "0.5 s"),
         (59, "59 s"),
         (60, "1 min"),
         (200, "3 min 20 s"),
