@@ -281,11 +281,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
                   std::to_string(s.notes.verification.mismatched_bytes) + " bytes of " +
                       s.info.path + " differ from what was handed over");
   }
-  {
-    const std::lock_guard lock(
-        s.mutex);  // a thread that opens the file beside this handle notes it
-    s.note_unwritten();
-  }
+  s.note_unwritten();
   if (s.file) {
     const double sync_begin_s = now_s();
     Result<void> synced = s.sync->at_close();
@@ -293,10 +289,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
     if (synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
     s.pipeline->let_pages_go();  // others may fill them yet, through other handles
     Result<void> closed = s.file->close();
-    {
-      const std::lock_guard lock(s.mutex);
-      s.note_mechanism();
-    }
+    s.note_mechanism();
     if (mine && !synced) mine = synced;
     if (mine && !closed) mine = closed;
   }
@@ -307,7 +300,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   if (!agreed) ++c.errors;
   c.close_ns += ns(now_s() - begin_s);
   FileNotes notes;
-  {
+  {  // a thread that opens the file beside this handle notes that
     const std::lock_guard lock(s.mutex);
     s.take_spent_alone();
     notes = s.notes_now();

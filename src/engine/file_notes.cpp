@@ -94,14 +94,17 @@ void File::State::note_error(const Error& error) {
 
 // What the mechanism does otherwise than asked, as it says at open and may say again by close.
 void File::State::note_mechanism() {
-  if (const std::string why = file->degraded(); !why.empty())
+  const std::string why = file->degraded();
+  const std::lock_guard lock(mutex);
+  if (!why.empty())
     notes.degraded[std::string(info.config.method.mechanism->name) + ": " + why] = 1;
 }
 
 // For the actual rate, so on the one rank that reports it, unless that knows of a sync after all
-// that it wrote. REQUIRES mutex, or nobody else in the file.
+// that it wrote.
 void File::State::note_unwritten() {
   if (!file || file->fd() < 0 || comm->rank() != 0 || comm->nodes() > 1) return;
+  const std::lock_guard lock(mutex);
   const FileNotes now = notes_now();
   const bool synced = now.synced_s > 0 && now.synced_s >= now.last_write_s;
   if (!synced) notes.unwritten = io::about_unwritten(file->fd());

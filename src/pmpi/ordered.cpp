@@ -50,7 +50,7 @@ struct Brought {
 
 // Who leaves alone has the others wait for it.
 template <class T>
-T or_abandon(Result<T> result) {
+T needed(Result<T> result) {
   if (!result) exec::abandon(result.error());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
@@ -61,8 +61,8 @@ Brought bring(const WriteArguments& a, OpenFile& file) {
   const int64_t mine = brought(a, file);
   const bool can = can_be_summed(mine, comm.size()) && !file.file->view_is_limited();
   int64_t sums[] = {can ? mine : 0, can ? 0 : 1, has_threads() ? 1 : 0};
-  or_abandon(comm.all_sum(sums));
-  const int64_t before = or_abandon(comm::sum_before(comm, can ? mine : 0));
+  needed(comm.all_sum(sums));
+  const int64_t before = needed(comm::sum_before(comm, can ? mine : 0));
   return {before, sums[0], sums[1] != 0, sums[2] != 0};
 }
 
@@ -71,14 +71,14 @@ Brought bring(const WriteArguments& a, OpenFile& file) {
 std::unique_lock<std::recursive_mutex> keep_threads_out(OpenFile& file) {
   std::unique_lock lock(file.alone);
   int64_t all_have_it[] = {0};
-  or_abandon(file.file->comm().all_max(all_have_it));
+  needed(file.file->comm().all_max(all_have_it));
   return lock;
 }
 
 // Collective. Where the shared pointer is, to all; -1: the library cannot say.
 int64_t shared_pointer(MPI_File handle, OpenFile& file) {
   int64_t at[] = {asked_for_all(handle, file)};
-  or_abandon(file.file->comm().all_sum(at));
+  needed(file.file->comm().all_sum(at));
   return at[0];
 }
 
