@@ -86,6 +86,8 @@ void bind_io(nb::module_& m) {
       .def_ro("alignment_bytes", &Mechanism::alignment_bytes, "Of offsets and lengths.")
       .def_ro("writes_file", &Mechanism::writes_file)
       .def_ro("takes_direct", &Mechanism::takes_direct, "Past the page cache: NAME(direct).")
+      .def_ro("takes_cold", &Mechanism::takes_cold,
+              "Past the page cache while memory is cold: NAME(direct=cold).")
       .def_ro("takes_registered", &Mechanism::takes_registered,
               "Its buffers' memory kept by the kernel: NAME(registered).")
       .def_ro("takes_window", &Mechanism::takes_window,

@@ -59,7 +59,7 @@ LOOKS: list[Look | Promise] = [
     Look("truth", "openmpi", "close_fails collective two_phase(writers=2"),
     Promise("exec_tests", "*HasOneWriter*"),
     Promise("exec_tests", "PageGuests.*"),
-    Promise("io_tests", "CrumbFiles.*:TrailFiles.*"),
+    Promise("io_tests", "CrumbFiles.*:TrailFiles.*:ColdFiles.*"),
     Look("histories", "openmpi", "deferred", ("--ranks=2", "--seeds=15", "--uncut")),
     Look("trials", "openmpi", "ext4 independent, auto", ("--trials=5",), "crashed.py"),
 ]
@@ -85,6 +85,8 @@ REQUIRED = {
     "load_lost",
     "crumb_forgotten",
     "trail_forgotten",
+    "bounce_forgotten",
+    "range_shared",
     "guest_forgotten",
     "segment_not_cleared",
     "sync_forgotten",

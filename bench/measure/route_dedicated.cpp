@@ -136,7 +136,7 @@ class WritingRoute final : public Route {
   // from where they were received.
   bool through_pages() const noexcept {
     const io::Mechanism& m = *r_.method.mechanism;
-    return r_.method.direct || m.alignment_bytes > 1 || m.default_depth > 0;
+    return r_.method.direct == io::Direct::always || m.alignment_bytes > 1 || m.default_depth > 0;
   }
 
   Result<void> know_others() {

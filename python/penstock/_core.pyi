@@ -440,6 +440,10 @@ class Mechanism:
         """Past the page cache: NAME(direct)."""
 
     @property
+    def takes_cold(self) -> bool:
+        """Past the page cache while memory is cold: NAME(direct=cold)."""
+
+    @property
     def takes_registered(self) -> bool:
         """Its buffers' memory kept by the kernel: NAME(registered)."""
 

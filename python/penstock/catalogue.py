@@ -123,6 +123,7 @@ def _mechanism_options(m: _core.Mechanism) -> str:
     """As an algorithm's: "direct: past the page cache; depth: ..."; empty when it takes none."""
     taken = {
         "direct: past the page cache": m.takes_direct,
+        "direct=cold: past the page cache while memory is cold": m.takes_cold,
         "registered: the kernel keeps hold of the buffers": m.takes_registered,
         "window: of the whole file (file), not of a cycle": m.takes_window,
         f"depth: writes under way at a time, {m.default_depth} by default": m.default_depth > 0,

@@ -68,8 +68,9 @@ TEST(Config, EveryVariableReachesItsField) {
                        {"PENSTOCK_LOG_DIR", "/logs"},
                        {"PENSTOCK_ALL_RANKS", "1"}});
   ASSERT_TRUE(c) << c.error().message();
-  EXPECT_EQ(to_string(c->method),
-            "two_phase(writers=4, cycle=1MiB) + shm + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(
+      to_string(c->method),
+      "two_phase(writers=4, cycle=1MiB) + shm + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_TRUE(c->require && c->verify && c->quiet && c->all_ranks);
   EXPECT_FALSE(c->log);
   EXPECT_EQ(c->log_dir, "/logs");

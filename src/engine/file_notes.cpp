@@ -126,6 +126,7 @@ FileNotes File::State::notes_now() const {
   if (pipeline != nullptr) spent = spent + pipeline->staged_notes().spent;
   now.take(spent.times, spent.traffic);
   now.take(spent_reading + spent_reading_alone);
+  if (file != nullptr) now.counters.cold_bytes = file->cold_bytes();
   take_sync_notes(now);
   take_staged_notes(now);
   return now;

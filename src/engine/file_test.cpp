@@ -437,11 +437,11 @@ TEST(File, HandsTheMethodsOptionsToTheMechanismAndReportsWhatThatOneCannotDo) {
     OpenInfo info = info_for(file.path());
     info.config.method = *parse_method("two_phase");
     info.config.method.mechanism = &lame;
-    info.config.method.direct = true;
+    info.config.method.direct = io::Direct::always;
     info.config.method.depth = 7;
     auto f = open(comm, info);
     ASSERT_TRUE(f->served()) << f->why_unserved();
-    EXPECT_TRUE(asked.direct);
+    EXPECT_EQ(asked.direct, io::Direct::always);
     EXPECT_EQ(asked.depth, 7);
     EXPECT_EQ(f->write_all(write_of(std::vector<char>(5000, 'x'), 0)).bytes, 5000);
     FileReport report;

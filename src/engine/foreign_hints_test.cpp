@@ -36,16 +36,16 @@ bool says(const std::string& text, const char* part) { return text.find(part) !=
 
 TEST(ForeignHints, FillWhatIsOpen) {
   EXPECT_EQ(method_of({{"cb_nodes", "3"}, {"cb_buffer_size", "65536"}}),
-            "auto(writers=3, cycle=64KiB) + shm + pwrite + anticipate=1MiB + written");
-  EXPECT_EQ(
-      method_of({{"cb_nodes", "3"}, {"cb_buffer_size", "65536"}}, "cyclic(stripe=1MiB)"),
-      "cyclic(writers=3, stripe=1MiB, cycle=64KiB) + shm + pwrite + anticipate=1MiB + written");
+            "auto(writers=3, cycle=64KiB) + shm + pwrite(direct=cold) + anticipate=1MiB + written");
+  EXPECT_EQ(method_of({{"cb_nodes", "3"}, {"cb_buffer_size", "65536"}}, "cyclic(stripe=1MiB)"),
+            "cyclic(writers=3, stripe=1MiB, cycle=64KiB) + shm + pwrite(direct=cold) + "
+            "anticipate=1MiB + written");
   EXPECT_EQ(method_of({}), to_string(default_method()));
 }
 
 TEST(ForeignHints, NeverMoveWhatIsConfigured) {
   const char* method =
-      "two_phase(writers=2, cycle=1MiB) + shm + pwrite + anticipate=1MiB + written";
+      "two_phase(writers=2, cycle=1MiB) + shm + pwrite(direct=cold) + anticipate=1MiB + written";
   const HintValues all{{"cb_nodes", "7"},
                        {"cb_buffer_size", "65536"},
                        {"romio_cb_write", "disable"},
@@ -66,8 +66,9 @@ TEST(ForeignHints, BufferSizesComeInPagesWithinTheLimits) {
 
 TEST(ForeignHints, CollectiveBufferingChoosesTheAlgorithm) {
   const auto chosen = [](const char* value) { return method_of({{"romio_cb_write", value}}); };
-  EXPECT_EQ(chosen("enable"), "two_phase + shm + pwrite + anticipate=1MiB + written");
-  EXPECT_EQ(chosen("disable"), "individual + none + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(chosen("enable"), "two_phase + shm + pwrite(direct=cold) + anticipate=1MiB + written");
+  EXPECT_EQ(chosen("disable"),
+            "individual + none + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_EQ(chosen("DISABLE"), chosen("disable"));
   EXPECT_EQ(chosen("automatic"), to_string(default_method()));
   // Without collective buffering there are no aggregators to count.

@@ -44,6 +44,14 @@ Result<void> set_flag(std::string_view key, std::string_view value, bool& flag) 
   return {};
 }
 
+Result<void> set_direct(std::string_view value, Method& m) {
+  if (m.direct != io::Direct::never) return refuse("direct is given twice");
+  if (!value.empty() && value != "cold")
+    return refuse("direct takes no value, or cold, got " + quote(value));
+  m.direct = value.empty() ? io::Direct::always : io::Direct::when_cold;
+  return {};
+}
+
 // A window of a cycle is what there is without the option.
 Result<void> set_window(std::string_view value, Method& m) {
   if (m.window_bytes != io::kWindowOfCycle) return refuse("window is given twice");
@@ -65,7 +73,8 @@ Result<void> set_depth(std::string_view value, Method& m) {
 // As they are spelled; what is left to the mechanism is not among them.
 std::vector<std::string> asked_for(const Method& m) {
   std::vector<std::string> options;
-  if (m.direct) options.emplace_back("direct");
+  if (m.direct == io::Direct::always) options.emplace_back("direct");
+  if (m.direct == io::Direct::when_cold) options.emplace_back("direct=cold");
   if (m.registered) options.emplace_back("registered");
   if (m.window_bytes != io::kWindowOfCycle)
     options.push_back("window=" + (m.window_bytes == io::kWindowOfFile
@@ -75,9 +84,14 @@ std::vector<std::string> asked_for(const Method& m) {
   return options;
 }
 
-// Ranks that share a block would write it two ways at once, and lose bytes.
+// Ranks of several nodes that share a block would write it two ways at once, and lose bytes; while
+// memory is cold only local files are written so.
 Result<void> check_direct(const Method& m) {
-  if (!m.direct || (m.algorithm != nullptr && m.algorithm->owns_blocks)) return {};
+  if (m.direct == io::Direct::when_cold && !m.mechanism->takes_cold)
+    return refuse("direct=cold needs mechanism pwrite, got " + name_of(m) +
+                  ", which takes direct without a value");
+  if (m.direct != io::Direct::always || (m.algorithm != nullptr && m.algorithm->owns_blocks))
+    return {};
   const std::string got = m.algorithm == nullptr
                               ? "auto, which may choose one that does not"
                               : std::string(m.algorithm->name) + ", whose ranks may share one";
@@ -88,7 +102,7 @@ Result<void> check_direct(const Method& m) {
 
 Result<void> set_mechanism_option(std::string_view key, std::string_view value, Method& method) {
   if (auto taken = require_taken(key, method); !taken) return taken;
-  if (key == "direct") return set_flag(key, value, method.direct);
+  if (key == "direct") return set_direct(value, method);
   if (key == "registered") return set_flag(key, value, method.registered);
   return key == "window" ? set_window(value, method) : set_depth(value, method);
 }

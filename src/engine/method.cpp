@@ -294,6 +294,7 @@ Result<void> choose_mechanism(const Part& part, Choices& c) {
   if (auto ok = require_valid(mechanism_family(), part.word); !ok) return ok;
   if (auto ok = require_no_value(mechanism_family(), part); !ok) return ok;
   c.method.mechanism = io::find_mechanism(part.word);
+  c.method.direct = io::Direct::never;
   for (const auto& [key, value] : part.options)
     if (auto set = set_mechanism_option(key, value, c.method); !set) return set;
   return {};
@@ -370,7 +371,7 @@ Method default_method() {
           .exchange = exec::find_exchange("shm"),
           .pack = exec::Pack::copy,
           .mechanism = io::find_mechanism("pwrite"),
-          .direct = false,
+          .direct = io::Direct::when_cold,
           .depth = 0,
           .registered = false,
           .window_bytes = io::kWindowOfCycle,

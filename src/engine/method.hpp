@@ -35,7 +35,7 @@ struct Method {
   const exec::Exchange* exchange = nullptr;
   exec::Pack pack = exec::Pack::copy;         // of exchanges that take it
   const io::Mechanism* mechanism = nullptr;   // never nullptr after parsing
-  bool direct = false;                        // past the page cache, of mechanisms that take it
+  io::Direct direct = io::Direct::never;      // of mechanisms that take it
   int depth = 0;                              // writes under way; 0: the mechanism's own default
   bool registered = false;                    // the kernel keeps hold of the buffers, where it can
   int64_t window_bytes = io::kWindowOfCycle;  // of mechanisms that map
@@ -52,7 +52,7 @@ struct Method {
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
 // valid one and the reason. An option that some other choice of the family takes is `unsupported`.
 Result<Method> parse_method(std::string_view text);
-Method default_method();  // "auto + shm + pwrite + anticipate=1MiB + written"
+Method default_method();  // "auto + shm + pwrite(direct=cold) + anticipate=1MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);
 

@@ -19,17 +19,20 @@ std::string message(std::string_view text) {
 }
 
 TEST(Method, TheDefaultIsSpelledOut) {
-  EXPECT_EQ(to_string(default_method()), "auto + shm + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(to_string(default_method()),
+            "auto + shm + pwrite(direct=cold) + anticipate=1MiB + written");
 }
 
 TEST(Method, TrailingChoicesMayBeLeftOut) {
   EXPECT_EQ(canonical("auto"), to_string(default_method()));
-  EXPECT_EQ(canonical("two_phase"), "two_phase + shm + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(canonical("two_phase"),
+            "two_phase + shm + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_EQ(canonical("two_phase + messages + null"),
             "two_phase + messages + null + anticipate=1MiB + written");
   EXPECT_EQ(canonical("auto + node_leaders"),
-            "auto + node_leaders + pwrite + anticipate=1MiB + written");
-  EXPECT_EQ(canonical("individual"), "individual + none + pwrite + anticipate=1MiB + written");
+            "auto + node_leaders + pwrite(direct=cold) + anticipate=1MiB + written");
+  EXPECT_EQ(canonical("individual"),
+            "individual + none + pwrite(direct=cold) + anticipate=1MiB + written");
 }
 
 TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
@@ -37,7 +40,8 @@ TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
   EXPECT_EQ(canonical("two_phase(writers=4,cycle=16MiB)+messages+pwrite+end+written"), expected);
   EXPECT_EQ(canonical("  two_phase ( cycle = 16777216 , writers = 4 )+messages + pwrite + end"),
             expected);
-  EXPECT_EQ(canonical("two_phase()"), "two_phase + shm + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(canonical("two_phase()"),
+            "two_phase + shm + pwrite(direct=cold) + anticipate=1MiB + written");
 }
 
 TEST(Method, ValuesArriveInTheParameters) {
@@ -49,19 +53,20 @@ TEST(Method, ValuesArriveInTheParameters) {
 }
 
 TEST(Method, AnAlgorithmHasItsOwnOptions) {
-  EXPECT_EQ(
-      canonical("cyclic(cycle=1MiB, stripe=4MiB, writers=3)"),
-      "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(canonical("cyclic(cycle=1MiB, stripe=4MiB, writers=3)"),
+            "cyclic(writers=3, stripe=4MiB, cycle=1MiB) + shm + pwrite(direct=cold) + "
+            "anticipate=1MiB + written");
   EXPECT_EQ(canonical("designated_writer(writer=5)"),
-            "designated_writer(writer=5) + shm + pwrite + anticipate=1MiB + written");
+            "designated_writer(writer=5) + shm + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_EQ(parse_method("cyclic(stripe=64KiB)")->parameters.stripe_bytes, 65536);
   EXPECT_EQ(parse_method("designated_writer(writer=5)")->parameters.writer, 5);
   EXPECT_EQ(canonical("designated_writer(writer=0)"), canonical("designated_writer"));
 }
 
 TEST(Method, RanksThatWriteForThemselvesMayTakeTurns) {
-  EXPECT_EQ(canonical("individual(cycle=1MiB, at_once=3)"),
-            "individual(at_once=3, cycle=1MiB) + none + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(
+      canonical("individual(cycle=1MiB, at_once=3)"),
+      "individual(at_once=3, cycle=1MiB) + none + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_EQ(parse_method("individual(at_once=3)")->parameters.at_once, 3);
   EXPECT_EQ(canonical("individual(at_once=0)"), canonical("individual"));
   EXPECT_EQ(message("individual(at_once=-1)"),
@@ -74,14 +79,16 @@ TEST(Method, RanksThatWriteForThemselvesMayTakeTurns) {
 
 TEST(Method, ADedicatedWriterTakesWhatADesignatedOneDoes) {
   EXPECT_EQ(canonical("dedicated_writer(writer=2, cycle=1MiB) + shm"),
-            "dedicated_writer(writer=2, cycle=1MiB) + shm + pwrite + anticipate=1MiB + written");
+            "dedicated_writer(writer=2, cycle=1MiB) + shm + pwrite(direct=cold) + anticipate=1MiB "
+            "+ written");
   EXPECT_NE(message("dedicated_writer(writers=2)").find("did you mean \"writer\"?"),
             std::string::npos);
 }
 
 TEST(Method, MessagesAreMadeOfCopiesOrOfDatatypes) {
-  EXPECT_EQ(canonical("two_phase + messages(pack=datatype)"),
-            "two_phase + messages(pack=datatype) + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(
+      canonical("two_phase + messages(pack=datatype)"),
+      "two_phase + messages(pack=datatype) + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_EQ(canonical("two_phase + messages(pack=copy)"), canonical("two_phase + messages"));
   EXPECT_EQ(parse_method("auto + messages(pack=datatype)")->pack, exec::Pack::datatype);
   EXPECT_NE(message("two_phase + messages(pack=datatypes)").find("did you mean \"datatype\"?"),
@@ -199,11 +206,11 @@ TEST(Method, AWordInTheWrongPlaceIsToldItsOwn) {
 }
 
 TEST(Method, SegmentationTakesWritersAndCycle) {
-  EXPECT_EQ(
-      canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),
-      "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite + anticipate=1MiB + written");
+  EXPECT_EQ(canonical("dynamic_segmentation(writers=4, cycle=16MiB)"),
+            "dynamic_segmentation(writers=4, cycle=16MiB) + shm + pwrite(direct=cold) + "
+            "anticipate=1MiB + written");
   EXPECT_EQ(canonical("static_segmentation + shm"),
-            "static_segmentation + shm + pwrite + anticipate=1MiB + written");
+            "static_segmentation + shm + pwrite(direct=cold) + anticipate=1MiB + written");
   EXPECT_NE(message("static_segmentation(stripe=1MiB)").find("option of static_segmentation"),
             std::string::npos);
   EXPECT_NE(message("dynamic_segmentation(writers=1) + messages + mmap").find("owns whole blocks"),
@@ -225,7 +232,7 @@ TEST(Method, WriteBehindIsShortForCyclicAndStaged) {
   EXPECT_EQ(m->algorithm, plan::find_algorithm("cyclic"));
   EXPECT_GT(m->staged_bytes.value_or(0), 0);
   EXPECT_EQ(m->write_behind, WriteBehindOptions());
-  const std::string rest = " + shm + pwrite + anticipate=1MiB + staged(limit=256MiB)";
+  const std::string rest = " + shm + pwrite(direct=cold) + anticipate=1MiB + staged(limit=256MiB)";
   EXPECT_EQ(canonical("write_behind"), "write_behind(stages=2)" + rest);
   const std::string all =
       "write_behind(stages=1, page=64KiB, limit=2MiB, seconds=3, writers=2, cycle=1MiB)" + rest;
@@ -311,7 +318,7 @@ TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
             "auto + messages + posix_aio + anticipate=1MiB + written");
   const auto m = parse_method(expected);
   ASSERT_TRUE(m);
-  EXPECT_TRUE(m->direct);
+  EXPECT_EQ(m->direct, io::Direct::always);
   EXPECT_EQ(m->depth, 16);
   EXPECT_EQ(canonical("two_phase + shm + uring(depth=4, registered, direct)"),
             "two_phase + shm + uring(direct, registered, depth=4) + anticipate=1MiB + written");
@@ -323,9 +330,12 @@ TEST(Method, OptionsOfAMechanismAreReadAndSpelledOut) {
             "individual + none + mmap(window=1MiB) + none + written");
   EXPECT_NE(message("two_phase+messages+mmap(window=65537)").find("a multiple of 4096"),
             std::string::npos);
+  EXPECT_EQ(canonical("individual + none + pwrite( direct = cold )"),
+            "individual + none + pwrite(direct=cold) + anticipate=1MiB + written");
+  EXPECT_EQ(parse_method("auto + shm + pwrite")->direct, io::Direct::never);
   EXPECT_EQ(default_method().window_bytes, io::kWindowOfCycle);
   EXPECT_FALSE(default_method().registered);
-  EXPECT_FALSE(default_method().direct);
+  EXPECT_EQ(default_method().direct, io::Direct::when_cold);
   EXPECT_EQ(default_method().depth, 0);
 }
 
@@ -359,7 +369,9 @@ TEST(Method, AnOptionThatAMechanismDoesNotTakeIsNamed) {
   EXPECT_NE(message("two_phase+messages+linux_aio(dept=8)").find("did you mean \"depth\"?"),
             std::string::npos);
   EXPECT_EQ(message("two_phase+messages+pwrite(direct=yes)"),
-            "method: direct takes no value, got \"yes\"");
+            "method: direct takes no value, or cold, got \"yes\"");
+  EXPECT_NE(message("two_phase+messages+uring(direct=cold)").find("direct=cold needs mechanism"),
+            std::string::npos);
   EXPECT_EQ(message("two_phase+messages+pwrite(direct, direct)"), "method: direct is given twice");
   EXPECT_EQ(message("two_phase+messages+pwrite(registered)"),
             "method: option of pwrite: \"registered\" is not known. Valid: direct");

@@ -15,7 +15,7 @@ struct CounterName {
   int64_t Counters::*member;
 };
 
-constexpr std::array<CounterName, 22> kCounts = {{
+constexpr std::array<CounterName, 23> kCounts = {{
     {"", "engine_bytes", &Counters::engine_bytes},
     {"", "passthrough_bytes", &Counters::passthrough_bytes},
     {"", "read_bytes", &Counters::read_bytes},
@@ -29,6 +29,7 @@ constexpr std::array<CounterName, 22> kCounts = {{
     {"traffic", "message_bytes", &Counters::message_bytes},
     {"traffic", "shared_bytes", &Counters::shared_bytes},
     {"traffic", "file_writes", &Counters::file_writes},
+    {"traffic", "cold_bytes", &Counters::cold_bytes},
     {"traffic", "cycles", &Counters::cycles},
     {"traffic", "descriptions", &Counters::descriptions},
     {"traffic", "policy_syncs", &Counters::policy_syncs},

@@ -40,6 +40,7 @@ struct Counters {
   int64_t contiguous_calls = 0, strided_calls = 0, irregular_calls = 0;  // file side
   int64_t messages = 0, message_bytes = 0, file_writes = 0, cycles = 0, descriptions = 0;
   int64_t shared_bytes = 0;  // copied straight into another rank's page, in no message
+  int64_t cold_bytes = 0;    // past the page cache since memory was cold, of direct=cold
   int64_t policy_syncs = 0;  // that succeeded
   // Taken by calls that may return before the bytes are in the file; those that are, are in
   // engine_bytes too.

@@ -199,7 +199,7 @@ class Alone {
   // and returns its length.
 
   int64_t write_staging(int64_t at) {
-    const int64_t n = std::min(end_ - at, data_.contiguous() ? in_place_bytes_ : kStagingBytes);
+    const int64_t n = std::min(end_ - at, data_.contiguous() ? bytes_in_place() : kStagingBytes);
     std::span<const std::byte> bytes = stage(at, n);
     while (!bytes.empty() && !written_.failed()) {
       const layout::Run run = cursor_.next(int64_t(bytes.size()));
@@ -208,6 +208,10 @@ class Alone {
     }
     write_gathered();
     return n;
+  }
+
+  int64_t bytes_in_place() const noexcept {
+    return std::max(in_place_bytes_, context_.file.wanted_bytes());
   }
 
   // Empty when there is no memory for it: then this rank has failed.

@@ -63,18 +63,20 @@ void add_exchanges(const Variant& v, std::vector<Variant>& all) {
     }
 }
 
+bool is_direct(const io::OpenRequest& way) { return way.direct == io::Direct::always; }
+
 // Each exchange once with each option of the mechanism.
 void add_ways(const Variant& v, std::vector<Variant>& all) {
   for (const io::OpenRequest& way : io::ways_of(*v.mechanism)) {
     const bool plain = io::name_of_way(*v.mechanism, way) == v.mechanism->name;
-    if (plain || (way.direct && !v.algorithm->owns_blocks)) continue;
+    if (plain || (is_direct(way) && !v.algorithm->owns_blocks)) continue;
     if (!v.algorithm->exchanges) {
       all.push_back({v.algorithm, v.mechanism, {}, true, nullptr, 1, way});
       continue;
     }
     for (const Exchange* e : exchanges()) {
       all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way});
-      if (way.direct) all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way, true});
+      if (is_direct(way)) all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way, true});
     }
   }
 }
@@ -237,7 +239,7 @@ uint64_t many_seeds() {
 // has more of it.
 uint64_t seeds_of(const Variant& v) {
   if (only_pairs()) return 1;
-  const bool reference = v.mechanism->name == "pwrite" && !v.way.direct;
+  const bool reference = v.mechanism->name == "pwrite" && v.way.direct == io::Direct::never;
   return reference && v.pack == Pack::copy ? many_seeds() : kFewSeeds;
 }
 

@@ -30,7 +30,7 @@ std::vector<Tried> all_ways() {
   for (const Mechanism* m : mechanisms()) {
     if (m->default_depth > 0) all.push_back({m, {.depth = 1}});
     for (const OpenRequest& way : ways_of(*m))
-      if (m->default_depth > 0 || way.direct) all.push_back({m, way});
+      if (m->default_depth > 0 || way.direct != Direct::never) all.push_back({m, way});
   }
   return all;
 }

@@ -387,7 +387,7 @@ TEST_F(AsyncFiles, ALimitOnLockedMemoryIsSaid) {
 TEST_F(AsyncFiles, WhatIsStoredToRegisteredMemoryAfterAForkIsWritten) {
   const Mechanism& uring = *find_mechanism("uring");
   if (const std::string why = uring.unavailable(); !why.empty()) GTEST_SKIP() << why;
-  for (const bool direct : {false, true}) {
+  for (const Direct direct : {Direct::never, Direct::always}) {
     auto file = uring.open({.path = file_.path(), .direct = direct, .registered = true}).value();
     submit(*file, {0, 1 << 20}, false);
     EXPECT_FALSE(file->reap());

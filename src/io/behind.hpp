@@ -50,9 +50,11 @@ class BehindFile : public MechanismFile {
     return inner_.write_pieces(pieces, offset);
   }
   bool gathers() const noexcept override { return inner_.gathers(); }
+  int64_t wanted_bytes() const noexcept override { return inner_.wanted_bytes(); }
   void reserve(Extent where) override { inner_.reserve(where); }
   Result<void> sync(SyncKind kind) override { return inner_.sync(kind); }
   Result<void> close() override;
+  int64_t cold_bytes() const noexcept override { return inner_.cold_bytes(); }
   int fd() const noexcept override { return inner_.fd(); }
   std::string degraded() const override { return inner_.degraded(); }
 

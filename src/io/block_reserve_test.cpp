@@ -194,9 +194,9 @@ TEST_F(ByMechanism, AFullDiskIsToldByTheWrite) {
 TEST_F(ByMechanism, WhatGoesToTheDeviceAtOnceIsNotReserved) {
   const Bytes data(size_t(kMiB), std::byte{3});
   for (const OpenRequest& way :
-       {OpenRequest{.direct = true}, OpenRequest{.written = Written::through}}) {
+       {OpenRequest{.direct = Direct::always}, OpenRequest{.written = Written::through}}) {
     const auto file = open(*find_mechanism("pwrite"), way);
-    if (way.direct && !file->degraded().empty()) continue;
+    if (way.direct == Direct::always && !file->degraded().empty()) continue;
     file->reserve({0, kMiB});
     write_with_a_gap(*file);
     EXPECT_EQ(answers.fallocated, 0);

@@ -52,6 +52,7 @@ class BlockingFile : public MechanismFile {
     return file_->unit_bytes() == 0 && crumbs_.store_next(trail, bytes, offset);
   }
 
+  int64_t wanted_bytes() const noexcept final { return file_->wanted_bytes(); }
   void reserve(Extent where) final { file_->reserve(where); }
   Result<void> sync(SyncKind kind) final { return file_->sync(kind); }
   Result<void> close() final {
@@ -59,6 +60,7 @@ class BlockingFile : public MechanismFile {
     Result<void> second = file_->close();
     return first ? second : first;
   }
+  int64_t cold_bytes() const noexcept final { return file_->cold_bytes(); }
   int fd() const noexcept final { return file_->fd(); }
   std::string degraded() const final {
     const std::string whole = file_->degraded(), crumbs = crumbs_.degraded();

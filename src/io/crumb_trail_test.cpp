@@ -240,9 +240,10 @@ TEST_F(TrailFiles, PagesThatTakeNoStoreAnyMoreAreFoundOutBeforeIt) {
 TEST_F(TrailFiles, WhereWritesHaveToBeOnTheDeviceOrGoPastTheCacheEachIsACall) {
   resize(1'000'000);
   for (const OpenRequest& request :
-       {OpenRequest{.written = Written::through}, OpenRequest{.direct = true}}) {
+       {OpenRequest{.written = Written::through}, OpenRequest{.direct = Direct::always}}) {
     auto file = open(request);
-    if (request.direct && !file->degraded().empty()) continue;  // this one is not direct
+    if (request.direct == Direct::always && !file->degraded().empty())
+      continue;  // this one is not direct
     put(*file, 0, 48, 400, 100);
     EXPECT_EQ(file->writes, 100);
   }

@@ -12,6 +12,7 @@
 #include "base/seeded_fault.hpp"
 #include "base/units.hpp"
 #include "io/probe.hpp"
+#include "io/range_lock.hpp"
 #include "io/touching.hpp"
 
 namespace penstock::io {
@@ -112,13 +113,22 @@ bool CrumbWindows::store_next(CrumbTrail& trail, std::span<const std::byte> byte
 // From `begin` on; nullptr: what there is of the file would not pay, or there is no room.
 std::byte* CrumbWindows::make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size) {
   const Extent where{begin, std::min(capped_sum(begin, trail.ahead(has_holes(file.fd))), size)};
-  if (where.size() >= CrumbTrail::kLeastReady) {
-    fetch(file.fd, where);
-    const auto place = trail.make_ready(file.fd, where, file.how->reserve_mode);
-    if (place) return *place;
-    (void)note(place.error());
-  }
-  trail.look_away();
+  std::byte* const place =
+      where.size() >= CrumbTrail::kLeastReady ? make_ready_alone(trail, file, where) : nullptr;
+  if (place == nullptr) trail.look_away();
+  return place;
+}
+
+// Pages that are ready are written back with what the file had, whether they are stored to or not:
+// not while somebody writes there past the page cache.
+std::byte* CrumbWindows::make_ready_alone(CrumbTrail& trail, const Opened& file, Extent where) {
+  const std::lock_guard one(ready_mutex_);
+  const RangeLock alone(file.fd, where);
+  if (!alone.held()) return nullptr;
+  fetch(file.fd, where);
+  const auto place = trail.make_ready(file.fd, where, file.how->reserve_mode);
+  if (place) return *place;
+  (void)note(place.error());
   return nullptr;
 }
 

@@ -54,6 +54,7 @@ class CrumbWindows {
 
   Window map(Extent where);
   std::byte* make_ready(CrumbTrail& trail, const Opened& file, Off begin, Off size);
+  std::byte* make_ready_alone(CrumbTrail& trail, const Opened& file, Extent where);
   bool note(const Refusal& refusal);
   Window missed();
   Opened opened();
@@ -62,6 +63,7 @@ class CrumbWindows {
 
   const int fd_;
   const Written written_;
+  std::mutex ready_mutex_;    // one at a time: threads of a process share its range locks
   mutable std::mutex mutex_;  // of what follows
   bool tried_ = false;
   std::optional<Descriptor> mapped_;  // the same file, open for reading too

@@ -57,7 +57,9 @@ TEST(DirectParts, WithoutAUnitEverythingIsBuffered) {
 class DirectFiles : public ::testing::Test {
  protected:
   std::unique_ptr<MechanismFile> open(std::string_view mechanism = "pwrite") {
-    return find_mechanism(mechanism)->open({.path = file_.path(), .direct = true}).value();
+    return find_mechanism(mechanism)
+        ->open({.path = file_.path(), .direct = Direct::always})
+        .value();
   }
 
   void write(MechanismFile& file, Extent where, const Bytes& data) {
@@ -141,7 +143,7 @@ TEST_F(DirectFiles, WriteTheSameWithEveryMechanismOverBytesThatAreStillInThePage
 
 // procfs has no O_DIRECT.
 TEST(DirectFile, SaysThatTheFileSystemRefusesAndIsServedBuffered) {
-  auto file = DirectFile::open({.path = "/proc/self/comm", .direct = true});
+  auto file = DirectFile::open({.path = "/proc/self/comm", .direct = Direct::always});
   if (!file) GTEST_SKIP() << file.error().message();
   EXPECT_EQ((*file)->unit_bytes(), 0);
   EXPECT_NE((*file)->degraded().find("O_DIRECT is refused"), std::string::npos);

@@ -235,7 +235,7 @@ class DirectFaults : public IoFaults {
   void SetUp() override {
     IoFaults::SetUp();
     direct_calls = 0;
-    file = find_mechanism("pwrite")->open({.path = file_.path(), .direct = true}).value();
+    file = find_mechanism("pwrite")->open({.path = file_.path(), .direct = Direct::always}).value();
     if (!file->degraded().empty()) GTEST_SKIP() << file->degraded();
   }
 

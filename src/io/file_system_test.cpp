@@ -74,7 +74,7 @@ TEST_F(FileSystems, DirectIsDoneOrItsRefusalIsSaid) {
   int n = 0;
   for (const Mechanism* m : mechanisms()) {
     if (!m->takes_direct || (m->unavailable != nullptr && !m->unavailable().empty())) continue;
-    const std::string said = write(*m, {.direct = true}, std::byte(++n));
+    const std::string said = write(*m, {.direct = Direct::always}, std::byte(++n));
     if (taken)
       EXPECT_EQ(said, "") << m->name << " on " << type();
     else

@@ -25,9 +25,11 @@ class ForwardingFile : public MechanismFile {
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     return inner_->write(bytes, offset);
   }
+  int64_t wanted_bytes() const noexcept override { return inner_->wanted_bytes(); }
   void reserve(Extent where) override { inner_->reserve(where); }
   Result<void> sync(SyncKind kind) override { return inner_->sync(kind); }
   Result<void> close() override { return inner_->close(); }
+  int64_t cold_bytes() const noexcept override { return inner_->cold_bytes(); }
   int fd() const noexcept override { return inner_->fd(); }
   std::string degraded() const override { return inner_->degraded(); }
 

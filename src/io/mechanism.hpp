@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/extent.hpp"
+#include "io/cold_memory.hpp"
 
 namespace penstock::io {
 
@@ -27,14 +28,18 @@ inline constexpr int64_t kWindowOfFile = INT64_MAX;  // all of it, until the fil
 // What a write may leave in this node's memory when it returns: all of it, or nothing (O_DSYNC).
 enum class Written : uint8_t { to_cache, through };
 
+// Which writes go past the page cache where that can be (docs/decisions/0018-direct-io.md); the
+// last is of memory that is cold, as its rule says (docs/decisions/0078-cold-memory.md).
+enum class Direct : uint8_t { never, always, when_cold };
+
 // A mechanism must not be given what its descriptor does not take (the parser of methods sees to
 // it).
 struct OpenRequest {
   std::string path = {};
   int64_t unit_bytes = 4096;  // the geometry's unit, for alignment
-  // Past the page cache where that can be (docs/decisions/0018-direct-io.md).
-  bool direct = false;
-  int depth = 0;  // writes under way at a time; 0: the mechanism's own default
+  Direct direct = Direct::never;
+  ColdRule cold = {};  // of Direct::when_cold
+  int depth = 0;       // writes under way at a time; 0: the mechanism's own default
   // The kernel keeps hold of the leases' memory (docs/decisions/0032-registered-whole-file.md).
   bool registered = false;
   int64_t window_bytes = kWindowOfCycle;
@@ -136,6 +141,10 @@ class MechanismFile {
   // write_pieces() is one call for up to kGatheredPieces of them, so packing them first is waste.
   virtual bool gathers() const noexcept { return false; }
 
+  // What write() would be given at once, if its memory has so much; 0: no matter how much. It may
+  // change with every write.
+  virtual int64_t wanted_bytes() const noexcept { return 0; }
+
   // A hint: every byte of `where` will be written, through this object or another. By several
   // threads at once, as write(). By default nothing is made of it.
   virtual void reserve(Extent where);
@@ -145,6 +154,8 @@ class MechanismFile {
   // Closes and reports what the kernel still had to say. Idempotent.
   virtual Result<void> close() = 0;
 
+  // Written past the page cache since memory was cold (Direct::when_cold); at any time.
+  virtual int64_t cold_bytes() const noexcept { return 0; }
   virtual int fd() const noexcept = 0;                 // -1 for mechanisms without a file
   virtual std::string degraded() const { return {}; }  // served, but not as asked: why
 };
@@ -156,7 +167,8 @@ struct Mechanism {
   // of a write may lie anywhere all the same.
   int64_t alignment_bytes = 1;
   bool writes_file = true;    // false for `null`: the suites then check that the file is untouched
-  bool takes_direct = false;  // OpenRequest::direct
+  bool takes_direct = false;  // Direct::always
+  bool takes_cold = false;    // Direct::when_cold
   bool takes_registered = false;
   bool takes_window = false;
   int default_depth = 0;  // OpenRequest::depth where it is left open; 0: takes none

@@ -24,6 +24,7 @@ const Mechanism& pwrite_mechanism() {
       .alignment_bytes = 1,
       .writes_file = true,
       .takes_direct = true,
+      .takes_cold = true,
       .unavailable = nullptr,
       .open = &BlockingFile::open<PwriteFile>};
   return m;

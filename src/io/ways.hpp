@@ -16,12 +16,23 @@ inline std::string name_of_window(int64_t window_bytes) {
   return window_bytes == kWindowOfFile ? "_whole" : "_window";
 }
 
+// After the first 4 KiB, as if memory were cold and it paid.
+inline constexpr ColdRule kAlwaysCold{
+    .least_ns = 0, .most_of_buffered = 1e9, .stretch_bytes = 4096, .least_bytes = 1};
+
+inline std::string name_of_direct(Direct direct) {
+  if (direct == Direct::never) return "";
+  return direct == Direct::always ? "_direct" : "_cold";
+}
+
 // Without options first. Depths are not among them: they change no byte's way.
 inline std::vector<OpenRequest> ways_of(const Mechanism& m) {
   std::vector<OpenRequest> all = {{}};
-  if (m.takes_direct) all.push_back({.direct = true});
+  if (m.takes_direct) all.push_back({.direct = Direct::always});
+  if (m.takes_cold) all.push_back({.direct = Direct::when_cold, .cold = kAlwaysCold});
   if (m.takes_registered) all.push_back({.registered = true});
-  if (m.takes_direct && m.takes_registered) all.push_back({.direct = true, .registered = true});
+  if (m.takes_direct && m.takes_registered)
+    all.push_back({.direct = Direct::always, .registered = true});
   if (m.takes_window) {
     all.push_back({.window_bytes = kWindowOfFile});
     all.push_back({.window_bytes = kWindowOfTests});
@@ -36,8 +47,8 @@ inline OpenRequest request_for(const std::string& path, OpenRequest way) {
 
 // For the names of tests: "uring_direct_registered".
 inline std::string name_of_way(const Mechanism& m, const OpenRequest& way) {
-  return std::string(m.name) + (way.direct ? "_direct" : "") +
-         (way.registered ? "_registered" : "") + name_of_window(way.window_bytes);
+  return std::string(m.name) + name_of_direct(way.direct) + (way.registered ? "_registered" : "") +
+         name_of_window(way.window_bytes);
 }
 
 }  // namespace penstock::io

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -160,9 +161,14 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
 def _only_to_memory(result: Result, limit_bytes: int) -> bool:
     if result.parameters.get("op") == "read":
         return False
-    direct = result.engine is not None and "direct" in result.engine.method
+    direct = result.engine is not None and _always_direct(result.engine.method)
     synced = result.parameters.get("end") == "sync"
     return not direct and not synced and _bytes_per_node(result) < limit_bytes
+
+
+def _always_direct(method: str) -> bool:
+    """Whether it asks for writes past the page cache, not only while memory is cold."""
+    return re.search(r"\bdirect\b(?!=)", method) is not None
 
 
 def _bytes_per_node(result: Result) -> int:

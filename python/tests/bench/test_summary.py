@@ -180,9 +180,10 @@ def unsynced(bytes_: int, **more: Any) -> list[Sample]:
         (unsynced(3 * GIB), False),
         (unsynced(3 * GIB, nodes=3), True),
         (unsynced(GIB, engine={"method": "individual + none + pwrite(direct)"}), False),
+        (unsynced(GIB, engine={"method": "auto + shm + pwrite(direct=cold)"}), True),
         (session({"x": [1e9] * 10}), False),
     ],
-    ids=["fits", "exceeds", "fits each node", "direct", "synced"],
+    ids=["fits", "exceeds", "fits each node", "direct", "direct while cold", "synced"],
 )
 def test_bytes_that_fit_into_the_page_cache_measure_memory(
     tmp_path: Path, samples: list[Sample], warned: bool

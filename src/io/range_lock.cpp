@@ -1,0 +1,30 @@
+#include "io/range_lock.hpp"
+
+#include <fcntl.h>
+
+#include "base/seeded_fault.hpp"
+
+namespace penstock::io {
+namespace {
+
+bool set_lock(int fd, short type, Extent where) noexcept {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = where.begin;
+  lock.l_len = where.size();
+  return seeded_fault("range_shared") || ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+}  // namespace
+
+// A length of 0 would be all that follows.
+RangeLock::RangeLock(int fd, Extent where) noexcept : where_(where) {
+  if (!where.empty() && set_lock(fd, F_WRLCK, where)) fd_ = fd;
+}
+
+RangeLock::~RangeLock() {
+  if (held()) set_lock(fd_, F_UNLCK, where_);
+}
+
+}  // namespace penstock::io
