@@ -4,6 +4,9 @@
 
 #include <cerrno>
 
+#include "base/extent.hpp"
+#include "base/units.hpp"
+
 #ifndef MADV_POPULATE_READ  // glibc before 2.35
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -17,6 +20,17 @@ int populate_for_stores(std::span<std::byte> pages) noexcept {
     rc = ::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE);
   } while (rc != 0 && errno == EINTR);
   return rc == 0 ? 0 : errno;
+}
+
+bool are_readable(std::span<const std::byte> bytes) noexcept {
+  const auto begin = align_down(Off(reinterpret_cast<uintptr_t>(bytes.data())), kPageStep);
+  const auto end = Off(reinterpret_cast<uintptr_t>(bytes.data())) + Off(bytes.size());
+  void* const first = reinterpret_cast<void*>(uintptr_t(begin));
+  int rc;
+  do {
+    rc = ::madvise(first, size_t(end - begin), MADV_POPULATE_READ);
+  } while (rc != 0 && errno == EINTR);
+  return rc == 0;
 }
 
 void map_populated(std::span<std::byte> pages) noexcept {

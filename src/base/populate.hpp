@@ -10,6 +10,9 @@ namespace penstock {
 // Takes memory, or room in the file, and maps it. `pages` begin a page. 0, or the errno: EFAULT
 // where a store would be a SIGBUS.
 int populate_for_stores(std::span<std::byte> pages) noexcept;
+// Whether whoever reads these pages reads memory, and meets no signal. `false`, too, where the
+// kernel cannot tell, and of a device's memory.
+bool are_readable(std::span<const std::byte> bytes) noexcept;
 // Maps what is there already: a hint.
 void map_populated(std::span<std::byte> pages) noexcept;
 

@@ -15,8 +15,15 @@ constexpr int64_t kKept = 8;       // disks stall
 constexpr int64_t kLooks = 256;    // memory may have become warm
 constexpr int64_t kFirstRest = 4;  // four times as long after each further trial that did not pay
 constexpr int kMostRests = 8;
+// Of a write.
+constexpr int64_t kLongestTried = int64_t{1} << 20, kLongestKept = int64_t{4} << 20;
 
 }  // namespace
+
+int64_t ColdMemory::most_bytes() const noexcept {
+  if (kept()) return kLongestKept;
+  return way() == Way::direct ? kLongestTried : rule_.stretch_bytes;
+}
 
 void ColdMemory::wrote(Way way, const WriteCost& cost) noexcept {
   const std::lock_guard lock(mutex_);
@@ -28,6 +35,7 @@ void ColdMemory::wrote(Way way, const WriteCost& cost) noexcept {
 void ColdMemory::give_up() noexcept {
   const std::lock_guard lock(mutex_);
   begin(Phase::over, 0);
+  over_ = true;
 }
 
 void ColdMemory::decide() noexcept {
@@ -58,6 +66,7 @@ void ColdMemory::begin(Phase phase, int64_t stretch_bytes) noexcept {
   phase_ = phase;
   stretch_bytes_ = stretch_bytes;
   stretch_ = {};
+  kept_ = phase == Phase::kept;
   way_ = phase == Phase::tried || phase == Phase::kept ? Way::direct : Way::buffered;
 }
 

@@ -41,7 +41,13 @@ class ColdMemory {
   explicit ColdMemory(const ColdRule& rule) noexcept
       : rule_(rule), stretch_bytes_(rule.stretch_bytes) {}
 
-  bool concerns(int64_t bytes) const noexcept { return bytes >= rule_.least_bytes; }
+  bool concerns(int64_t bytes) const noexcept {
+    return bytes >= rule_.least_bytes && !over_.load(std::memory_order_relaxed);
+  }
+  // Of a write, at once, so that a decision comes in time: a trial is of short ones.
+  int64_t most_bytes() const noexcept;
+  // It goes past the page cache, and that pays.
+  bool kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
   // How the next bytes go.
   Way way() const noexcept { return way_.load(std::memory_order_relaxed); }
   // What a write cost that went so.
@@ -61,6 +67,7 @@ class ColdMemory {
 
   const ColdRule rule_;
   std::atomic<Way> way_ = Way::buffered;
+  std::atomic<bool> kept_ = false, over_ = false;
   std::mutex mutex_;  // of what follows
   Phase phase_ = Phase::watched;
   WriteCost stretch_;  // since the last decision

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "base/populate.hpp"
 #include "base/seeded_fault.hpp"
 #include "io/buffer_slots.hpp"
 #include "io/probe.hpp"
@@ -28,8 +29,22 @@ Extent extent_of(std::span<const std::byte> bytes, Off offset) noexcept {
 
 }  // namespace
 
+// In pieces that end where units do. What is left of a long write may be a short one.
 std::optional<Fault> ColdWriter::write(std::span<const std::byte> bytes, Off offset) {
   if (!memory_.concerns(int64_t(bytes.size()))) return write_cached(bytes, offset);
+  while (!bytes.empty()) {
+    const Off most = memory_.most_bytes();
+    const Off end =
+        std::min(capped_sum(align_down(offset, most), most), offset + Off(bytes.size()));
+    const auto n = size_t(end - offset);
+    if (auto fault = write_piece(bytes.first(n), offset)) return fault;
+    bytes = bytes.subspan(n);
+    offset = end;
+  }
+  return std::nullopt;
+}
+
+std::optional<Fault> ColdWriter::write_piece(std::span<const std::byte> bytes, Off offset) {
   const Way way = memory_.way();
   const double begin_s = now_s(), begin_processor_s = processor_s();
   auto fault = way == Way::direct ? write_cold(bytes, offset) : write_cached(bytes, offset);
@@ -68,7 +83,7 @@ std::optional<Fault> ColdWriter::write_units(std::span<const std::byte> bytes, O
 std::optional<Fault> ColdWriter::write_bounced(std::span<const std::byte> bytes, Off offset) {
   const Bounce bounce;
   const std::span<std::byte> memory = bounce.memory();
-  if (memory.empty()) return write_cached(bytes, offset);
+  if (memory.empty() || !are_readable(bytes)) return write_cached(bytes, offset);
   while (!bytes.empty()) {
     const size_t n = std::min(bytes.size(), memory.size());
     if (!seeded_fault("bounce_forgotten")) std::memcpy(memory.data(), bytes.data(), n);
@@ -79,14 +94,18 @@ std::optional<Fault> ColdWriter::write_bounced(std::span<const std::byte> bytes,
   return std::nullopt;
 }
 
+// Pages of the range that somebody has made dirty meanwhile, in spite of all, would be written back
+// over it; or it is a file system that writes through the page cache whatever it is asked for.
 std::optional<Fault> ColdWriter::write_direct(std::span<const std::byte> bytes, Off offset) {
-  std::string refusal;
-  auto fault = direct_->write(bytes, offset, refusal);
-  if (!refusal.empty())
+  DirectWrite written = direct_->write(bytes, offset);
+  if (!written.refusal.empty()) memory_.give_up();
+  if (written.fault || !written.past) return std::move(written.fault);
+  if (unwritten_bytes(direct_->fd(), extent_of(bytes, offset)) != 0) {
     memory_.give_up();
-  else if (!fault)
-    cold_bytes_ += int64_t(bytes.size());
-  return fault;
+    return write_cached(bytes, offset);
+  }
+  cold_bytes_ += int64_t(bytes.size());
+  return std::nullopt;
 }
 
 // nullptr: there is none, and nothing will go past the page cache.
@@ -96,10 +115,11 @@ DirectDescriptor* ColdWriter::direct() {
 }
 
 // By its number, since the path may lead elsewhere by now. On file systems of several nodes the
-// ranks of two may share a unit, and write it both ways.
+// ranks of two may share a unit, and write it both ways. The kernel must tell of dirty pages.
 void ColdWriter::open() {
   const auto found = probe(buffered_.fd());
-  if (found && found->geometry.sharing == layout::Sharing::any) {
+  const bool is_local = found && found->geometry.sharing == layout::Sharing::any;
+  if (is_local && unwritten_bytes(buffered_.fd(), {0, 1})) {
     auto opened =
         DirectDescriptor::open(buffered_, "/proc/self/fd/" + std::to_string(buffered_.fd()));
     if (opened) direct_ = *std::move(opened);

@@ -28,14 +28,17 @@ class ColdWriter {
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset);
   // As a mechanism's file: larger writes keep the disk busier. Not before it is known that they go
   // that way, since a buffer's first touch is cold as well.
-  int64_t wanted_bytes() const noexcept { return goes_past() ? int64_t(Bounce::kBytes) : 0; }
-  // For now.
-  bool goes_past() const noexcept { return memory_.way() == Way::direct; }
+  int64_t wanted_bytes() const noexcept { return memory_.kept() ? memory_.most_bytes() : 0; }
+  // A write of so many bytes, for now.
+  bool goes_past(int64_t bytes) const noexcept {
+    return memory_.way() == Way::direct && memory_.concerns(bytes);
+  }
   // That were written past the page cache.
   int64_t cold_bytes() const noexcept { return cold_bytes_; }
   Result<void> close();  // idempotent
 
  private:
+  std::optional<Fault> write_piece(std::span<const std::byte> bytes, Off offset);
   std::optional<Fault> write_cached(std::span<const std::byte> bytes, Off offset);
   std::optional<Fault> write_cold(std::span<const std::byte> bytes, Off offset);
   std::optional<Fault> write_units(std::span<const std::byte> bytes, Off offset);

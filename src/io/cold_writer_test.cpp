@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,12 +106,58 @@ TEST_F(ColdFiles, AreWrittenBySeveralThreads) {
   EXPECT_TRUE(file_.holds(model_));
 }
 
-TEST_F(ColdFiles, WantLargeWritesWhileTheyGoPast) {
-  auto file =
-      CountedFile::open({.path = file_.path(), .direct = Direct::when_cold, .cold = kAlwaysCold});
-  EXPECT_EQ(file->wanted_bytes(), 0);
-  EXPECT_FALSE(file->write(bytes_of(4096, 1), 0));
-  EXPECT_EQ(file->wanted_bytes(), int64_t(Bounce::kBytes));
+TEST_F(ColdFiles, WantLargeWritesOnceItPays) {
+  auto file = open();
+  EXPECT_EQ(file->wanted_bytes(), 0) << "a trial touches no more memory than it must";
+  put(*file, 4096, bytes_of(20'000, 2));
+  if (goes_past()) EXPECT_EQ(file->wanted_bytes(), int64_t(Bounce::kBytes));
+  EXPECT_TRUE(file->close());
+}
+
+TEST_F(ColdFiles, SayOfMemoryThatCannotBeReadWhatIsInTheFile) {
+  auto file = open();
+  constexpr size_t kGood = 64 << 10, kBad = 64 << 10;
+  void* const pages =
+      ::mmap(nullptr, kGood + kBad, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  auto* const memory = static_cast<std::byte*>(pages);
+  std::fill_n(memory, kGood, std::byte{7});
+  ASSERT_EQ(::mprotect(memory + kGood, kBad, PROT_NONE), 0);
+  for (const size_t shift : {size_t{0}, size_t{16}}) {
+    const auto fault = file->write({memory + shift, kGood + kBad - shift}, 4096);
+    ASSERT_TRUE(fault) << shift;
+    EXPECT_EQ(fault->error.sys_errno, EFAULT);
+    EXPECT_LE(fault->first_missing, Off(4096 + kGood - shift));
+  }
+  EXPECT_TRUE(file->close());
+  ::munmap(pages, kGood + kBad);
+}
+
+// By its own means: the kernel tells of the pages.
+TEST_F(ColdFiles, WhoseRangeIsDirtyAfterwardsAreWrittenThroughThePageCacheFromThenOn) {
+  if (!goes_past()) GTEST_SKIP() << "no O_DIRECT here";
+  auto file = open();
+  constexpr size_t kBytes = 1 << 20;
+  put(*file, 4096, Bytes(kBytes));
+  const int64_t before = file->cold_bytes();
+  const int fd = ::open(file_.path().c_str(), O_RDWR | O_CLOEXEC);
+  void* const pages = ::mmap(nullptr, 4096 + kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  std::atomic<bool> done = false;
+  std::thread dirtying([&] {
+    while (!done) (void)::madvise(pages, 4096 + kBytes, 23 /* MADV_POPULATE_WRITE */);
+  });
+  unsigned round = 0;
+  for (; round < 3000 && file->wanted_bytes() > 0; ++round) {
+    const Bytes bytes = bytes_of(kBytes / 8, round);
+    put(*file, Off(4096 + (round % 8) * (kBytes / 8)), bytes);
+  }
+  done = true;
+  dirtying.join();
+  EXPECT_GE(file->cold_bytes(), before);
+  ::munmap(pages, 4096 + kBytes);
+  ::close(fd);
+  EXPECT_TRUE(file_.holds(model_)) << "after " << round << " writes";
   EXPECT_TRUE(file->close());
 }
 

@@ -45,14 +45,14 @@ size_t DirectFile::memory_shift(Off begin) const noexcept {
 std::optional<Fault> DirectFile::write(std::span<const std::byte> bytes, Off offset, Way way) {
   // Parts that were cut before a refusal end here as well. Another thread may be refused meanwhile.
   if (way == Way::buffered || unit_bytes_ == 0) return write_buffered(bytes, offset);
-  std::string refusal;
-  auto fault = direct_->write(bytes, offset, refusal);
-  if (!refusal.empty()) refuse(refusal);
-  return fault;
+  DirectWrite written = direct_->write(bytes, offset);
+  if (!written.refusal.empty()) refuse(written.refusal);
+  return std::move(written.fault);
 }
 
 std::optional<Fault> DirectFile::write_buffered(std::span<const std::byte> bytes, Off offset) {
-  reserve({offset, offset + Off(bytes.size())});
+  if (!cold_ || !cold_->goes_past(int64_t(bytes.size())))
+    blocks_.before_writing(fd(), {offset, offset + Off(bytes.size())});
   if (cold_) return cold_->write(bytes, offset);
   return write_fully(fd(), bytes, offset, buffered_.path());
 }

@@ -41,7 +41,8 @@ class DirectFile {
 
   // All of `where` will be written. What write() is given with Way::buffered it reserves itself.
   void reserve(Extent where) noexcept {
-    if (unit_bytes_ == 0 && !goes_past()) blocks_.before_writing(fd(), where);
+    const bool goes_past = cold_ && cold_->goes_past(where.size());
+    if (unit_bytes_ == 0 && !goes_past) blocks_.before_writing(fd(), where);
   }
 
   Result<void> sync(SyncKind kind) { return buffered_.sync(kind); }
@@ -56,7 +57,6 @@ class DirectFile {
   void open_direct();
   std::optional<Fault> write_buffered(std::span<const std::byte> bytes, Off offset);
   void refuse(const std::string& why);
-  bool goes_past() const noexcept { return cold_ && cold_->goes_past(); }
 
   Descriptor buffered_;
   BlockReserve blocks_;

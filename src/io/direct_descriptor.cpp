@@ -114,18 +114,21 @@ bool DirectDescriptor::takes(const std::byte* memory) const noexcept {
   return reinterpret_cast<uintptr_t>(memory) % uintptr_t(memory_bytes_) == 0;
 }
 
-std::optional<Fault> DirectDescriptor::write(std::span<const std::byte> bytes, Off offset,
-                                             std::string& refusal) {
+DirectWrite DirectDescriptor::write(std::span<const std::byte> bytes, Off offset) {
   auto fault = write_fully(fd_, bytes, offset, buffered_.path());
-  if (!fault) return fault;
+  if (!fault) return {.fault = {}, .past = true, .refusal = {}};
   const int why = fault->error.sys_errno;
   // Memory that the device cannot read (EFAULT), such as another device's, the processor may read.
-  if (why != EINVAL && why != EOPNOTSUPP && why != EFAULT) return fault;
+  if (why != EINVAL && why != EOPNOTSUPP && why != EFAULT)
+    return {.fault = std::move(fault), .past = false, .refusal = {}};
   // A short write can leave a rest that is not aligned; only otherwise is it a refusal.
   const Off at = fault->first_missing;
-  if (at % unit_bytes_ == 0 && why != EFAULT)
-    refusal = "a write of whole units was refused: " + words(why);
-  return write_fully(buffered_.fd(), bytes.subspan(size_t(at - offset)), at, buffered_.path());
+  std::string refusal;
+  if (at % unit_bytes_ == 0) refusal = "a write of whole units was refused: " + words(why);
+  return {.fault =
+              write_fully(buffered_.fd(), bytes.subspan(size_t(at - offset)), at, buffered_.path()),
+          .past = false,
+          .refusal = std::move(refusal)};
 }
 
 Result<void> DirectDescriptor::close() {

@@ -32,6 +32,13 @@ struct DirectLimits {
 };
 DirectLimits direct_limits(int fd);
 
+// What became of a write. `past`: all of it went past the page cache.
+struct DirectWrite {
+  std::optional<Fault> fault;
+  bool past = false;
+  std::string refusal;  // why it did not, if that will be so again
+};
+
 class DirectDescriptor {
  public:
   // Of the file that `buffered` is open on and lives longer than this, by a name of it; else why
@@ -46,9 +53,9 @@ class DirectDescriptor {
   int64_t unit_bytes() const noexcept { return unit_bytes_; }  // where parts are cut
   bool takes(const std::byte* memory) const noexcept;          // it is aligned
 
-  // Complete on return. What is refused is written through the page cache, and `refusal` then says
-  // why, if that will be so again. REQUIRES whole units, by the offset and in length.
-  std::optional<Fault> write(std::span<const std::byte> bytes, Off offset, std::string& refusal);
+  // Complete on return. What is refused is written through the page cache. REQUIRES whole units, by
+  // the offset and in length.
+  DirectWrite write(std::span<const std::byte> bytes, Off offset);
 
   Result<void> close();  // idempotent
 

@@ -180,6 +180,12 @@ std::optional<int64_t> unwritten_by_samples(int fd, int64_t file_bytes) {
 
 std::optional<int64_t> unwritten_bytes(int fd) { return unwritten_within(fd, 0, 0); }
 
+// A length of 0 would be all that follows.
+std::optional<int64_t> unwritten_bytes(int fd, Extent where) {
+  if (where.empty()) return 0;
+  return unwritten_within(fd, where.begin, where.size());
+}
+
 std::optional<Unwritten> about_unwritten(int fd) {
   struct stat file {};
   if (::fstat(fd, &file) != 0) return std::nullopt;

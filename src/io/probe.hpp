@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/extent.hpp"
 #include "layout/geometry.hpp"
 
 namespace penstock::io {
@@ -30,6 +31,7 @@ Result<FileSystem> probe(int fd);
 // Bytes of the file in the page cache that are dirty or under write-back, by cachestat(2)
 // (Linux >= 6.5); nullopt where the kernel lacks it. It looks at every page that is cached.
 std::optional<int64_t> unwritten_bytes(int fd);
+std::optional<int64_t> unwritten_bytes(int fd, Extent where);
 
 struct Unwritten {
   int64_t bytes = 0;

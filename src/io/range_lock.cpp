@@ -7,11 +7,13 @@
 namespace penstock::io {
 namespace {
 
+constexpr Off kBehind = Off{1} << 62;
+
 bool set_lock(int fd, short type, Extent where) noexcept {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  lock.l_start = where.begin;
+  lock.l_start = kBehind + where.begin;
   lock.l_len = where.size();
   return seeded_fault("range_shared") || ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
@@ -20,7 +22,7 @@ bool set_lock(int fd, short type, Extent where) noexcept {
 
 // A length of 0 would be all that follows.
 RangeLock::RangeLock(int fd, Extent where) noexcept : where_(where) {
-  if (!where.empty() && set_lock(fd, F_WRLCK, where)) fd_ = fd;
+  if (!where.empty() && where.end < kBehind && set_lock(fd, F_WRLCK, where)) fd_ = fd;
 }
 
 RangeLock::~RangeLock() {
