@@ -83,7 +83,8 @@ int take_or_pass(const WriteArguments& a, int entry, const Words& as_given, Poin
     if (file == nullptr) return pass(entry, as_given);
     std::unique_lock lock(together == Together::yes ? file->together : file->alone);
     if (!serves(a, *file, pointer, together)) {
-      lock.unlock();  // pass() takes the lock of its kind of call, which may be the other one
+      // Of iwrite_all and its like pass() takes the other lock; else the view stays what was seen.
+      if (together == Together::unsynchronised) lock.unlock();
       return pass(entry, as_given);
     }
     const int rc = serve(*file);

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "pmpi/completed_request.hpp"
@@ -42,7 +43,8 @@ int take_alone(const WriteArguments& a, const Words& as_given, Tell tell) noexce
     if (file == nullptr) return pass(entry, as_given);
     std::unique_lock lock(file->alone);
     if (file->held == nullptr || !file->readable) {
-      lock.unlock();  // pass() takes the lock of its kind of call, which may be the other one
+      // Of iread_all and its like pass() takes the other lock; else the view stays what was seen.
+      if (kEntries[size_t(entry)].name.find("_all") != std::string_view::npos) lock.unlock();
       return pass(entry, as_given);
     }
     Served served = serve_read(a, *file, pointer, Together::no);

@@ -54,6 +54,7 @@ const char* why_not(int rc) {
                            : "MPI_File_set_view was given what MPI does not allow";
 }
 
+// REQUIRES both locks, and a flush before.
 int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optional<View> known,
              const Decision& decision) {
   const int rc = by_library(handle, file, [&] {
@@ -66,10 +67,9 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optio
     file.pointer.set(0);
   else
     file.pointer.forget();
-  const ErrorClass flushed = file.file->flush(drain_before_view(file));
   file.file->set_view(std::move(view.view), view.unserved_why, view.served_bytes);
   file.library_has_bytes = decision.all_bytes && file.file->served();
-  return told(handle, rc, flushed);
+  return rc;
 }
 
 // Collective. The library's own file gets (0, MPI_BYTE, MPI_BYTE), with the program's hints; and
@@ -83,15 +83,14 @@ bool give_bytes(MPI_File handle, OpenFile& file, MPI_Info info) {
   return file.library_has_bytes;
 }
 
-// REQUIRES a decision that spares the library this view.
+// REQUIRES as set_both(), and a decision that spares the library this view.
 int set_ours(MPI_File handle, OpenFile& file, const ViewArguments& a, View view,
              const Decision& decision) {
-  const ErrorClass flushed = file.file->flush(drain_before_view(file));
   file.file->set_served_view(view.view);
   const bool held = decision.library != ForLibrary::has_it;
   const bool done = (!held || serves_alone(file)) && (decision.library != ForLibrary::plain_view ||
                                                       give_bytes(handle, file, a.info));
-  if (!done) return told(handle, set_both(handle, file, a, std::move(view), decision), flushed);
+  if (!done) return set_both(handle, file, a, std::move(view), decision);
   file.view_is_empty = false;
   file.view_is_known = true;
   file.pointer.set(0);
@@ -100,7 +99,7 @@ int set_ours(MPI_File handle, OpenFile& file, const ViewArguments& a, View view,
   else if (quietly(handle, file, [&] { return PENSTOCK_REAL(seek)(handle, 0, MPI_SEEK_SET); }) !=
            MPI_SUCCESS)
     file.pointer.forget();
-  return told(handle, MPI_SUCCESS, flushed);
+  return MPI_SUCCESS;
 }
 
 // Whether the library's own file has not been told them yet. Where nobody has looked into them so
@@ -121,16 +120,21 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
       return PENSTOCK_REAL(set_view)(handle, displacement, etype, filetype, datarep, info);
     const WithoutSieving hints(info, sieving_later(file));
     const ViewArguments a{displacement, etype, filetype, datarep, hints.info()};
-    const std::scoped_lock lock(file->together, file->alone);
+    // Independent calls of other threads go on until all ranks are here, which may come after them.
+    const std::lock_guard together(file->together);
     std::optional<View> view = view_of(a, file->quiet());
     const Decision decision = agree_on_view(*file, a, view, note_hints(*file, info));
     // A call that the library may refuse leaves its file with the view of before.
     if (!decision.all_plain)
       if (const int rc = give_held_view(handle, *file); rc != MPI_SUCCESS) return rc;
+    const ErrorClass flushed = file->file->flush(drain_before_view(*file));
+    // The library's view, its pointer and ours change as one. Nobody waits for another rank now.
+    const std::lock_guard alone(file->alone);
     file->held.reset();
-    if (decision.library == ForLibrary::same_view)
-      return set_both(handle, *file, a, std::move(view), decision);
-    return set_ours(handle, *file, a, *std::move(view), decision);
+    const int rc = decision.library == ForLibrary::same_view
+                       ? set_both(handle, *file, a, std::move(view), decision)
+                       : set_ours(handle, *file, a, *std::move(view), decision);
+    return told(handle, rc, flushed);
   });
 }
 

@@ -114,10 +114,10 @@ void threads(World& w) {
   }
 }
 
-// Rank 0 is in a collective write; the others come only when a second thread of rank 0 has written
-// by itself through the same handle. Only under Penstock: ROMIO has one lock for all.
-void meanwhile(World& w) {
-  MPI_File file = open(w, MPI_COMM_WORLD, w.path("meanwhile"));
+// Rank 0 is in `collective`; the others come only when a second thread of rank 0 has written 500
+// bytes at `at` by itself through the same handle. Only under Penstock: ROMIO has one lock for all.
+template <class Collective>
+void after_a_write_alone(World& w, MPI_File file, int64_t at, Collective collective) {
   Report report(MPI_COMM_WORLD);
   std::thread other;
   int token = 0;
@@ -125,18 +125,64 @@ void meanwhile(World& w) {
     other = std::thread([&] {
       World mine{report, w.directory, w.bytes};
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      write_block(mine, file, w.ranks() * 1000, 500, false);
+      write_block(mine, file, at, 500, false);
       for (int r = 1; r < w.ranks(); ++r) MPI_Send(&token, 1, MPI_INT, r, 7, MPI_COMM_WORLD);
     });
   } else {
     MPI_Recv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
-  write_block(w, file, w.rank() * 1000, 1000, true);
+  collective();
   if (other.joinable()) other.join();
   w.report.absorb(report);
+}
+
+void meanwhile(World& w) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path("meanwhile"));
+  after_a_write_alone(w, file, w.ranks() * 1000,
+                      [&] { write_block(w, file, w.rank() * 1000, 1000, true); });
   w.report.expect_success(MPI_File_close(&file), "close");
   MPI_Barrier(MPI_COMM_WORLD);
   expect_file(w, w.path("meanwhile"), w.ranks() * 1000 + 500);
+}
+
+// Every view has rank 0's bytes where the one before had them, so that it does not matter by which
+// of the two the second thread writes. Some are held back from the library, some are given to it.
+void views_meanwhile(World& w, const std::string& name, int mode) {
+  MPI_File file = open(w, MPI_COMM_WORLD, w.path(name), mode);
+  MPI_Datatype thousand;
+  MPI_Type_contiguous(1000, MPI_BYTE, &thousand);
+  MPI_Type_commit(&thousand);
+  const int64_t mine = w.rank() * 1000;
+  const struct {
+    int64_t displacement;
+    MPI_Datatype filetype;
+  } views[] = {{0, MPI_BYTE}, {mine, MPI_BYTE}, {0, thousand}, {mine, thousand}, {0, MPI_BYTE}};
+  int64_t end = w.ranks() * 1000;
+  for (const auto& v : views) {
+    after_a_write_alone(w, file, end, [&] {
+      w.report.expect_success(
+          MPI_File_set_view(file, v.displacement, MPI_BYTE, v.filetype, "native", MPI_INFO_NULL),
+          "set_view");
+    });
+    end += 500;
+    MPI_Offset at = -1;
+    MPI_File_get_position(file, &at);
+    w.report.expect_equal(at, 0, "position");
+    const std::vector<uint8_t> d = data(mine, 1000);
+    w.report.expect_success(MPI_File_write_at_all(file, mine - v.displacement, d.data(), 1000,
+                                                  MPI_BYTE, MPI_STATUS_IGNORE),
+                            "write_at_all");
+    w.report.wrote(1000, true);
+  }
+  MPI_Type_free(&thousand);
+  w.report.expect_success(MPI_File_close(&file), "close");
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect_file(w, w.path(name), end);
+}
+
+void meanwhile_view(World& w) {
+  views_meanwhile(w, "view", MPI_MODE_CREATE | MPI_MODE_RDWR);
+  views_meanwhile(w, "behind", MPI_MODE_CREATE | MPI_MODE_WRONLY);
 }
 
 void sub_communicators(World& w) {
@@ -218,6 +264,7 @@ constexpr struct {
                  {"empty_rank", empty_rank},
                  {"threads", threads},
                  {"meanwhile", meanwhile},
+                 {"meanwhile_view", meanwhile_view},
                  {"sub_communicators", sub_communicators},
                  {"opened_twice", opened_twice},
                  {"freed_early", freed_early},
@@ -230,7 +277,7 @@ int main(int argc, char** argv) {
   using namespace suite;
   const std::string name = argc > 1 ? argv[1] : "";
   int provided = 0;
-  const bool threaded = name == "threads" || name == "meanwhile";
+  const bool threaded = name == "threads" || name.starts_with("meanwhile");
   const int wanted = threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, wanted, &provided);
   if (provided < wanted) {

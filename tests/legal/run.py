@@ -58,6 +58,8 @@ PROGRAMS = [
     Program("threads", 2),
     Program("meanwhile", 2),
     Program("meanwhile", 3),
+    Program("meanwhile_view", 2),
+    Program("meanwhile_view", 3),
     Program("sub_communicators", 4),
     Program("opened_twice", 2),
     Program("freed_early", 3),
