@@ -109,6 +109,7 @@ std::string File::State::open_file(io::Written written) {
   auto opened = method.mechanism->open({.path = info.path,
                                         .unit_bytes = kPageStep,
                                         .direct = method.direct,
+                                        .cold = io::cold_rule(),
                                         .depth = method.depth,
                                         .registered = method.registered,
                                         .window_bytes = method.window_bytes,

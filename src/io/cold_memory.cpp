@@ -5,6 +5,7 @@
 #include "io/cold_memory.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace penstock::io {
 namespace {
@@ -19,6 +20,11 @@ constexpr int kMostRests = 8;
 constexpr int64_t kLongestTried = int64_t{1} << 20, kLongestKept = int64_t{4} << 20;
 
 }  // namespace
+
+const ColdRule& cold_rule() noexcept {
+  static const ColdRule rule = std::getenv("PENSTOCK_TEST_COLD") ? kAlwaysCold : ColdRule{};
+  return rule;
+}
 
 int64_t ColdMemory::most_bytes() const noexcept {
   if (kept()) return kLongestKept;

@@ -23,6 +23,13 @@ struct ColdRule {
   int64_t least_bytes = int64_t{256} << 10;  // of a write; shorter ones are not looked at
 };
 
+// After the first 4 KiB, as if memory were cold and it paid.
+inline constexpr ColdRule kAlwaysCold{
+    .least_ns = 0, .most_of_buffered = 1e9, .stretch_bytes = 4096, .least_bytes = 1};
+
+// The usual one; with PENSTOCK_TEST_COLD in the environment kAlwaysCold.
+const ColdRule& cold_rule() noexcept;
+
 // What some writes took.
 struct WriteCost {
   int64_t bytes = 0;

@@ -16,10 +16,6 @@ inline std::string name_of_window(int64_t window_bytes) {
   return window_bytes == kWindowOfFile ? "_whole" : "_window";
 }
 
-// After the first 4 KiB, as if memory were cold and it paid.
-inline constexpr ColdRule kAlwaysCold{
-    .least_ns = 0, .most_of_buffered = 1e9, .stretch_bytes = 4096, .least_bytes = 1};
-
 inline std::string name_of_direct(Direct direct) {
   if (direct == Direct::never) return "";
   return direct == Direct::always ? "_direct" : "_cold";

@@ -62,12 +62,14 @@ class Way:
     at_once: bool = False  # independent writes
     synchronous: bool = False  # the mount: a write is promised as soon as it has returned
     immutable: bool = False  # what becomes of the file, while its file system stays
+    cold: bool = False  # as if memory were: past the page cache
 
     @property
     def name(self) -> str:
         access = "collective" if self.collective else "independent"
         more = [" at once"] * self.at_once + [" on a synchronous mount"] * self.synchronous
         more += [" into what becomes immutable"] * self.immutable
+        more += [" in cold memory"] * self.cold
         return f"{access}{''.join(more)}, {self.method}"
 
     @property
@@ -102,6 +104,10 @@ WAYS = [
     Way("auto", synchronous=True),
     Way(f"{TOGETHER}mmap", synchronous=True),
     Way("auto", collective=False, synchronous=True),
+    Way("auto", cold=True),
+    Way("individual", cold=True),
+    Way("auto", collective=False, cold=True),
+    Way("auto", collective=False, at_once=True, cold=True),
     Way("auto", immutable=True),
     Way(f"{TOGETHER}mmap", immutable=True),
     Way("auto", collective=False, immutable=True),
@@ -194,6 +200,7 @@ class Trial(Job):
         program += [f"--file={file}", f"--seed={self.dice.randrange(1 << 30)}"]
         program += [f"--sync-every={sync_every}", f"--collective={int(self.way.collective)}"]
         environment = {"PENSTOCK_WRITE_BEHIND": "off"} if self.way.at_once else {}
+        environment |= {"PENSTOCK_TEST_COLD": "1"} if self.way.cold else {}
         how = None if self.alone else Penstock(self.way.method, environment=environment)
         return launch(self.bench, self.ranks, program, penstock=how, timeout_s=START_S + 15)
 
