@@ -133,6 +133,32 @@ TEST_F(ColdFiles, SayOfMemoryThatCannotBeReadWhatIsInTheFile) {
   ::munmap(pages, kGood + kBad);
 }
 
+TEST_F(ColdFiles, AreNotMappedWhereSomebodyWritesPast) {
+  auto file = open();
+  put(*file, 4096, Bytes(1'000'000));
+  auto mapped = find_mechanism("mmap")->open({.path = file_.path()}).value();
+  const int other = ::open(file_.path().c_str(), O_WRONLY | O_CLOEXEC);
+  const Extent where{65'536, 131'072};
+  const auto fill = [&](std::byte with) {
+    Lease lease = mapped->lease(where).value();
+    std::ranges::fill(lease.memory, with);
+    mapped->submit(lease, {&where, 1});
+    EXPECT_FALSE(mapped->reap());
+    remember(where.begin, Bytes(size_t(where.size()), with));
+  };
+  {
+    const RangeLock held(other, {100'000, 100'001});
+    ASSERT_TRUE(held.held());
+    fill(std::byte{1});
+    EXPECT_TRUE(file_.holds(model_)) << "by a write";
+  }
+  fill(std::byte{2});
+  EXPECT_TRUE(file_.holds(model_));
+  EXPECT_TRUE(mapped->close());
+  EXPECT_TRUE(file->close());
+  ::close(other);
+}
+
 // By its own means: the kernel tells of the pages.
 TEST_F(ColdFiles, WhoseRangeIsDirtyAfterwardsAreWrittenThroughThePageCacheFromThenOn) {
   if (!goes_past()) GTEST_SKIP() << "no O_DIRECT here";

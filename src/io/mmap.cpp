@@ -31,6 +31,7 @@
 #include "io/in_place.hpp"
 #include "io/mechanism.hpp"
 #include "io/probe.hpp"
+#include "io/range_lock.hpp"
 #include "io/window.hpp"
 #include "io/write_fully.hpp"
 
@@ -159,6 +160,11 @@ class MmapFile final : public MechanismFile {
   Window map(Extent where) {
     const InPlace* const how = how_;
     if (how == nullptr || where.empty()) return {};
+    // Not while somebody writes there past the page cache: its pages are dirty with what the file
+    // had.
+    const std::lock_guard one(ready_mutex_);
+    const RangeLock alone(file_.fd(), where);
+    if (!alone.held()) return {};
     const int grow = where.end > size() ? FALLOC_FL_KEEP_SIZE : 0;
     const int mode = how->reserve_mode & ~grow;
     auto window = window_bytes_ == kWindowOfCycle ? Window::map(file_.fd(), where, mode)
@@ -224,6 +230,7 @@ class MmapFile final : public MechanismFile {
   Descriptor file_;
   std::atomic<const InPlace*> how_ = nullptr;  // nullptr: everything by pwrite
   const int64_t window_bytes_;
+  std::mutex ready_mutex_;                            // threads share the file's range locks
   mutable std::mutex mutex_;                          // of what follows, up to the slots
   std::vector<std::shared_ptr<const Mapping>> kept_;  // the oldest first
   std::string degraded_;
