@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 namespace penstock::io {
@@ -26,7 +27,7 @@ int fail_with(int sys_errno) {
 extern "C" {
 int fallocate(int fd, int mode, off_t offset, off_t n) {
   using namespace penstock::io;
-  ++answers.fallocated;
+  ++std::atomic_ref(answers.fallocated);  // several threads write at once in some tests
   if (answers.fallocate_interruptions > 0) {
     --answers.fallocate_interruptions;
     return fail_with(EINTR);
@@ -38,7 +39,7 @@ int fallocate(int fd, int mode, off_t offset, off_t n) {
 int madvise(void* at, size_t n, int advice) noexcept {
   using namespace penstock::io;
   if (answers.madvise_errno != 0) return fail_with(answers.madvise_errno);
-  if (advice == kPopulateWrite) ++answers.populated;
+  if (advice == kPopulateWrite) ++std::atomic_ref(answers.populated);
   return int(::syscall(SYS_madvise, at, n, advice));
 }
 }
