@@ -40,9 +40,10 @@ bool Shipping::was_put(int owner, Extent where) const {
 // and then it is in the file when that call is over.
 void Shipping::await(const std::vector<int>& owners, Pages& pages,
                      std::unique_lock<std::mutex>& lock) {
-  for (const int owner : owners) put_->ask(owner);
   const auto has_any = [this](int owner) { return put_->has(owner); };
   for (Backoff backoff; in_settle_ || (!ended_ && std::ranges::any_of(owners, has_any));) {
+    // Again and again: what another thread has put since the answer is a question of its own.
+    for (const int owner : owners) put_->ask(owner);
     if (progress_locked(pages)) backoff.reset();
     lock.unlock();
     backoff.pause();
