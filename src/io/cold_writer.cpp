@@ -95,12 +95,12 @@ std::optional<Fault> ColdWriter::write_bounced(std::span<const std::byte> bytes,
 }
 
 // Pages of the range that somebody has made dirty meanwhile, in spite of all, would be written back
-// over it; or it is a file system that writes through the page cache whatever it is asked for.
+// over it; or it is a file system that writes through the page cache whatever it is asked for. Of a
+// write that went past in part nothing is known.
 std::optional<Fault> ColdWriter::write_direct(std::span<const std::byte> bytes, Off offset) {
   DirectWrite written = direct_->write(bytes, offset);
-  if (!written.refusal.empty()) memory_.give_up();
-  if (written.fault || !written.past) return std::move(written.fault);
-  if (unwritten_bytes(direct_->fd(), extent_of(bytes, offset)) != 0) {
+  if (written.fault) return std::move(written.fault);
+  if (!written.past || unwritten_bytes(direct_->fd(), extent_of(bytes, offset)) != 0) {
     memory_.give_up();
     return write_cached(bytes, offset);
   }

@@ -159,34 +159,6 @@ TEST_F(ColdFiles, AreNotMappedWhereSomebodyWritesPast) {
   ::close(other);
 }
 
-// By its own means: the kernel tells of the pages.
-TEST_F(ColdFiles, WhoseRangeIsDirtyAfterwardsAreWrittenThroughThePageCacheFromThenOn) {
-  if (!goes_past()) GTEST_SKIP() << "no O_DIRECT here";
-  auto file = open();
-  constexpr size_t kBytes = 1 << 20;
-  put(*file, 4096, Bytes(kBytes));
-  const int64_t before = file->cold_bytes();
-  const int fd = ::open(file_.path().c_str(), O_RDWR | O_CLOEXEC);
-  void* const pages = ::mmap(nullptr, 4096 + kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  ASSERT_NE(pages, MAP_FAILED);
-  std::atomic<bool> done = false;
-  std::thread dirtying([&] {
-    while (!done) (void)::madvise(pages, 4096 + kBytes, 23 /* MADV_POPULATE_WRITE */);
-  });
-  unsigned round = 0;
-  for (; round < 3000 && file->wanted_bytes() > 0; ++round) {
-    const Bytes bytes = bytes_of(kBytes / 8, round);
-    put(*file, Off(4096 + (round % 8) * (kBytes / 8)), bytes);
-  }
-  done = true;
-  dirtying.join();
-  EXPECT_GE(file->cold_bytes(), before);
-  ::munmap(pages, 4096 + kBytes);
-  ::close(fd);
-  EXPECT_TRUE(file_.holds(model_)) << "after " << round << " writes";
-  EXPECT_TRUE(file->close());
-}
-
 TEST_F(ColdFiles, OfWhichAnotherHoldsARangeGoThroughThePageCacheThere) {
   auto file = open();
   const int other = ::open(file_.path().c_str(), O_RDWR | O_CLOEXEC);

@@ -256,6 +256,32 @@ class DirectFaults : public IoFaults {
   std::unique_ptr<MechanismFile> file;
 };
 
+// As a program does that maps the file and stores there, or another handle: its page, which has
+// what the file had, is dirty when the direct write ends.
+int buffered_fd = -1;
+
+TEST_F(DirectFaults, APageThatIsDirtyAfterwardsIsWrittenAgainAndNothingGoesPastTheCacheAnyMore) {
+  auto cold = find_mechanism("pwrite")
+                  ->open({.path = file_.path(), .direct = Direct::when_cold, .cold = kAlwaysCold})
+                  .value();
+  const Bytes data = counting_bytes(300'000);
+  const std::span<const std::byte> all(data);
+  EXPECT_FALSE(cold->write(all.first(4096), 0));  // now memory is cold
+  buffered_fd = cold->fd();
+  interposed.pwrite = [](int fd, const void* d, size_t n, off_t at) {
+    const ssize_t written = real_pwrite(fd, d, n, at);
+    if (is_direct(fd)) EXPECT_EQ(real_pwrite(buffered_fd, Bytes(4096).data(), 4096, at), 4096);
+    return written;
+  };
+  EXPECT_FALSE(cold->write(all.subspan(4096, 100'000), 4096));
+  EXPECT_EQ(direct_calls, 1);
+  EXPECT_FALSE(cold->write(all.subspan(104'096), 104'096));
+  EXPECT_EQ(direct_calls, 1);
+  EXPECT_EQ(cold->cold_bytes(), 0);
+  EXPECT_TRUE(cold->close());
+  EXPECT_EQ(file_.contents(), data);
+}
+
 TEST_F(DirectFaults, AnAlignedWriteThatIsRefusedIsBufferedAndSoAreAllBehindIt) {
   interposed.pwrite = [](int fd, const void* d, size_t n, off_t at) {
     return is_direct(fd) ? fail_with(EINVAL) : real_pwrite(fd, d, n, at);
