@@ -33,7 +33,7 @@ int64_t ColdMemory::most_bytes() const noexcept {
 
 void ColdMemory::wrote(Way way, const WriteCost& cost) noexcept {
   const std::lock_guard lock(mutex_);
-  if (phase_ == Phase::over || way != this->way()) return;  // begun before the last decision
+  if (phase() == Phase::over || way != this->way()) return;  // begun before the last decision
   stretch_.add(cost);
   if (stretch_.bytes >= stretch_bytes_ || has_lost()) decide();
 }
@@ -41,12 +41,11 @@ void ColdMemory::wrote(Way way, const WriteCost& cost) noexcept {
 void ColdMemory::give_up() noexcept {
   const std::lock_guard lock(mutex_);
   begin(Phase::over, 0);
-  over_ = true;
 }
 
 void ColdMemory::decide() noexcept {
   const int64_t stretch = rule_.stretch_bytes;
-  switch (phase_) {
+  switch (phase()) {
     case Phase::watched:
       if (!is_cold()) return begin(Phase::watched, stretch);
       buffered_s_ = stretch_.wall_s / double(stretch_.bytes);
@@ -72,8 +71,6 @@ void ColdMemory::begin(Phase phase, int64_t stretch_bytes) noexcept {
   phase_ = phase;
   stretch_bytes_ = stretch_bytes;
   stretch_ = {};
-  kept_ = phase == Phase::kept;
-  way_ = phase == Phase::tried || phase == Phase::kept ? Way::direct : Way::buffered;
 }
 
 bool ColdMemory::is_cold() const noexcept {

@@ -49,14 +49,17 @@ class ColdMemory {
       : rule_(rule), stretch_bytes_(rule.stretch_bytes) {}
 
   bool concerns(int64_t bytes) const noexcept {
-    return bytes >= rule_.least_bytes && !over_.load(std::memory_order_relaxed);
+    return bytes >= rule_.least_bytes && phase() != Phase::over;
   }
   // Of a write, at once, so that a decision comes in time: a trial is of short ones.
   int64_t most_bytes() const noexcept;
   // It goes past the page cache, and that pays.
-  bool kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
+  bool kept() const noexcept { return phase() == Phase::kept; }
   // How the next bytes go.
-  Way way() const noexcept { return way_.load(std::memory_order_relaxed); }
+  Way way() const noexcept {
+    const Phase now = phase();
+    return now == Phase::tried || now == Phase::kept ? Way::direct : Way::buffered;
+  }
   // What a write cost that went so.
   void wrote(Way way, const WriteCost& cost) noexcept;
   // From now on through the page cache.
@@ -66,6 +69,7 @@ class ColdMemory {
   // `watched` and `resting` go through the page cache, `tried` and `kept` past it.
   enum class Phase : uint8_t { watched, tried, kept, resting, over };
 
+  Phase phase() const noexcept { return phase_.load(std::memory_order_relaxed); }
   void decide() noexcept;
   void begin(Phase phase, int64_t stretch_bytes) noexcept;
   bool is_cold() const noexcept;
@@ -73,10 +77,8 @@ class ColdMemory {
   bool has_lost() const noexcept;
 
   const ColdRule rule_;
-  std::atomic<Way> way_ = Way::buffered;
-  std::atomic<bool> kept_ = false, over_ = false;
-  std::mutex mutex_;  // of what follows
-  Phase phase_ = Phase::watched;
+  std::mutex mutex_;  // of changes of the phase, and of what follows
+  std::atomic<Phase> phase_ = Phase::watched;
   WriteCost stretch_;  // since the last decision
   int64_t stretch_bytes_;
   double buffered_s_ = 0;   // for a byte through the page cache, in cold memory

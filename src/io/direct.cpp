@@ -51,8 +51,7 @@ std::optional<Fault> DirectFile::write(std::span<const std::byte> bytes, Off off
 }
 
 std::optional<Fault> DirectFile::write_buffered(std::span<const std::byte> bytes, Off offset) {
-  if (!cold_ || !cold_->goes_past(int64_t(bytes.size())))
-    blocks_.before_writing(fd(), {offset, offset + Off(bytes.size())});
+  reserve_for_cache({offset, offset + Off(bytes.size())});
   if (cold_) return cold_->write(bytes, offset);
   return write_fully(fd(), bytes, offset, buffered_.path());
 }

@@ -41,8 +41,7 @@ class DirectFile {
 
   // All of `where` will be written. What write() is given with Way::buffered it reserves itself.
   void reserve(Extent where) noexcept {
-    const bool goes_past = cold_ && cold_->goes_past(where.size());
-    if (unit_bytes_ == 0 && !goes_past) blocks_.before_writing(fd(), where);
+    if (unit_bytes_ == 0) reserve_for_cache(where);
   }
 
   Result<void> sync(SyncKind kind) { return buffered_.sync(kind); }
@@ -57,6 +56,9 @@ class DirectFile {
   void open_direct();
   std::optional<Fault> write_buffered(std::span<const std::byte> bytes, Off offset);
   void refuse(const std::string& why);
+  void reserve_for_cache(Extent where) noexcept {
+    if (!cold_ || !cold_->goes_past(where.size())) blocks_.before_writing(fd(), where);
+  }
 
   Descriptor buffered_;
   BlockReserve blocks_;
