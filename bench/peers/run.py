@@ -3,6 +3,7 @@
     python bench/peers/run.py                        the gate set: one to two hours
     python bench/peers/run.py --dry-run              what would run, and how long
     python bench/peers/run.py --search               the best setting of each peer, into best.toml
+    python bench/peers/run.py --search --unsearched  only of what best.toml has no entry for
     python bench/peers/run.py --table OUT            text, JSON and Markdown of a run's samples
 
 Stopped, it goes on with the same command. Exit code: 0 no gating conclusion failed; 1 one did;
@@ -56,6 +57,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--seed", type=int, help="of the order and of --full [cells.toml]")
     add("--list", action="store_true", help="the cells and who takes part")
     add("--search", action="store_true", help="search the grids and write best.toml")
+    add("--unsearched", action="store_true", help="with --search: only what best.toml has not")
     add("--readme", action="store_true", help="with --table: print the README's section")
     add("--title", help="with --page: the page's, where it is of some cells [opening.md's]")
     return parser.parse_args(words)
@@ -154,7 +156,7 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
     families = args.family or specification.families
     command.must_be_among("--family", families, specification.families)
     if args.dry_run:
-        number = search.samples_of(specification, families)
+        number = search.samples_of(specification, families, args.unsearched)
         print(f"at most {number} samples: about {duration_text(number * USUAL_S)}", end="")
         print(f" at {USUAL_S} s a sample")
         return DONE
@@ -166,7 +168,7 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
         try:
             with Show(console) as show:
                 some, missing = search.run(
-                    specification, site_of(args), [family], folder, seed, show
+                    specification, site_of(args), [family], folder, seed, show, args.unsearched
                 )
         except KeyboardInterrupt:
             console.print("stopped; the same command goes on", style="yellow")

@@ -64,6 +64,12 @@ class Pattern(_Model):
     irregular_calls: Count
 
 
+class Traffic(_Model):
+    """How the engine's bytes went."""
+
+    cold_bytes: Count = 0  # past the page cache since memory was cold; earlier logs have none
+
+
 class Verify(_Model):
     """Bytes read back at close."""
 
@@ -109,6 +115,7 @@ class File(_Model):
     calls: dict[str, Count]
     sizes: list[SizeBucket] = []
     pattern: Pattern
+    traffic: Traffic = Traffic()
     times_s: Times
     open_to_close_s: Seconds
     application_rate_bytes_per_s: float | None

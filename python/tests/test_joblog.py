@@ -136,6 +136,18 @@ def test_what_a_method_pushes_between_writes_is_sync(cli: Cli, tmp_path: Path) -
     assert " 2.7500 " in cli("report", file, "--format", "md").stdout
 
 
+def test_what_went_past_the_page_cache_is_shown_where_something_did(
+    cli: Cli, tmp_path: Path
+) -> None:
+    for past, said in ((48 << 20, True), (0, False)):
+        traffic = LOG["files"][0].get("traffic", {}) | {"cold_bytes": past}
+        file = str(write(tmp_path, files=[LOG["files"][0] | {"traffic": traffic}]))
+        found = re.search(r"cold memory +48\.0 MiB past the page cache", cli("log", file).stdout)
+        assert bool(found) is said
+        page = cli("report", file, "--format", "md").stdout
+        assert ("48.0 MiB went past the page cache" in page) is said
+
+
 @pytest.mark.parametrize("source", ["not known: nobody called sync", "nobody called sync"])
 def test_that_a_rate_is_not_known_is_said_once(cli: Cli, tmp_path: Path, source: str) -> None:
     one = LOG["files"][0] | {"actual_rate_bytes_per_s": None, "actual_rate_source": source}

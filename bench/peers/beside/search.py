@@ -46,8 +46,12 @@ class Contest:
         return next(iter(self.settings))
 
 
-def contests(spec: Specification, families: Sequence[str]) -> list[Contest]:
-    """What is to be searched: the first gate cell of each family, access and number of ranks."""
+def contests(
+    spec: Specification, families: Sequence[str], unsearched: bool = False
+) -> list[Contest]:
+    """What is to be searched: the first gate cell of each family, access and number of ranks;
+    ``unsearched``: without the libraries whose best setting there is known."""
+    known = {_place(best) for best in spec.bests.best} if unsearched else set()
     first: dict[tuple[str, str, int], Cell] = {}
     for cell in spec.cells.cell:
         if spec.family(cell) in families:
@@ -57,6 +61,7 @@ def contests(spec: Specification, families: Sequence[str]) -> list[Contest]:
         for cell in first.values()
         for key, library in spec.peers.library.items()
         if cell.ranks in library.ranks
+        and (spec.family(cell), cell.access, cell.ranks, key) not in known
     ]
 
 
@@ -73,6 +78,7 @@ def run(
     folder: Path,
     seed: int,
     observer: Observer,
+    unsearched: bool = False,
 ) -> tuple[list[Best], list[str]]:
     """Search; resumable in ``folder``. What was found, and what could not be searched.
 
@@ -81,7 +87,7 @@ def run(
     KeyboardInterrupt
         If it was stopped; the same call goes on.
     """
-    wanted = contests(spec, families)
+    wanted = contests(spec, families, unsearched)
     missing: dict[str, None] = {}
     screening = _Stage(spec, site, folder / "screening.jsonl", seed, SCREENING, observer)
     samples = screening.take([(c, list(c.settings)) for c in wanted], missing)
@@ -95,9 +101,9 @@ def run(
     return [best for best in decided if best is not None], list(missing)
 
 
-def samples_of(spec: Specification, families: Sequence[str]) -> int:
+def samples_of(spec: Specification, families: Sequence[str], unsearched: bool = False) -> int:
     """How many samples a search takes at most, canaries included."""
-    wanted = contests(spec, families)
+    wanted = contests(spec, families, unsearched)
     stages = 0
     for family in dict.fromkeys(spec.family(c.cell) for c in wanted):
         own = [c for c in wanted if spec.family(c.cell) == family]

@@ -96,6 +96,7 @@ def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     facts = [
         ("bytes", f"{_core.human_size(file.engine_bytes)} by engine, "
          f"{_core.human_size(file.passthrough_bytes)} passed through"),
+        *_cold(file),
         *_reads(file),
         ("method", shown(file.method)),
         ("ran", shown(ran)),
@@ -113,6 +114,11 @@ def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     if not file.closed:
         facts.append(("state", "[yellow]not closed when this was written[/]"))
     return facts + _verified(file.verify)
+
+
+def _cold(file: joblog.File) -> list[tuple[str, str]]:
+    past = file.traffic.cold_bytes
+    return [("cold memory", f"{_core.human_size(past)} past the page cache")] if past else []
 
 
 def _reads(file: joblog.File) -> list[tuple[str, str]]:

@@ -121,8 +121,18 @@ def _files(job: joblog.JobLog) -> Section:
     text = (
         "A job's log has one rate of each file, so there is no course over time: the measuring "
         "programs of penstock bench record it.",
+        *_cold(job),
     )
     return Section("files", "Files and both rates", text, (Table(heads, rows),) if rows else ())
+
+
+def _cold(job: joblog.JobLog) -> Iterator[str]:
+    past = sum(f.traffic.cold_bytes for f in job.files)
+    if past:
+        yield (
+            f"{size(past)} went past the page cache, since the memory that the system would have "
+            "taken for it was cold (direct=cold)."
+        )
 
 
 def _phases(job: joblog.JobLog) -> Section:
