@@ -54,14 +54,16 @@ class CacheStat final : public Source {
   std::vector<int> fds_;
 };
 
-// Empty when cachestat works on a file of this directory.
+// Empty when cachestat works on a file of this directory, and tells the truth.
 std::string why_no_cachestat(const std::string& directory) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return std::string("open: ") + std::strerror(errno);
   // A directory has an address space too, on every file system that has a page cache.
   const auto bytes = io::unwritten_bytes(fd);
   const int code = errno;
+  const auto fs = io::probe(fd);
   ::close(fd);
+  if (fs && !fs->counts_dirty_pages()) return fs->type + " does not count dirty pages";
   return bytes ? "" : std::string("cachestat: ") + std::strerror(code);
 }
 

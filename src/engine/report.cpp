@@ -33,7 +33,7 @@ void set_actual_rate(FileReport& r, const DeviceFacts& d) {
     r.actual_rate_source = "not known: several nodes hold dirty pages, and nobody called sync";
   } else if (!d.unwritten) {
     r.actual_rate_source =
-        "not known: not all was synced, and the page cache was not asked (cachestat)";
+        "not known: not all was synced, and the page cache does not tell (cachestat)";
   } else {
     const int64_t there = std::max<int64_t>(0, bytes - d.unwritten->bytes);
     r.actual_rate = double(there) / (1e-9 * double(std::max<int64_t>(d.until_close_ns, 1)));

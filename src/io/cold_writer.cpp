@@ -115,11 +115,11 @@ DirectDescriptor* ColdWriter::direct() {
 }
 
 // By its number, since the path may lead elsewhere by now. On file systems of several nodes the
-// ranks of two may share a unit, and write it both ways. The kernel must tell of dirty pages.
+// ranks of two may share a unit, and write it both ways. Dirty pages must be told.
 void ColdWriter::open() {
   const auto found = probe(buffered_.fd());
   const bool is_local = found && found->geometry.sharing == layout::Sharing::any;
-  if (is_local && unwritten_bytes(buffered_.fd(), {0, 1})) {
+  if (is_local && found->counts_dirty_pages() && unwritten_bytes(buffered_.fd(), {0, 1})) {
     auto opened =
         DirectDescriptor::open(buffered_, "/proc/self/fd/" + std::to_string(buffered_.fd()));
     if (opened) direct_ = *std::move(opened);

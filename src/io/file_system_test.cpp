@@ -98,6 +98,16 @@ TEST_F(FileSystems, OnlyOnesThatOverwriteInPlaceAreMappedAndOthersAreNamed) {
   }
 }
 
+TEST_F(FileSystems, DirtyPagesAreCountedOrNotSpokenOf) {
+  const int fd = ::open(file_.path().c_str(), O_WRONLY | O_CLOEXEC);
+  const std::vector<std::byte> bytes(kBytes, std::byte{'d'});
+  ASSERT_EQ(::pwrite(fd, bytes.data(), bytes.size(), 0), ssize_t(bytes.size()));
+  const auto told = about_unwritten(fd);
+  const bool in_memory = type() == "tmpfs" || type() == "ramfs";
+  if (told && !in_memory) EXPECT_EQ(told->bytes, int64_t(kBytes)) << type();
+  ::close(fd);
+}
+
 // An old kernel and a low limit on locked memory refuse it, no file system does.
 TEST_F(FileSystems, MemoryIsRegisteredWhateverTheFileSystem) {
   const Mechanism& uring = *find_mechanism("uring");

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -122,6 +123,16 @@ bool FileSystem::sees_direct_writes() const noexcept {
   return type != "fuse.ceph-fuse" && type != "fuse.ceph";
 }
 
+// Others answer that there are none: they keep what was written in the files of their layers, in a
+// cache of their own or in a daemon. In memory there is nothing to write.
+bool FileSystem::counts_dirty_pages() const noexcept {
+  constexpr std::array<std::string_view, 19> kCounting = {
+      "ext4",     "xfs",  "btrfs", "tmpfs", "ramfs", "hugetlbfs", "f2fs",
+      "bcachefs", "vfat", "exfat", "ntfs3", "jfs",   "reiserfs",  "nfs",
+      "ceph",     "smb2", "cifs",  "gfs2",  "ocfs2"};
+  return std::ranges::find(kCounting, type) != kCounting.end();
+}
+
 Result<FileSystem> probe(int fd) {
   struct statfs volume {};
   struct stat file {};
@@ -188,7 +199,8 @@ std::optional<int64_t> unwritten_bytes(int fd, Extent where) {
 
 std::optional<Unwritten> about_unwritten(int fd) {
   struct stat file {};
-  if (::fstat(fd, &file) != 0) return std::nullopt;
+  const auto fs = probe(fd);
+  if (!fs || !fs->counts_dirty_pages() || ::fstat(fd, &file) != 0) return std::nullopt;
   const bool samples = can_be_sampled(file);
   const auto bytes = samples ? unwritten_by_samples(fd, file.st_size) : unwritten_bytes(fd);
   if (!bytes) return std::nullopt;

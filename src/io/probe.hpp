@@ -22,6 +22,9 @@ struct FileSystem {
 
   // A read through the page cache sees what this node has written past it.
   bool sees_direct_writes() const noexcept;
+
+  // What cachestat(2) says of a file is true.
+  bool counts_dirty_pages() const noexcept;
 };
 
 // Of an open descriptor. Network file systems get Sharing::unit_keeps_node, or unit_per_node where
@@ -29,7 +32,8 @@ struct FileSystem {
 Result<FileSystem> probe(int fd);
 
 // Bytes of the file in the page cache that are dirty or under write-back, by cachestat(2)
-// (Linux >= 6.5); nullopt where the kernel lacks it. It looks at every page that is cached.
+// (Linux >= 6.5); nullopt where the kernel lacks it. It looks at every page that is cached. Not
+// true but where the file system counts_dirty_pages().
 std::optional<int64_t> unwritten_bytes(int fd);
 std::optional<int64_t> unwritten_bytes(int fd, Extent where);
 
@@ -38,8 +42,9 @@ struct Unwritten {
   bool estimated = false;  // from samples
 };
 
-// The same where nobody has the time: of a file above 64 MiB that has no holes 64 pieces of 1 MiB
-// are asked for, spread over it, and the rest is taken to be like them.
+// The same where nobody has the time, and nullopt where it would not be true: of a file above 64
+// MiB that has no holes 64 pieces of 1 MiB are asked for, spread over it, and the rest is taken to
+// be like them.
 std::optional<Unwritten> about_unwritten(int fd);
 
 // Device and inode, to see that two descriptors are one file.

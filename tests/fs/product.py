@@ -41,6 +41,7 @@ from run_mpi import (
 from skips import read_junit
 
 ON_LOOP, IN_MEMORY = ("ext4", "xfs", "btrfs"), ("tmpfs", "ramfs")
+OVERLAY = "overlay"  # its upper layer on an ext4
 LARGE_BLOCKS = "xfs-16KiB"  # larger than a page; Linux 6.12 and newer
 NETWORK: dict[str, tuple[str, ...]] = {  # by which script, how
     "nfs": ("nfs.sh", "--mount"),
@@ -49,7 +50,7 @@ NETWORK: dict[str, tuple[str, ...]] = {  # by which script, how
     "ceph-fuse": ("ceph.sh", "3"),
 }
 MAPPED = ("ext4", "xfs", "tmpfs")
-DIRECT = ("ext4", "xfs", "btrfs", "tmpfs", "fuse.nfs", "fuse.glusterfs")
+DIRECT = ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "fuse.nfs", "fuse.glusterfs")
 STALE = ("fuse.ceph-fuse",)  # takes direct writes, and reads what it had cached before
 SIZE = "512MiB"
 FEWEST_TESTS = 20
@@ -70,6 +71,8 @@ def file_system(kind: str, place: Path) -> Iterator[Path]:
     """A directory on a fresh file system; all of it is gone afterwards."""
     if kind in NETWORK:
         made = on_servers(kind, place)
+    elif kind == OVERLAY:
+        made = overlay(place)
     else:
         made = in_memory(kind, place) if kind in IN_MEMORY else on_loop(kind, place)
     with made as directory:
@@ -101,10 +104,24 @@ def mounted_by(name: str, place: Path, *how: str) -> Iterator[Path]:
 
 
 @contextmanager
-def in_memory(kind: str, place: Path) -> Iterator[Path]:
+def overlay(place: Path) -> Iterator[Path]:
+    with on_loop("ext4", place) as disk:
+        lower, upper, work, merged = (disk / name for name in ("lower", "upper", "work", "merged"))
+        for layer in (lower, upper, work, merged):
+            layer.mkdir()
+        layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        with mounted(OVERLAY, merged, "-o", layers):
+            yield merged
+
+
+def in_memory(kind: str, place: Path) -> AbstractContextManager[Path]:
+    return mounted(kind, place, *(["-o", "size=512m"] if kind == "tmpfs" else []))
+
+
+@contextmanager
+def mounted(kind: str, place: Path, *options: str) -> Iterator[Path]:
     if os.geteuid() != 0:
         raise NotHereError(f"only root can mount a {kind}; run it as root")
-    options = ["-o", "size=512m"] if kind == "tmpfs" else []
     done = subprocess.run(
         ["mount", "-t", kind, *options, kind, place], capture_output=True, text=True, check=False
     )
@@ -240,7 +257,7 @@ def main() -> int:
             parser.error(f"{asked} {tests} has no {name}; remedy: make tests")
     depth = ON_SERVERS if options.network else FULL if options.full else QUICK
     large = [LARGE_BLOCKS] if options.full else []
-    for kind in NETWORK if options.network else (*ON_LOOP, *large, *IN_MEMORY):
+    for kind in NETWORK if options.network else (*ON_LOOP, *large, OVERLAY, *IN_MEMORY):
         if options.only not in kind:
             continue
         with tempfile.TemporaryDirectory(prefix="penstock-product-") as place:
