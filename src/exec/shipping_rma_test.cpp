@@ -209,6 +209,34 @@ TEST(ShippingByRma, NorDoTheyWhileACollectiveCallOfAnotherThreadHasThose) {
       {.nodes = 2});
 }
 
+TEST(ShippingByRma, AFlushAsksForWhatAnotherThreadHasPutMeanwhile) {
+  const io::TemporaryFile path;
+  std::atomic<bool> flushed = false, looked = false;
+  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
+    if (comm.rank() == 0) {
+      write_a_load(rank, 1);  // there is something to ask for
+      std::jthread writing([&] {
+        for (int64_t page = 3; page < 401; page += 2) write_a_load(rank, page);
+      });
+      const std::jthread flushing([&] {
+        rank.behind->flush(rank.target);
+        flushed = true;
+      });
+      writing.join();
+      EXPECT_TRUE(io::eventually([&] { return flushed.load(); }));
+      looked = true;
+      EXPECT_TRUE(comm.barrier());
+      rank.behind->flush_together(rank.target);  // ends the other one, too
+    } else {
+      while (!looked) rank.behind->step(rank.target);
+      EXPECT_TRUE(comm.barrier());
+      rank.behind->flush_together(rank.target);
+    }
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_EQ(path.contents().size(), size_t(399 * kPage + 2500));
+}
+
 TEST(ShippingByRma, WhatGetsOldLeavesByTheOwnNode) {
   const io::TemporaryFile path;
   on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
