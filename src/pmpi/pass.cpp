@@ -74,9 +74,11 @@ constexpr engine::CallKind kind_passed(const EntryFacts& facts) noexcept {
   return is_read(facts) ? engine::CallKind::read : engine::CallKind::other;
 }
 
-// Reads and writes without an explicit offset or a shared pointer move the individual one.
+// Reads and writes without an explicit offset or a shared pointer move the individual one when they
+// begin. What ends a split one has no count.
 constexpr bool moves_pointer(const EntryFacts& facts) noexcept {
-  const bool transfers = is_write(facts) || is_read(facts);
+  const bool transfers =
+      (is_write(facts) || is_read(facts)) && facts.arguments.find('n') != std::string_view::npos;
   return transfers && !has(facts, "_at") && !has(facts, "_shared") && !has(facts, "_ordered");
 }
 
@@ -139,8 +141,8 @@ int call_real(int entry, const Words& w) {
   return f(w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
-// Bytes that a blocking call moved, by the library's own count. A caller that ignores the status
-// gets one of ours, so that the count is known all the same.
+// Bytes that a blocking call moved, by the library's own count; of others what they were asked for.
+// A caller that ignores the status gets one of ours, so that the count is known all the same.
 class Counted {
  public:
   Counted(const Passing& passing, const Words& words) : passing_(passing), words_(words) {
@@ -152,8 +154,8 @@ class Counted {
 
   const Words& words() const noexcept { return words_; }
 
-  // Of a call that moved all that it was asked for.
-  bool is_whole() const { return status_ != nullptr && has_count() && bytes() == requested(); }
+  // Of a call that moved all that it was asked for, or will have when it is over.
+  bool is_whole() const { return has_count() && bytes() == requested(); }
 
   int64_t bytes() const {
     if (status_ == nullptr) return requested();
