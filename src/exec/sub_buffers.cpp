@@ -15,19 +15,33 @@ Load* SubBuffers::filling(int owner, Limit limit) {
   if (found != by_owner_.end() && found->second.loads.back().room() > 0)
     return &found->second.loads.back();
   if (loads_ >= most_loads_ && limit == Limit::kept) return nullptr;
-  Packed& packed = found != by_owner_.end() ? found->second : by_owner_[owner];
+  Packed& packed = found != by_owner_.end() ? add_load(found->second) : add_owner(owner);
+  ++loads_;
+  return &packed.loads.back();
+}
+
+// Of the next two: where there is no memory, the books are as they were, and every owner in them
+// has a load.
+SubBuffers::Packed& SubBuffers::add_owner(int owner) {
+  Packed packed{.loads = {}, .bytes = 0, .came_s = now_s()};
+  packed.loads.push_back(next_load());
+  return by_owner_.emplace(owner, std::move(packed)).first->second;
+}
+
+SubBuffers::Packed& SubBuffers::add_load(Packed& packed) {
+  const int64_t bytes = packed.data_bytes();
+  packed.loads.push_back(next_load());
+  packed.bytes = bytes;
+  return packed;
+}
+
+Load SubBuffers::next_load() {
   std::vector<std::byte> memory;
   if (!idle_.empty()) {
     memory = std::move(idle_.back());
     idle_.pop_back();
   }
-  if (packed.loads.empty())
-    packed.came_s = now_s();
-  else
-    packed.bytes += packed.loads.back().data_bytes();
-  packed.loads.emplace_back(load_bytes_, std::move(memory));
-  ++loads_;
-  return &packed.loads.back();
+  return Load(load_bytes_, std::move(memory));
 }
 
 std::vector<Load> SubBuffers::take(int owner) {

@@ -51,6 +51,9 @@ class SubBuffers {
     double came_s = 0;  // the oldest
     int64_t data_bytes() const noexcept { return bytes + loads.back().data_bytes(); }
   };
+  Packed& add_owner(int owner);
+  Packed& add_load(Packed& packed);
+  Load next_load();
 
   const int64_t load_bytes_;
   const int most_loads_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 
 namespace penstock::exec::sub_buffers_test {
 namespace {
@@ -112,6 +113,16 @@ TEST(SubBuffers, OneLoadIsAlwaysToBeHad) {
   SubBuffers buffers(kLoad, 1);
   EXPECT_NE(buffers.filling(5), nullptr);
   EXPECT_EQ(buffers.filling(6), nullptr);
+}
+
+TEST(SubBuffers, WhereALoadHasNoMemoryNothingHasHappened) {
+  SubBuffers buffers(-1, 1);  // no vector takes so many bytes
+  EXPECT_THROW(buffers.filling(3), std::length_error);
+  EXPECT_TRUE(buffers.empty());
+  EXPECT_FALSE(buffers.has(3));
+  EXPECT_FALSE(buffers.fullest());
+  EXPECT_EQ(buffers.loads(), 0);
+  EXPECT_THROW(buffers.filling(3), std::length_error);
 }
 
 }  // namespace
