@@ -138,18 +138,24 @@ bool Shipping::settled_since(int64_t settles) const {
 
 // --- Moving ---
 
+// Loads bring bytes of calls that have returned: where one cannot be moved for lack of memory, they
+// would be nowhere.
 void Shipping::send(int owner) {
-  for (Load& load : buffers_.take(owner)) {
-    std::vector<std::byte> parcel = std::move(load).take();
-    if (seeded_fault("load_lost")) {
-      buffers_.give_back(std::move(parcel));
-      continue;
-    }
-    ++traffic_.messages;
-    traffic_.message_bytes += int64_t(parcel.size());
-    parcels_->send(owner, std::move(parcel));
+  or_abandon("write behind", [&] {
+    touched_.insert(owner);
+    for (Load& load : buffers_.take(owner)) send_load(owner, std::move(load));
+  });
+}
+
+void Shipping::send_load(int owner, Load load) {
+  std::vector<std::byte> parcel = std::move(load).take();
+  if (seeded_fault("load_lost")) {
+    buffers_.give_back(std::move(parcel));
+    return;
   }
-  touched_.insert(owner);
+  ++traffic_.messages;
+  traffic_.message_bytes += int64_t(parcel.size());
+  parcels_->send(owner, std::move(parcel));
 }
 
 void Shipping::send_at_once() {
@@ -166,11 +172,13 @@ void Shipping::send_word(int to, ParcelKind kind) { parcels_->send(to, {std::byt
 
 // To the pages of this node; so does what comes later for this owner.
 void Shipping::keep_here(int owner, Pages& pages) {
-  here_.insert(owner);
-  for (Load& load : buffers_.take(owner)) {
-    put(load.parcel(), pages);
-    buffers_.give_back(std::move(load).take());
-  }
+  or_abandon("write behind", [&] {
+    here_.insert(owner);
+    for (Load& load : buffers_.take(owner)) {
+      put(load.parcel(), pages);
+      buffers_.give_back(std::move(load).take());
+    }
+  });
 }
 
 void Shipping::keep_all_here(Pages& pages) {
@@ -255,11 +263,13 @@ void Shipping::take_in(comm::Parcel parcel, Pages& pages) {
 // than never.
 void Shipping::give_up(Pages& pages) {
   ended_ = true;
-  std::vector<comm::Parcel> back;
-  if (parcels_ != nullptr) back = parcels_->take_back();
-  if (put_ != nullptr) std::ranges::move(put_->take_back(), std::back_inserter(back));
-  for (const comm::Parcel& parcel : back)
-    if (kind_of(parcel) == ParcelKind::load) put(parcel.bytes, pages);
+  or_abandon("write behind", [&] {
+    std::vector<comm::Parcel> back;
+    if (parcels_ != nullptr) back = parcels_->take_back();
+    if (put_ != nullptr) std::ranges::move(put_->take_back(), std::back_inserter(back));
+    for (const comm::Parcel& parcel : back)
+      if (kind_of(parcel) == ParcelKind::load) put(parcel.bytes, pages);
+  });
   if (put_ != nullptr) put_->forget();
   keep_all_here(pages);
   asked_.clear();

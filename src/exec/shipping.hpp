@@ -126,6 +126,7 @@ class Shipping {
   bool make_room(int owner, Pages& pages);
   bool make_room_by_rma(int owner, Pages& pages);
   void send(int owner);
+  void send_load(int owner, Load load);
   void put_out(int owner, PutLoads::Which which);
   void send_word(int to, ParcelKind kind);
   void answer(int to, const Pages& pages);

@@ -13,8 +13,10 @@ namespace penstock::exec {
 // In a collective call everybody waits until nothing is put any more.
 void Shipping::put_out(int owner, PutLoads::Which which) {
   if (in_settle_) return;
-  traffic_ = traffic_ + put_->put(owner, buffers_, which);
-  put_->collect(buffers_);
+  or_abandon("write behind", [&] {
+    traffic_ = traffic_ + put_->put(owner, buffers_, which);
+    put_->collect(buffers_);
+  });
 }
 
 // Owners that take nothing out now must not stop this rank: it waits only where it writes again
