@@ -73,11 +73,16 @@ Shipping::Shipping(comm::Comm& comm, const Shape& shape, NodeMap map,
       put_(std::move(put)),
       buffers_(shape.load_bytes, shape.limit_bytes) {}
 
+// The I/O thread may look for what is old meanwhile. It does not wait for other ranks.
 void Shipping::move_by_calls(std::string why) {
-  progress_ = Progress::calls;
-  why_calls_ = std::move(why);
-  if (put_ != nullptr) put_->free();
-  put_.reset();
+  std::unique_ptr<PutLoads> put;
+  {
+    const std::lock_guard lock(mutex_);
+    progress_ = Progress::calls;
+    why_calls_ = std::move(why);
+    put = std::move(put_);
+  }
+  if (put != nullptr) put->free();
 }
 
 }  // namespace penstock::exec

@@ -373,6 +373,25 @@ TEST(ShippingByRma, OneStagePutsEachWriteAtOnce) {
 
 // --- Where it cannot be ---
 
+TEST(ShippingByRma, RanksTurnToCallsWhileAnotherThreadLooksForWhatIsOld) {
+  const io::TemporaryFile path;
+  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
+    {
+      const std::jthread looking([&](const std::stop_token& stop) {
+        do rank.behind->serve_older(rank.target, 0);
+        while (!stop.stop_requested());
+      });
+      rank.behind->shipping()->move_by_calls("no I/O thread could be started");
+    }
+    EXPECT_EQ(rank.behind->shipping()->progress(), Progress::calls);
+    if (comm.rank() == 0) write_a_load(rank, 1);
+    EXPECT_EQ(rank.traffic().messages, 0);
+    rank.behind->flush_together(rank.target);
+    EXPECT_TRUE(comm.barrier());
+  });
+  EXPECT_EQ(path.contents().size(), size_t(kPage + 2500));
+}
+
 class WithoutSlots final : public comm::Borrowed {
  public:
   using Borrowed::Borrowed;
