@@ -12,6 +12,12 @@ namespace penstock::exec {
 // tell them any more, so the job ends here, with a message.
 [[noreturn]] void abandon(const Error& error);
 
+// What all ranks were to do or to learn together, and this one did not: the others go on without
+// it, and wait for it at the next such place.
+inline void or_abandon(const Result<void>& together) {
+  if (!together) abandon(together.error());
+}
+
 // What a rank does together with others: out of memory in the middle, they would wait for messages
 // that never come.
 template <class F>

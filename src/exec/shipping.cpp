@@ -52,7 +52,8 @@ void Shipping::close() {
     const std::lock_guard lock(mutex_);
     failed[0] = ended_ || !status() ? 1 : 0;
   }
-  if (comm_.all_max(failed) && failed[0] == 0) put_->free();
+  or_abandon(comm_.all_max(failed));
+  if (failed[0] == 0) put_->free();
 }
 
 // --- Taking ---
@@ -368,11 +369,7 @@ Shipping::Facts Shipping::meet(const Pages& pages) {
   comm::Agreement agreement;
   const auto any = agreement.some(has_any());
   const auto may_lose = agreement.some(!pages.empty() || has_news(pages));
-  if (const Result<void> r = agreement.reach(comm_); !r) {
-    const std::lock_guard lock(mutex_);
-    note_failure(r.error());
-    return {};
-  }
+  or_abandon(agreement.reach(comm_));
   return {agreement[any], agreement[may_lose]};
 }
 
@@ -388,12 +385,11 @@ void Shipping::move_all(Pages& pages, bool any) {
   else if (any)
     keep_for_good(pages);
   pages.flush();
-  const Result<void> met = any ? comm_.barrier() : Result<void>();  // all owners have flushed
+  if (any) or_abandon(comm_.barrier());  // all owners have flushed
   const std::lock_guard lock(mutex_);
   in_settle_ = false;
   settles_over_ = settles_;
   if (!any) return;
-  if (!met) note_failure(met.error());
   settling_.clear();
   if (put_ != nullptr) put_->forget();
 }
@@ -420,10 +416,7 @@ void Shipping::keep_for_good(Pages& pages) {
 void Shipping::bring_home(Pages& pages) {
   for (Backoff backoff; some_is_put(pages);) backoff.pause();
   pages.flush();
-  if (const Result<void> met = comm_.barrier(); !met) {
-    const std::lock_guard lock(mutex_);
-    note_failure(met.error());
-  }
+  or_abandon(comm_.barrier());
 }
 
 // Collective. Takes out what has come, too.
@@ -434,7 +427,8 @@ bool Shipping::some_is_put(Pages& pages) {
     progress_locked(pages);
     some[0] = ended_ || put_->quiet() ? 0 : 1;
   }
-  return comm_.all_max(some) && some[0] != 0;
+  or_abandon(comm_.all_max(some));
+  return some[0] != 0;
 }
 
 void Shipping::send_all() {

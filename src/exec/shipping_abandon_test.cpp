@@ -8,12 +8,14 @@
 #include <new>
 #include <optional>
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/shipping_for_tests.hpp"
+#include "exec/unheard_for_tests.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::shipping_abandon_test {
@@ -93,6 +95,76 @@ TEST(ShippingAbandonDeathTest, WhatWasTakenAndCannotBeSent) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(take_and_move(Progress::thread, [](Shipping& s, NoPages&) { s.send_at_once(); }),
                "ending the job: write behind");
+}
+
+// --- Where others would wait ---
+
+struct Failure {
+  const char* where;
+  Unheard::Call call = Unheard::Call::all_max;
+  int nth = 1;
+  Progress progress = Progress::calls;
+  Unheard::Parcels parcels = Unheard::Parcels::any;
+  bool loses = false;
+  bool at_close = false;
+
+  friend std::ostream& operator<<(std::ostream& out, const Failure& f) { return out << f.where; }
+};
+
+// Each of two ranks has bytes for the other when they meet.
+void meet_with(const std::string& path, const Failure& failure) {
+  const WriteBehindShape shape{.page_bytes = kPage,
+                               .limit_bytes_per_rank = kMany,
+                               .progress = failure.progress,
+                               .load_bytes = kLoad};
+  const io::FaultPlan full{.nth_write = 1, .write_errno = ENOSPC};
+  comm::run_thread_team(2,
+                        [&](comm::Comm& owner) {
+                          Unheard comm(owner, failure.parcels);
+                          Rank rank(comm, path, shape, {}, failure.loses ? full : io::FaultPlan());
+                          const Off at = (1 - comm.rank()) * kPage;
+                          EXPECT_FALSE(rank.write(bytes_at(at, 100), at).mine);
+                          if (failure.at_close) rank.behind->flush_together(rank.target);
+                          EXPECT_TRUE(owner.barrier());
+                          comm.will_fail(failure.call, failure.nth);
+                          if (!failure.at_close) rank.behind->flush_together(rank.target);
+                          EXPECT_TRUE(owner.barrier());
+                          rank.receiving = {};
+                          rank.behind->shipping()->close();
+                          EXPECT_TRUE(owner.barrier());
+                        },
+                        {.nodes = 2});
+}
+
+class ShippingUnheardDeathTest : public testing::TestWithParam<Failure> {};
+
+using enum Unheard::Call;
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, ShippingUnheardDeathTest,
+    testing::Values(Failure{.where = "whether anybody has any", .call = all_max, .nth = 1},
+                    Failure{.where = "that all owners have flushed", .call = barrier, .nth = 1},
+                    Failure{.where = "the worst loss", .call = all_max, .nth = 2},
+                    Failure{.where = "who tells of it", .call = all_max, .nth = 3, .loses = true},
+                    Failure{.where = "what is told", .call = all_max, .nth = 4, .loses = true},
+                    Failure{.where = "whether any is put",
+                            .call = all_max,
+                            .nth = 2,
+                            .progress = Progress::rma,
+                            .parcels = Unheard::Parcels::none},
+                    Failure{.where = "that what was put is in the file",
+                            .call = barrier,
+                            .nth = 1,
+                            .progress = Progress::rma,
+                            .parcels = Unheard::Parcels::none},
+                    Failure{.where = "whether all can free",
+                            .call = all_max,
+                            .nth = 1,
+                            .progress = Progress::rma,
+                            .at_close = true}));
+
+TEST_P(ShippingUnheardDeathTest, EndsTheJob) {
+  const io::TemporaryFile path;
+  EXPECT_DEATH(meet_with(path.path(), GetParam()), "ending the job: collective: a rank is gone");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/abandon.hpp"
 #include "exec/gathering.hpp"
 #include "exec/plain_error.hpp"
 #include "exec/shipping.hpp"
@@ -88,15 +89,16 @@ void Shipping::share(const Pages& pages) {
   const StagedNotes mine = has_news(pages) ? pages.losses() : StagedNotes();
   const int64_t own = mine.failure ? int64_t(mine.failure->error_class) : 0;
   int64_t worst[1] = {own};
-  if (!comm_.all_max(worst) || worst[0] == 0) return;
+  or_abandon(comm_.all_max(worst));
+  if (worst[0] == 0) return;
   int64_t teller[1] = {own == worst[0] ? -int64_t(comm_.rank())
                                        : std::numeric_limits<int64_t>::min()};
-  if (!comm_.all_max(teller)) return;
+  or_abandon(comm_.all_max(teller));
   LossesOnTheWire::Words words;
   words.fill(std::numeric_limits<int64_t>::min());
   if (own == worst[0] && teller[0] == -int64_t(comm_.rank()))
     words = LossesOnTheWire::write(mine, node_);
-  if (!comm_.all_max(words)) return;
+  or_abandon(comm_.all_max(words));
   if (words[0] == node_) {
     shared_failures_ = words[1];
     return;
