@@ -342,7 +342,8 @@ void File::State::start_shipping(exec::Shipping& shipping) {
   const std::string asked = exec::to_string(info.config.write_behind_progress);
   if (shipping.progress() != exec::Progress::calls) {
     int64_t without[] = {pipeline->start_shipping() ? 0 : 1};
-    if (!comm->all_max(without) || without[0] != 0) {
+    exec::or_abandon(comm->all_max(without));
+    if (without[0] != 0) {
       pipeline->stop_receiving();
       shipping.move_by_calls("no I/O thread could be started");
     }

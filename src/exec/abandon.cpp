@@ -3,8 +3,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <utility>
+
+#include "comm/borrow.hpp"
 
 namespace penstock::exec {
+namespace {
+
+class Heard final : public comm::Borrowed {
+ public:
+  using Borrowed::Borrowed;
+  Result<void> all_max(std::span<int64_t> values) override {
+    or_abandon(Borrowed::all_max(values));
+    return {};
+  }
+};
+
+}  // namespace
 
 void abandon(const Error& error) {
   // Without a message() of its own: there may be no memory for it.
@@ -13,6 +29,11 @@ void abandon(const Error& error) {
                error.operation.c_str(), error.sys_errno != 0 ? std::strerror(error.sys_errno) : "",
                error.sys_errno != 0 && !error.detail.empty() ? ": " : "", error.detail.c_str());
   std::abort();
+}
+
+Result<void> agree_or_abandon(comm::Comm& comm, Result<void> mine) {
+  Heard heard(comm);
+  return comm::agree(heard, std::move(mine));
 }
 
 }  // namespace penstock::exec

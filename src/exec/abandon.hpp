@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/comm.hpp"
 
 namespace penstock::exec {
 
@@ -17,6 +18,9 @@ namespace penstock::exec {
 inline void or_abandon(const Result<void>& together) {
   if (!together) abandon(together.error());
 }
+
+// Collective. As comm::agree(), where a rank that cannot learn what was agreed on ends the job.
+Result<void> agree_or_abandon(comm::Comm& comm, Result<void> mine);
 
 // What a rank does together with others: out of memory in the middle, they would wait for messages
 // that never come.

@@ -8,6 +8,7 @@
 
 #include "base/futex.hpp"
 #include "base/units.hpp"
+#include "exec/abandon.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -55,7 +56,7 @@ bool NodeOutbox::begin(const plan::Plan& plan, int64_t outbox_bytes) {
   stamps_of_call_ = uint32_t(plan.cycles()) * uint32_t(groups_);
   if (shape_.boards <= most_boards_ && shape_.bytes() <= most_loads_bytes_) return true;
   // Nodes whose bytes come otherwise than their writers expect would hang the job: all or none.
-  Result<void> agreed = comm::agree(comm_, reserve(shape_));
+  Result<void> agreed = agree_or_abandon(comm_, reserve(shape_));
   if (agreed) return true;
   never_ = true;
   why_not_ = "nodes do not send together: " + agreed.error().message();

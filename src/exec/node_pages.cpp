@@ -9,6 +9,7 @@
 #include "base/keep_for_ever.hpp"
 #include "base/units.hpp"
 #include "comm/agreement.hpp"
+#include "exec/abandon.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -57,7 +58,7 @@ bool NodePages::all_can() {
   comm::Agreement agreement;
   const auto same_slots = agreement.alike(slots_);
   const auto cannot = agreement.some(!mine);
-  if (Result<void> r = agreement.reach(*node_); !r) return off(r.error().message());
+  or_abandon(agreement.reach(*node_));
   if (!mine) return off(mine.error().message());
   if (!agreement[same_slots]) return off("ranks have unequal numbers of slots");
   return !agreement[cannot] || off("another rank's mechanism has memory of its own");
@@ -173,7 +174,7 @@ void NodePages::rest() {
 
 // A rank whose pages must lie elsewhere spoils it for all of the node.
 bool NodePages::agreed(const Result<void>& mine) {
-  if (Result<void> r = comm::agree(*node_, mine); !r) return off(r.error().message());
+  if (Result<void> r = agree_or_abandon(*node_, mine); !r) return off(r.error().message());
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/abandon.hpp"
 #include "exec/shipping.hpp"
 
 namespace penstock::exec {
@@ -35,7 +36,7 @@ Result<Means> means_to_send(comm::Comm& comm) {
   auto parcels = comm.parcels();
   if (!parcels) return tl::unexpected(std::move(parcels).error());
   int64_t single[] = {(*parcels)->by_any_thread() ? 0 : 1};
-  if (auto r = comm.all_max(single); !r) return tl::unexpected(std::move(r).error());
+  or_abandon(comm.all_max(single));
   std::string why = single[0] == 0 ? "" : "the program was not granted MPI_THREAD_MULTIPLE";
   return Means{nullptr, 0, std::move(why), *std::move(parcels)};
 }
