@@ -40,7 +40,8 @@ class Transfers {
   virtual ~Transfers() = default;
 
   // All start and return at once, with a small non-negative number that names the message until
-  // its event has been reported; numbers are reused after that. Failures are reported by finish().
+  // its event has been reported; numbers are reused after that. Failures are told by status() and
+  // finish().
   virtual int send(int to, int tag, std::span<const std::byte> bytes) = 0;
   // The same message, of bytes that lie in pieces: nobody packs them first. REQUIRES fewer than
   // 2^31 bytes, in blocks that are not empty.
@@ -51,6 +52,9 @@ class Transfers {
   // Waits until some message in flight is done and reports it, each once; nullopt when none is in
   // flight. Progresses everything. A failed message is reported like any other.
   virtual std::optional<Event> next() = 0;
+  // Without waiting: an error of a message since the last finish(), of those that next() has
+  // reported at the latest. What was received with it may be anything.
+  virtual const Result<void>& status() const noexcept = 0;
   // Waits for all that is in flight. The worst error of all messages since the last finish().
   virtual Result<void> finish() = 0;
 };

@@ -55,6 +55,7 @@ class HybridTransfers final : public Transfers {
     return inner_->receive(from / threads_, mpi_tag(from % threads_, thread_, tag), bytes);
   }
   std::optional<Event> next() override { return inner_->next(); }
+  const Result<void>& status() const noexcept override { return inner_->status(); }
   Result<void> finish() override { return inner_->finish(); }
 
  private:

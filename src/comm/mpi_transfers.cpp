@@ -65,6 +65,8 @@ class MpiTransfers final : public Transfers {
     return Event{messages_[size_t(number)].kind, number};
   }
 
+  const Result<void>& status() const noexcept override { return worst_; }
+
   Result<void> finish() override {
     while (next()) {
     }

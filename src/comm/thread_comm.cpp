@@ -134,6 +134,8 @@ class ThreadTransfers final : public Transfers {
     return std::nullopt;
   }
 
+  const Result<void>& status() const noexcept override { return status_; }
+
   Result<void> finish() override {
     while (next()) {
     }

@@ -31,6 +31,12 @@ void abandon(const Error& error) {
   std::abort();
 }
 
+std::optional<comm::Event> next_or_abandon(comm::Transfers& transfers) {
+  const std::optional<comm::Event> event = transfers.next();
+  or_abandon(transfers.status());
+  return event;
+}
+
 Result<void> agree_or_abandon(comm::Comm& comm, Result<void> mine) {
   Heard heard(comm);
   return comm::agree(heard, std::move(mine));

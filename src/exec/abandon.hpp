@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -21,6 +22,10 @@ inline void or_abandon(const Result<void>& together) {
 
 // Collective. As comm::agree(), where a rank that cannot learn what was agreed on ends the job.
 Result<void> agree_or_abandon(comm::Comm& comm, Result<void> mine);
+
+// The next event. A message that failed ends the job: what it brought may be anything, and others
+// wait for what depends on it.
+std::optional<comm::Event> next_or_abandon(comm::Transfers& transfers);
 
 // What a rank does together with others: out of memory in the middle, they would wait for messages
 // that never come.

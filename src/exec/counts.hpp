@@ -45,6 +45,7 @@ class CountingTransfers final : public comm::Transfers {
     return inner_->receive(from, tag, bytes);
   }
   std::optional<comm::Event> next() override { return inner_->next(); }
+  const Result<void>& status() const noexcept override { return inner_->status(); }
   Result<void> finish() override { return inner_->finish(); }
 
  private:

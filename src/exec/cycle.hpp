@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "exec/abandon.hpp"
 #include "exec/chunks.hpp"
 #include "exec/node_leaders.hpp"
 #include "exec/node_pages.hpp"
@@ -57,7 +58,7 @@ void pass_messages(comm::Transfers& transfers, double& exchange_s, Incoming& inc
     std::optional<comm::Event> event;
     {
       const Stopwatch watch(exchange_s);
-      event = transfers.next();
+      event = next_or_abandon(transfers);
     }
     if (!event) break;
     if (event->kind == comm::Event::Kind::received)

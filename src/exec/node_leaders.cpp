@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
+#include "exec/abandon.hpp"
 #include "exec/cycle.hpp"
 #include "layout/copy.hpp"
 
@@ -208,7 +209,7 @@ void NodeLeaders::receive_and_wait(const CollectiveCall& call, int64_t load, Pag
     std::optional<comm::Event> event;
     {
       const Stopwatch watch(call.times.exchange_s);
-      event = call.transfers.next();
+      event = next_or_abandon(call.transfers);
     }
     if (!event) return;
     if (event->kind != comm::Event::Kind::received) continue;

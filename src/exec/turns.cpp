@@ -1,6 +1,8 @@
 // The token is an empty message: that it came is all that it says.
 #include "exec/turns.hpp"
 
+#include "exec/abandon.hpp"
+
 namespace penstock::exec {
 namespace {
 
@@ -12,7 +14,7 @@ void Turns::await(int64_t round) {
   const int64_t before = turn(round) - at_once_;
   if (before < 0) return;
   transfers_.receive(int(before % ranks_), kTurnTag, {});
-  while (const auto event = transfers_.next())
+  while (const auto event = next_or_abandon(transfers_))
     if (event->kind == comm::Event::Kind::received) return;
 }
 

@@ -26,7 +26,7 @@ class Turns {
 
   int64_t rounds() const noexcept { return rounds_; }
   // Waits for this rank's turn of the round, and ends it. Every rank calls both for every round, in
-  // order. Messages that fail are reported by the transfers' finish().
+  // order. A message that failed ends the job.
   void await(int64_t round);
   void pass(int64_t round);
   int64_t messages() const noexcept { return messages_; }  // sent so far
