@@ -293,10 +293,7 @@ def results_directory(request: Request) -> Path:
 
 
 def _check(request: Request) -> None:
-    for name in ("rounds", "ranks", "threads"):
-        value = getattr(request, name)
-        if value is not None and value < 1:
-            raise ArgumentError(f"--{name} must be at least 1, got {value}")
+    _check_counts(request)
     if request.part is not None:
         number, of = request.part
         if not 0 <= number < of:
@@ -314,6 +311,13 @@ def _check(request: Request) -> None:
                 "[defaults] or [sweep]"
             )
     _check_workers(request.ranks, request.threads)
+
+
+def _check_counts(request: Request) -> None:
+    for name in ("rounds", "ranks", "threads"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise ArgumentError(f"--{name} must be at least 1, got {value}")
 
 
 def _check_workers(ranks: int | None, threads: int | None) -> None:
@@ -347,6 +351,7 @@ def of_matrix(
     LaunchError
         If a program or launcher is not there.
     """
+    _check_counts(request)
     require_directory(request.directory)
     out = request.out or Path(f"penstock-bench-{matrix.name}")
     require_place(out)

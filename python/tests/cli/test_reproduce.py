@@ -142,6 +142,8 @@ def test_warm_ups_that_use_the_budget_up_are_told(
         (("gotwals1994",), "there is no paper gotwals1994; did you mean gotwals1995?"),
         (("gotwals1995", "--size", "large"), "--size must be quick or full, got large"),
         (("gotwals1995", "--budget", "soon"), "--budget must be a time"),
+        (("gotwals1995", "--rounds", "0"), "penstock: --rounds must be at least 1, got 0"),
+        (("gotwals1995", "--rounds", "-3"), "penstock: --rounds must be at least 1, got -3"),
         (("gotwals1995", "--dir", "none"), "none"),
         (("--table", "none"), "there are no results at none"),
     ],
