@@ -141,6 +141,8 @@ def _within(planned: Planned, budget_s: float, where: Mapping[str, Path]) -> Pla
     sweep = planned.sweep
     units = _units(planned, where)
     begun = sweeps.planned_before(sweep)
+    if begun and not begun <= {(case.cell, case.variant) for case in sweep.cases}:
+        return planned  # of another plan, which is refused
     left_out: tuple[str, ...] = ()
     if not begun:
         estimate = _estimates(sweep.cases, planned.rates)

@@ -126,6 +126,17 @@ def test_a_budget_begins_less_and_says_what(cli: Cli, measure: Path, tmp_path: P
     assert "too short for any conclusion of gotwals1995" in none.stderr
 
 
+def test_a_budget_does_not_go_on_with_another_plan(cli: Cli, measure: Path) -> None:
+    words = ("reproduce", "gotwals1995", "--out", "r", "--dir")
+    assert cli(*words, f"ext4={measure}", "--rounds", "1").returncode == 0
+    for more in (["--dry-run"], []):
+        done = cli(*words, str(measure), "--budget", "300s", *more)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("penstock: ")
+        assert "holds the results of another plan" in done.stderr
+        assert "Give another --out" in done.stderr
+
+
 def test_warm_ups_that_use_the_budget_up_are_told(
     cli: Cli, measure: Path, native_dir: Path
 ) -> None:
