@@ -88,7 +88,7 @@ def _provenances(a: Side, b: Side) -> tuple[list[Provenance], list[str]]:
 
 def _cautions(found: Differences) -> Iterator[Caution]:
     for d in found.differences:
-        if d.worse and d.ratio is None:
+        if verdict.is_broken(d):
             yield Caution(f"{ratios.called(d)}, {d.rate}: {d.why}", grave=True)
     for notice in found.notices:
         yield Caution(notice)

@@ -174,16 +174,24 @@ def of_differences(found: Differences) -> Verdict:
     """Of B against A."""
     if len(found.differences) == 1:
         return _of_one_difference(found)
-    verdicts = Counter(d.verdict for d in found.differences)
+    broken = [d for d in found.differences if is_broken(d)]
+    verdicts = Counter(d.verdict for d in found.differences if not is_broken(d))
     said = [f"{word} in {verdicts[v]}" for v, word in _WORDS.items() if verdicts[v]]
+    said += [f"wrong or failed in {len(broken)}"] if broken else []
     headline = f"Of {len(found.differences)} comparisons B is {', '.join(said)}."
-    details = [
+    details = [f"Wrong or failed in {called(d)} ({d.rate} rate): {d.why}." for d in broken[:3]]
+    details += [
         f"{word} in {called(d)} ({d.rate} rate): {_ratio(d)} times A's."
         for verdict, word in (("slower", "Slower"), ("faster", "Faster"))
         for d in _extremes(found.differences, verdict)
     ]
     details.append(_how_compared(found))
     return Verdict(headline, _sure_of(found), tuple(details))
+
+
+def is_broken(d: Difference) -> bool:
+    """Whether B is worse for what it left in the file or for its failures, whatever its rate."""
+    return d.worse and d.verdict != "slower"
 
 
 def _extremes(differences: Sequence[Difference], verdict: str) -> list[Difference]:
@@ -197,6 +205,9 @@ def _of_one_difference(found: Differences) -> Verdict:
     if d.ratio is None:
         return Verdict(f"B cannot be compared with A: {d.why}.", _sure_of(found))
     rates = f"A {rate_text(d.a)}, B {rate_text(d.b)}"
+    if is_broken(d):
+        details = (f"{rates}.", _how_compared(found))
+        return Verdict(f"B is worse than A: {d.why}.", _sure_of(found), details)
     words = {
         "faster": "B is faster than A",
         "slower": "B is slower than A",
@@ -216,7 +227,7 @@ def _ratio(d: Difference) -> str:
 
 def _sure_of(found: Differences) -> Sure:
     verdicts = {d.verdict for d in found.differences}
-    if any(d.worse and d.ratio is None for d in found.differences):
+    if any(is_broken(d) for d in found.differences):
         return "wrong"
     if "unclear" not in verdicts:
         return "shown"

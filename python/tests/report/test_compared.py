@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import made_reports
+from made_samples import sample
 from penstock.bench.differences import Side, differences
 from penstock.bench.store import load
 from penstock.report import compared
@@ -40,3 +41,14 @@ def test_the_comparison_with_an_exit_code_is_of_the_same(tmp_path: Path) -> None
     line = "penstock compare A A --rate both --margin 0.03"
     assert compares(Wanted()) == [line]
     assert compares(Wanted(cells=("a", "b"))) == [f"{line} --cell a", f"{line} --cell b"]
+
+
+def test_what_failed_down_to_a_few_samples_is_a_grave_caution(tmp_path: Path) -> None:
+    good = made_reports.session({"a": {"x": 2e9}})
+    few = [*made_reports.session({"a": {"x": 2e9}}, n=2)]
+    few += [sample("x", 50, cell="a", failed="ended by SIGSEGV", result=None)]
+    a = Side("A", load(made_reports.write(tmp_path / "a.jsonl", good)))
+    b = Side("B", load(made_reports.write(tmp_path / "b.jsonl", few)))
+    report = compared.report(a, b, differences(a, b), Wanted())
+    grave = [caution.text for caution in report.cautions if caution.grave]
+    assert grave == ["a, x, application: B failed and has only 2 samples: ended by SIGSEGV"]

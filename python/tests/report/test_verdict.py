@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,42 @@ def test_many_comparisons_are_counted_and_the_extremes_named() -> None:
     )
     assert said.headline == "Of 3 comparisons B is faster in 1, the same in 1, slower in 1."
     assert any(d.startswith("Slower in c, y (application rate): 0.5") for d in said.details)
+
+
+def failing(good: int, ways: Sequence[str] = ("x",)) -> Differences:
+    """B is like A where it ends, and of its ``ways`` some samples are killed."""
+    before, after = Results(), Results()
+    for s in made_reports.session({"c": dict.fromkeys(ways, 1e9)}, cv=0.003):
+        before.add(s)
+    for s in made_reports.session({"c": dict.fromkeys(ways, 1e9)}, cv=0.003, seed=2, n=good):
+        after.add(s)
+    for i in range(2):
+        after.add(sample("x", 50 + i, failed="ended by SIGSEGV", result=None))
+    return differences(Side("before", before), Side("after", after))
+
+
+@pytest.mark.parametrize("good", [1, 4])
+def test_few_samples_of_what_failed_are_worse_and_not_a_question(good: int) -> None:
+    found = failing(good)
+    assert found.overall == "worse"
+    said = verdict.of_differences(found)
+    assert said.sure == "wrong"
+    count = "1 sample" if good == 1 else f"{good} samples"
+    assert said.headline == f"B is worse than A: B failed and has only {count}: ended by SIGSEGV."
+    assert f"n={good}" in said.details[0]
+    assert not any(detail.startswith("Why: ") for detail in said.details)
+
+
+def test_what_failed_is_counted_for_itself_among_many() -> None:
+    said = verdict.of_differences(failing(2, ("x", "y")))
+    assert said.sure == "wrong"
+    assert said.headline == (
+        "Of 2 comparisons B is not told apart from A in 1, wrong or failed in 1."
+    )
+    assert said.details[0] == (
+        "Wrong or failed in c, x (application rate): B failed and has only 2 samples: ended by "
+        "SIGSEGV."
+    )
 
 
 def test_samples_of_a_foreign_program_without_an_actual_rate_are_ranked(tmp_path: Path) -> None:
