@@ -205,7 +205,8 @@ def _measure(request: Request, formats: list[Format], dry_run: bool, as_json: bo
     from penstock.bench.store import load
 
     results = load(sweep.samples_file)
-    good = bool(results.headers) and _conclude(results, sweep.out, formats, as_json)
+    stem = sweep.samples_file.stem
+    good = bool(results.headers) and _conclude(results, sweep.out, formats, as_json, stem)
     if ending.reason == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not good:
@@ -219,7 +220,9 @@ def _conclude_parts(found: Gathered, formats: list[Format], as_json: bool) -> No
         raise typer.Exit(1)
 
 
-def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool) -> bool:
+def _conclude(
+    results: Results, out: Path, formats: list[Format], as_json: bool, stem: str = "samples"
+) -> bool:
     """Tell what the samples say; whether there is anything to tell."""
     from penstock.bench import render, summary
 
@@ -230,7 +233,7 @@ def _conclude(results: Results, out: Path, formats: list[Format], as_json: bool)
         render.print_summary(said, console())
         _print_next(said, out)
     if formats:
-        _export(results, out, formats)
+        _export(results, out, formats, stem)
     return any(cell.ranking.best is not None for cell in said.cells)
 
 
@@ -257,10 +260,10 @@ def _advice(cell: CellSummary) -> str:
     return f"for programs like {cell.cell}: penstock run --method {shlex.quote(best.method)} -- ..."
 
 
-def _export(results: Results, out: Path, formats: list[Format]) -> None:
+def _export(results: Results, out: Path, formats: list[Format], stem: str) -> None:
     from penstock.bench.export import export
 
-    for path in export(results, out, formats):
+    for path in export(results, out, formats, stem):
         tell(f"{path} written")
 
 

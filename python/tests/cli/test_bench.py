@@ -186,6 +186,20 @@ def test_gathering_tells_which_parts_are_missing(cli: Cli, measure: Path, tmp_pa
         assert words in done.stderr
 
 
+def test_parts_are_exported_apart(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--export", "csv")
+    for number in (0, 1):
+        assert cli(*words, "--part", f"{number}/2").returncode == 0
+    assert cli(*words).returncode == 0
+    there = tmp_path / "empty" / "r"
+    lines = [
+        (there / f"{name}.csv").read_text().splitlines()
+        for name in ("samples.0", "samples.1", "samples")
+    ]
+    assert not set(lines[0][1:]) & set(lines[1][1:])
+    assert len(lines[2]) == len(lines[0]) + len(lines[1]) - 1
+
+
 def test_parts_that_drew_their_own_seeds_show_them_all(
     cli: Cli, measure: Path, tmp_path: Path
 ) -> None:
