@@ -19,7 +19,7 @@ _penstock_words() {
   done
   case $command:$previous in
     run:--method|env:--method|config:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
-    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--ranks|bench:--threads|bench:--launcher|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
+    run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--ranks|bench:--threads|bench:--launcher|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--without|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
     env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
     explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind" -- "$current")); return ;;
     simulate:--mapping) COMPREPLY=($(compgen -W "cyclic blocked" -- "$current")); return ;;
@@ -43,7 +43,7 @@ _penstock_words() {
     simulate) options="--memory --disk --network --paging-disk --block --buffer --nodes --mapping --order --startup --sizes --sweep --draw --json --help -h" words="gotwals-1995" ;;
     log) options="--json --help -h" or_file=1 ;;
     bench) options="--matrix --out --budget --rounds --seed --mpi --ranks --threads --launcher --dry-run --keep --json --export --part --submit --sbatch --help -h" or_file=1 ;;
-    compare) options="--variant --cell --rate --margin --strict --json --help -h" or_file=1 ;;
+    compare) options="--variant --cell --without --rate --margin --strict --json --help -h" or_file=1 ;;
     reproduce) options="--size --dir --out --table --pages --rounds --budget --seed --launcher --dry-run --json --help -h" words="benson2003 gotwals1995 barro2002 liao2007 chaarawi2009" ;;
     report) options="--out --format --rate --margin --cell --without --help -h" or_file=1 ;;
     completion) options="--help -h" words="bash zsh fish" ;;

@@ -81,13 +81,11 @@ class Side:
     results: Results
     variant: str | None = None
 
-    def groups(self, cell: str | None) -> dict[tuple[str, str], list[Sample]]:
+    def groups(self) -> dict[tuple[str, str], list[Sample]]:
         """Samples that are tries of the side's own, by cell and variant."""
         found: dict[tuple[str, str], list[Sample]] = {}
         for s in self.results.samples:
-            if s.warm_up or s.canary or cell not in (None, s.cell):
-                continue
-            if self.variant in (None, s.variant):
+            if not s.warm_up and not s.canary and self.variant in (None, s.variant):
                 found.setdefault((s.cell, s.variant), []).append(s)
         return found
 
@@ -95,11 +93,6 @@ class Side:
     def variants(self) -> list[str]:
         """All that there are."""
         return list(dict.fromkeys(s.variant for s in self.results.samples))
-
-    @property
-    def cells(self) -> list[str]:
-        """All that there are."""
-        return list(dict.fromkeys(s.cell for s in self.results.samples))
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,6 @@ def differences(
     b: Side,
     kinds: Sequence[RateKind] = ("application",),
     margin: float = MARGIN,
-    cell: str | None = None,
 ) -> Differences:
     """Compare B with A, cell by cell and variant by variant.
 
@@ -133,19 +125,17 @@ def differences(
         Which rates.
     margin : float
         What does not matter, 0 to 1.
-    cell : str, optional
-        Only this cell.
 
     Raises
     ------
     ArgumentError
-        If a cell or variant is not there, or A and B have nothing in common.
+        If a variant is not there, or A and B have nothing in common.
     """
     if not 0.0 <= margin < 1.0:
         raise ArgumentError(f"margin must be a fraction from 0 to 1, got {margin:g}: 0.03 is 3 %")
     for side in (a, b):
-        _check(side, cell)
-    pairs = [_Pair(*key, kind, *both) for key, both in _common(a, b, cell) for kind in kinds]
+        _check(side)
+    pairs = [_Pair(*key, kind, *both) for key, both in _common(a, b) for kind in kinds]
     if not pairs:
         raise ArgumentError(
             f"{a.name} and {b.name} have no cell and variant in common: {a.name} has "
@@ -156,23 +146,21 @@ def differences(
         b=b.name if b.variant is None else f"{b.name}, {b.variant}",
         margin=margin,
         differences=_compared(pairs, margin),
-        notices=list(_notices(a, b, pairs, cell)),
+        notices=list(_notices(a, b, pairs)),
     )
 
 
-def _check(side: Side, cell: str | None) -> None:
-    for what, wanted, there in (
-        ("variant", side.variant, side.variants),
-        ("cell", cell, side.cells),
-    ):
-        if wanted is not None and wanted not in there:
-            raise ArgumentError(
-                f'{side.name} has no {what} "{wanted}"; it has {", ".join(there) or "no samples"}'
-            )
+def _check(side: Side) -> None:
+    there = side.variants
+    if side.variant is not None and side.variant not in there:
+        raise ArgumentError(
+            f'{side.name} has no variant "{side.variant}"; it has '
+            f"{', '.join(there) or 'no samples'}"
+        )
 
 
 def _listed(side: Side) -> str:
-    names = [f"{cell}/{variant}" for cell, variant in side.groups(None)]
+    names = [f"{cell}/{variant}" for cell, variant in side.groups()]
     shown = ", ".join(names[:6])
     return f"{shown} and {len(names) - 6} more" if len(names) > 6 else shown or "no samples"
 
@@ -180,9 +168,9 @@ def _listed(side: Side) -> str:
 _Both = tuple[list[Sample], list[Sample]]
 
 
-def _common(a: Side, b: Side, cell: str | None) -> Iterator[tuple[tuple[str, str, str], _Both]]:
-    of_b = b.groups(cell)
-    for (name, variant), samples in a.groups(cell).items():
+def _common(a: Side, b: Side) -> Iterator[tuple[tuple[str, str, str], _Both]]:
+    of_b = b.groups()
+    for (name, variant), samples in a.groups().items():
         other = variant if b.variant is None else b.variant
         if (name, other) in of_b:
             yield (name, variant, other), (samples, of_b[name, other])
@@ -250,7 +238,7 @@ def _wrong(samples: Sequence[Sample]) -> bool:
     )
 
 
-def _notices(a: Side, b: Side, pairs: Sequence[_Pair], cell: str | None) -> Iterator[str]:
+def _notices(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
     for side in (a, b) if a.results is not b.results else (a,):
         for notice in side.results.notices:
             yield f"{side.name}: {notice}"
@@ -261,7 +249,7 @@ def _notices(a: Side, b: Side, pairs: Sequence[_Pair], cell: str | None) -> Iter
             "one session"
         )
         yield from _machines(a, b)
-    yield from _left_over(a, b, pairs, cell)
+    yield from _left_over(a, b, pairs)
     yield from _other_work(pairs)
     yield from _failures(pairs)
 
@@ -288,12 +276,12 @@ def _last_provenance(side: Side) -> Provenance | None:
     return side.results.provenances.get(used[-1]) if used else None
 
 
-def _left_over(a: Side, b: Side, pairs: Sequence[_Pair], cell: str | None) -> Iterator[str]:
+def _left_over(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
     """What only one side has, so that nobody takes it for compared."""
     compared_a = {(p.cell, p.variant_a) for p in pairs}
     compared_b = {(p.cell, p.variant_b) for p in pairs}
     for side, compared in ((a, compared_a), (b, compared_b)):
-        only = [f"{c}/{v}" for c, v in side.groups(cell) if (c, v) not in compared]
+        only = [f"{c}/{v}" for c, v in side.groups() if (c, v) not in compared]
         if only:
             yield f"only {side.name} has {', '.join(only)}: not compared"
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import Margin
+from penstock.cli.options import Cell, Margin, Without
 from penstock.cli.output import console, print_json
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
     from penstock.bench.differences import Differences, Side
     from penstock.bench.sample import RateKind
+    from penstock.report.load import Wanted
 
 _SLOWER, _UNCLEAR = 1, 3
 
@@ -38,7 +39,8 @@ def compare(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this; given twice: the second against the first."),
     ] = None,
-    cell: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cell.")] = None,
+    cell: Cell = None,
+    without: Without = None,
     rate: Annotated[
         Rates | None,
         typer.Option(
@@ -70,9 +72,14 @@ def compare(
 
         penstock compare before after --rate both --margin 0.05 --strict
 
+        penstock compare before after --cell contiguous-4 --without ceiling
+
         penstock compare before/samples.jsonl after/samples.jsonl --json
     """
-    found = _found(a, b, variant or [], cell, rate, margin)
+    from penstock.report.load import Wanted
+
+    wanted = Wanted(tuple(cell or ()), tuple(without or ()))
+    found = _found(a, b, variant or [], wanted, rate, margin)
     if as_json:
         print_json(found.as_json())
     else:
@@ -89,13 +96,14 @@ def _found(
     a: Path,
     b: Path | None,
     variants: list[str],
-    cell: str | None,
+    wanted: Wanted,
     rate: Rates | None,
     margin: float,
 ) -> Differences:
     """Load and compare. Imported here: numpy, scipy and pydantic would slow every command."""
     from penstock.bench.differences import Side, differences
     from penstock.bench.store import load, same_files
+    from penstock.report.load import narrowed
 
     if len(variants) > 2:
         raise ArgumentError(f"--variant can be given twice at most, got {len(variants)}")
@@ -105,12 +113,13 @@ def _found(
             "penstock compare DIR --variant x --variant y"
         )
     first, last = (variants[0], variants[-1]) if variants else (None, None)
-    of_a = Side(str(a), load(a), first)
+    of_a = Side(str(a), narrowed(load(a), wanted, str(a)), first)
     if b is None or same_files(a, b):
         of_b = Side(str(b or a), of_a.results, last)
     else:
-        of_b = Side(str(b), load(b), last)
-    return differences(of_a, of_b, _kinds(rate, of_a), margin, cell)
+        of_b = Side(str(b), narrowed(load(b), wanted, str(b)), last)
+    found = differences(of_a, of_b, _kinds(rate, of_a), margin)
+    return found.model_copy(update={"notices": [*wanted.notes(), *found.notices]})
 
 
 def _kinds(rate: Rates | None, a: Side) -> tuple[RateKind, ...]:

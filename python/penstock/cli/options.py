@@ -1,4 +1,4 @@
-"""Options of several commands: those of a run, from the fields of ``Options``, and the margin."""
+"""Options of several commands: those of a run, from the fields of ``Options``, and of results."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def fraction(given: str | float) -> float:
 Margin = Annotated[
     float,
     typer.Option(metavar="FRACTION", parser=fraction, help="What does not matter: 0.03 is 3 %."),
+]
+Cell = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this cell; repeatable.")]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VARIANT", help="Leave this variant out, and say so; repeatable."),
 ]
 
 

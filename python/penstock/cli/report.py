@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import Margin
+from penstock.cli.options import Cell, Margin, Without
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -74,13 +74,8 @@ def report(
         ),
     ] = None,
     margin: Margin = 0.03,
-    cell: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this cell; repeatable.")
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="VARIANT", help="Leave this variant out, and say so; repeatable."),
-    ] = None,
+    cell: Cell = None,
+    without: Without = None,
 ) -> None:
     """Make one self-contained page of results or of a log: the verdict first, then the reasons.
 
@@ -202,7 +197,7 @@ def _side(source: Source, path: Path, wanted: Wanted) -> Side:
             f"{path} is a log of one run, and one run has no spread to compare: measure both with "
             "penstock bench, and give its two results"
         )
-    return Side(str(path), narrowed(source.results, wanted))
+    return Side(str(path), narrowed(source.results, wanted, str(path)))
 
 
 def _write(made: Report, kind: Format, out: Path | None) -> None:

@@ -67,7 +67,7 @@ def _phases(a: Side, b: Side) -> Section:
     """Both sides of every cell in one figure."""
     by_cell: dict[str, dict[str, Sequence[Sample]]] = {}
     for letter, side in (("A", a), ("B", b)):
-        for (cell, variant), samples in side.groups(None).items():
+        for (cell, variant), samples in side.groups().items():
             by_cell.setdefault(cell, {})[f"{variant}, {letter}"] = samples
     drawn = [
         made
@@ -103,15 +103,7 @@ def _commands(
     a: Side, b: Side, found: Differences, wanted: Wanted, rate: RateKind | None
 ) -> Iterator[Command]:
     words = ["penstock", "compare", a.name, b.name, "--rate", rate or "both"]
-    words += ["--margin", f"{found.margin:g}", *_variants(a, b, wanted)]
-    for one in [["--cell", cell] for cell in wanted.cells] or [[]]:
-        yield Command("the comparison, with an exit code", shlex.join([*words, *one]))
+    words += ["--margin", f"{found.margin:g}", *wanted.words()]
+    yield Command("the comparison, with an exit code", shlex.join(words))
     for letter, side in (("A", a), ("B", b)):
         yield from anew.commands(side.results.headers, f"{letter} anew")
-
-
-def _variants(a: Side, b: Side, wanted: Wanted) -> list[str]:
-    """What asks for those that are left; the command can ask for one of each side only."""
-    if not wanted.without or any(len(side.variants) != 1 for side in (a, b)):
-        return []
-    return [word for name in dict.fromkeys(a.variants + b.variants) for word in ("--variant", name)]

@@ -102,13 +102,13 @@ def _is_darshan(head: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of bench results a report is about: only these cells, without these variants."""
+    """What of bench results is reported or compared: only these cells, without these variants."""
 
     cells: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
-        """The options of ``penstock report`` that ask for it."""
+        """The options of ``penstock report`` and ``penstock compare`` that ask for it."""
         words = [w for name in self.cells for w in ("--cell", name)]
         return words + [w for name in self.without for w in ("--without", name)]
 
@@ -122,22 +122,23 @@ class Wanted:
             yield f"Only these cells are in this report, as asked for by --cell: {named}."
 
 
-def narrowed(results: store.Results, wanted: Wanted) -> store.Results:
-    """The results without what is not wanted.
+def narrowed(results: store.Results, wanted: Wanted, name: str = "") -> store.Results:
+    """The results, which messages call ``name``, without what is not wanted.
 
     Raises
     ------
     ArgumentError
         If a cell or variant is not there, or nothing is left.
     """
+    have = f"{name} has" if name else "the results have"
     for option, what, names, there in (
         ("--cell", "cell", wanted.cells, {s.cell for s in results.samples}),
         ("--without", "variant", wanted.without, {s.variant for s in results.samples}),
     ):
-        for name in names:
-            if name not in there:
+        for one in names:
+            if one not in there:
                 raise ArgumentError(
-                    f'{option} names "{name}", and the results have no such {what}: '
+                    f'{option} names "{one}", and {have} no such {what}: '
                     f"{', '.join(sorted(there)) or 'they have no samples'}"
                 )
     kept = [

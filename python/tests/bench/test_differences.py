@@ -72,7 +72,6 @@ def test_every_cell_and_rate_that_both_have_is_compared(tmp_path: Path) -> None:
         ("d", "x", "application", "faster"),
         ("d", "x", "actual", "same"),
     ]
-    assert {d.cell for d in differences(a, b, cell="d").differences} == {"d"}
 
 
 def test_two_variants_of_one_session_are_compared(tmp_path: Path) -> None:
@@ -119,8 +118,6 @@ def test_what_is_not_there_is_named_with_what_is(tmp_path: Path) -> None:
     a = side(tmp_path, "a", session({"x": noisy(1e9)}))
     with pytest.raises(ArgumentError, match='a has no variant "z"; it has x'):
         differences(Side("a", a.results, "z"), a)
-    with pytest.raises(ArgumentError, match='no cell "z"; it has c'):
-        differences(a, a, cell="z")
     with pytest.raises(ArgumentError, match="is 3 %"):
         differences(a, a, margin=3.0)
 

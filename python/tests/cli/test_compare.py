@@ -75,6 +75,29 @@ def test_two_variants_of_one_session_are_compared(cli: Cli, tmp_path: Path) -> N
     assert cli("compare", a, "--variant", "penstock", "--variant", "mpi alone").returncode == 1
 
 
+def test_a_variant_that_is_left_out_decides_nothing_and_is_said(cli: Cli, tmp_path: Path) -> None:
+    a = results(tmp_path, "before", {"x": 1e9, "y": 1e9})
+    b = results(tmp_path, "after", {"x": 1e9, "y": 3e8})
+    assert cli("compare", a, b).returncode == 1
+    done = cli("compare", a, b, "--without", "y")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "B is: 1 same (margin 3 %)" in done.stdout
+    assert "as asked for by --without: y." in done.stdout
+
+
+def test_several_cells_are_compared_and_said(cli: Cli, tmp_path: Path) -> None:
+    draws = np.random.default_rng(7)
+    where = [tmp_path / f"{name}.jsonl" for name in ("before", "after")]
+    for path in where:
+        cells = (session({"x": list(1e9 * draws.lognormal(0.0, 0.01, 9))}, cell=c) for c in "abc")
+        write(path, [one for own in cells for one in own])
+    done = cli("compare", *map(str, where), "--cell", "a", "--cell", "c", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert [d["cell"] for d in told["differences"]] == ["a", "c"]
+    assert told["notices"][0].endswith("as asked for by --cell: a, c.")
+
+
 @pytest.mark.parametrize("command", ["compare", "report"])
 def test_a_margin_that_is_no_number_is_shown(cli: Cli, tmp_path: Path, command: str) -> None:
     a = results(tmp_path, "r", {"x": 1e9})
@@ -99,7 +122,9 @@ def test_the_margin_decides_what_matters(cli: Cli, tmp_path: Path) -> None:
         (["{a}", "--variant", "x"], "two variants"),
         (["{a}", "{a}", "--variant", "x", "--variant", "x", "--variant", "x"], "twice at most"),
         (["{a}", "{a}", "--variant", "z"], 'no variant "z"; it has x'),
-        (["{a}", "{a}", "--cell", "z"], 'no cell "z"; it has c'),
+        (["{a}", "{a}", "--cell", "z"], '--cell names "z", and {a} has no such cell: c'),
+        (["{a}", "{a}", "--without", "z"], '--without names "z", and {a} has no such variant: x'),
+        (["{a}", "{a}", "--without", "x"], "--without leaves no samples"),
         (["{a}", "{a}", "--margin", "3"], "0.03 is 3 %"),
         (["{a}", "{tmp}/none"], "there are no results"),
         (["{a}", "{tmp}"], "holds no results"),
@@ -118,7 +143,7 @@ def test_what_cannot_be_compared_is_one_line_on_stderr_and_2(
     (tmp_path / "text.jsonl").write_text("hello\n")
     done = cli("compare", *(w.format(a=a, tmp=tmp_path) for w in words))
     assert done.returncode == 2
-    assert says in done.stderr
+    assert says.format(a=a) in done.stderr
     assert done.stderr.startswith("penstock: ")
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""

@@ -25,7 +25,7 @@ def test_what_was_left_out_is_said_and_the_command_leaves_it_out_again(tmp_path:
         "penstock report A.jsonl B.jsonl --rate actual --margin 0.05 --cell a --without y"
     )
     assert report.commands[1].line == (
-        "penstock compare A.jsonl B.jsonl --rate actual --margin 0.05 --variant x --cell a"
+        "penstock compare A.jsonl B.jsonl --rate actual --margin 0.05 --cell a --without y"
     )
 
 
@@ -40,7 +40,9 @@ def test_the_comparison_with_an_exit_code_is_of_the_same(tmp_path: Path) -> None
 
     line = "penstock compare A A --rate both --margin 0.03"
     assert compares(Wanted()) == [line]
-    assert compares(Wanted(cells=("a", "b"))) == [f"{line} --cell a", f"{line} --cell b"]
+    assert compares(Wanted(cells=("a", "b"))) == [f"{line} --cell a --cell b"]
+    without = Wanted(without=("a ceiling",))
+    assert compares(without) == [f"{line} --without 'a ceiling'"]
 
 
 def test_what_failed_down_to_a_few_samples_is_a_grave_caution(tmp_path: Path) -> None:
