@@ -85,7 +85,8 @@ class Totals(_Model):
     passthrough_bytes: Count
     errors: Count
     degraded: dict[str, Count]
-    files_not_listed: Count = 0  # logs of earlier versions have none
+    mismatched_bytes: Count = 0  # logs of earlier versions have none of these
+    files_not_listed: Count = 0
 
 
 class SizeBucket(_Model):

@@ -127,6 +127,22 @@ def test_what_went_to_files_that_are_not_listed_was_written(cli: Cli, tmp_path: 
     assert "Penstock wrote nothing" not in page.stdout
 
 
+def test_wrong_bytes_of_files_that_are_not_listed_are_told(cli: Cli, tmp_path: Path) -> None:
+    of_file = LOG["files"][0]["verify"] | {"mismatched_bytes": 4096}
+    totals = LOG["totals"] | {"files_not_listed": 5, "mismatched_bytes": 12288}
+    both = {"totals": totals, "files": [LOG["files"][0] | {"verify": of_file}]}
+    file = str(write(tmp_path, **both))
+    assert "0 errors, 12.0 KiB DIFFER" in cli("log", file).stdout
+    page = cli("report", file, "--format", "md").stdout
+    assert "12.0 KiB read back differ; see the warnings." in page
+    assert "8.0 KiB read back DIFFER in files that the log does not list" in page
+    earlier = {k: v for k, v in LOG["totals"].items() if k != "mismatched_bytes"}
+    file = str(write(tmp_path, **(both | {"totals": earlier})))
+    page = cli("report", file, "--format", "md").stdout
+    assert "4.0 KiB read back differ; see the warnings." in page
+    assert "does not list" not in page
+
+
 def test_what_a_method_pushes_between_writes_is_sync(cli: Cli, tmp_path: Path) -> None:
     times = LOG["files"][0]["times_s"] | {"sync": 0.5, "policy_sync": 2.25}
     file = str(write(tmp_path, files=[LOG["files"][0] | {"times_s": times}]))

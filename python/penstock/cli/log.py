@@ -67,7 +67,7 @@ def _print_job(out: Console, job: joblog.JobLog) -> None:
     out.print(
         f"  {_core.human_size(totals.engine_bytes)} by engine, "
         f"{_core.human_size(totals.passthrough_bytes)} passed through, "
-        f"{_count(totals.errors, 'error')}",
+        f"{_count(totals.errors, 'error')}{_differ(totals.mismatched_bytes)}",
         highlight=False,
     )
     if job.not_listed:
@@ -172,9 +172,11 @@ def _verified(verify: joblog.Verify) -> list[tuple[str, str]]:
     text = f"{_core.human_size(verify.verified_bytes)} read back and equal"
     if verify.unverified_bytes:
         text += f", {_core.human_size(verify.unverified_bytes)} not verified"
-    if verify.mismatched_bytes:
-        text += f", [red]{_core.human_size(verify.mismatched_bytes)} DIFFER[/]"
-    return [("verify", text)]
+    return [("verify", text + _differ(verify.mismatched_bytes))]
+
+
+def _differ(wrong_bytes: int) -> str:
+    return f", [red]{_core.human_size(wrong_bytes)} DIFFER[/]" if wrong_bytes else ""
 
 
 def register(app: typer.Typer) -> None:

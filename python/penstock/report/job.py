@@ -43,7 +43,7 @@ def report(name: str, job: joblog.JobLog) -> Report:
 
 def _verdict(job: joblog.JobLog) -> Verdict:
     totals = job.totals
-    wrong = sum(f.verify.mismatched_bytes for f in job.files)
+    wrong = max(totals.mismatched_bytes, _wrong_of_listed(job))
     if wrong or totals.errors:
         what = f"{size(wrong)} read back differ" if wrong else f"{totals.errors} calls failed"
         return Verdict(f"{job.program}: {what}; see the warnings.", "wrong", (_NOT_COMPARED,))
@@ -70,6 +70,10 @@ _NOT_COMPARED = (
     "One run, n=1: there is no interval, and it compares with nothing. Whether another method is "
     "faster here, and how sure that is, penstock bench tells."
 )
+
+
+def _wrong_of_listed(job: joblog.JobLog) -> int:
+    return sum(f.verify.mismatched_bytes for f in job.files)
 
 
 def _written(file: joblog.File) -> int:
@@ -260,24 +264,31 @@ def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
         )
     if job.not_listed:
         yield Caution(f"{job.not_listed}: rates, times, calls and warnings are of those it lists")
+    elsewhere = job.totals.mismatched_bytes - _wrong_of_listed(job)
+    if elsewhere > 0:
+        yield Caution(
+            f"{size(elsewhere)} read back DIFFER in files that the log does not list", grave=True
+        )
     for f in job.files:
-        if f.verify.mismatched_bytes:
-            yield Caution(
-                f"{f.path}: {size(f.verify.mismatched_bytes)} read back DIFFER", grave=True
-            )
-        if f.errors:
-            yield Caution(f"{f.path}: {f.errors} calls failed, first: {f.first_error}", grave=True)
-        for why, times in f.degraded.items():
-            yield Caution(f"{f.path}: {why} ({times} times)")
-        if f.passthrough_bytes and not f.is_observed:
-            yield Caution(
-                f"{f.path}: {size(f.passthrough_bytes)} were passed through to the MPI library",
-                "docs/methods.md says what is served",
-            )
-        if not f.closed:
-            yield Caution(f"{f.path} was not closed when the log was written")
-        if f.verify.unverified_bytes:
-            yield Caution(f"{f.path}: {size(f.verify.unverified_bytes)} were not verified")
+        yield from _cautions_of(f)
+
+
+def _cautions_of(f: joblog.File) -> Iterator[Caution]:
+    if f.verify.mismatched_bytes:
+        yield Caution(f"{f.path}: {size(f.verify.mismatched_bytes)} read back DIFFER", grave=True)
+    if f.errors:
+        yield Caution(f"{f.path}: {f.errors} calls failed, first: {f.first_error}", grave=True)
+    for why, times in f.degraded.items():
+        yield Caution(f"{f.path}: {why} ({times} times)")
+    if f.passthrough_bytes and not f.is_observed:
+        yield Caution(
+            f"{f.path}: {size(f.passthrough_bytes)} were passed through to the MPI library",
+            "docs/methods.md says what is served",
+        )
+    if not f.closed:
+        yield Caution(f"{f.path} was not closed when the log was written")
+    if f.verify.unverified_bytes:
+        yield Caution(f"{f.path}: {size(f.verify.unverified_bytes)} were not verified")
 
 
 def _commands(name: str, job: joblog.JobLog) -> Iterator[Command]:
