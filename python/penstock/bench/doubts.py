@@ -37,7 +37,7 @@ class Doubt(BaseModel):
 def doubts(cell: CellSummary, own: Own, results: Results, rate: RateKind) -> Iterator[Doubt]:
     """What to doubt of a cell."""
     yield from _invalid_or_failed(cell)
-    yield from _unsure(cell, rate, results.headers[0].plan)
+    yield from _unsure(cell, rate, results.latest[0].plan)
     yield from _unverified(cell, own)
     if rate == "application":
         yield from _free_run(cell, own, results)

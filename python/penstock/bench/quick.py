@@ -392,6 +392,12 @@ def record(wish: Wish) -> dict[str, Any]:
     return {_RECORD: {"mpi": list(wish.mpi), **said, "budget_s": budget_s}}
 
 
+def going_on(wish: Wish, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """As `record`, of one that goes on: it has the ways of the first run, and its own budget."""
+    own = record(wish)[_RECORD]
+    return {_RECORD: {**own, **plan.get(_RECORD, {}), "budget_s": own["budget_s"]}}
+
+
 def words(plan: Mapping[str, Any]) -> list[str]:
     """The options that ask for such a quick look again; earlier versions kept fewer, or none."""
     said = plan.get(_RECORD, {})

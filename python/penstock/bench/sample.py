@@ -232,12 +232,16 @@ class Sample(_Model):
 
 
 class Event(_Model):
-    """Something that a reader of the samples should know: interrupted, resumed, dropped, .."""
+    """Something that a reader of the samples should know: interrupted, resumed, dropped, ..
+
+    ``plan`` is what a session that goes on does otherwise than the header says, from there on.
+    """
 
     record: Literal["event"] = "event"
     at: str
     what: str
     text: str
+    plan: dict[str, Any] | None = None
 
 
 Record = Annotated[Header | Provenance | Sample | Event, Field(discriminator="record")]

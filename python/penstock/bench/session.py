@@ -184,6 +184,7 @@ class Session:
         self._whole_blocks = whole_blocks
         self._part = part
         self._resumes = ""
+        self._goes_on: dict[str, Any] = {}
         elsewhere = {m.scratch for m in measurements if m.scratch not in (None, directory)}
         self._scratches = {directory: self.scratch}
         self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
@@ -343,6 +344,7 @@ class Session:
         for notice in self.store.results.notices:
             text += f"; {notice}"
         self._resumes = text  # said when a sample follows: who only looks resumes nothing
+        self._goes_on = {name: plan[name] for name in ("stopping", "budget_s", *self._keeps)}
 
     def _record_provenances(self) -> None:
         for scratch in self._scratches.values():
@@ -361,18 +363,18 @@ class Session:
             self.store.append(now)
         self._provenance_ids[directory] = now.id
 
-    def _say(self, what: str, text: str) -> None:
-        self.store.append(self._tell(what, text))
+    def _say(self, what: str, text: str, plan: dict[str, Any] | None = None) -> None:
+        self.store.append(self._tell(what, text, plan))
 
-    def _tell(self, what: str, text: str) -> Event:
+    def _tell(self, what: str, text: str, plan: dict[str, Any] | None = None) -> Event:
         """As `_say`, and leave the results as they are."""
-        event = Event(at=_now(), what=what, text=text)
+        event = Event(at=_now(), what=what, text=text, plan=plan)
         self._observer.event(event)
         return event
 
     def _say_resumed(self) -> None:
         if self._resumes:
-            self._say("resumed", self._resumes)
+            self._say("resumed", self._resumes, self._goes_on)
             self._resumes = ""
             self._record_provenances()
 

@@ -18,6 +18,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -48,6 +49,16 @@ class Results:
     events: list[Event] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     sample_lines: set[bytes] = field(default_factory=set, repr=False)
+    went_on: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    """Of sessions that went on: which header's, and what of its plan holds from there on."""
+
+    @property
+    def latest(self) -> list[Header]:
+        """The headers with what holds since their sessions went on last."""
+        now = list(self.headers)
+        for number, plan in self.went_on:
+            now[number] = now[number].model_copy(update={"plan": {**now[number].plan, **plan}})
+        return now
 
     def is_copy(self, record: AnyRecord, line: bytes) -> bool:
         """Whether a sample that counts is there already, to the byte: files were copied."""
@@ -67,6 +78,8 @@ class Results:
             self.provenances[record.id] = record
         else:
             self.events.append(record)
+            if record.plan is not None and self.headers:
+                self.went_on.append((len(self.headers) - 1, record.plan))
 
 
 def files_of(path: Path) -> list[Path]:

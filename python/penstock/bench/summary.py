@@ -175,7 +175,7 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
     header = results.headers[0]
     planned: RateKind = "actual" if header.plan.get("rate") == "actual" else "application"
     chosen: RateKind = rate or planned
-    stopping = Stopping.of_plan(header.plan)
+    stopping = Stopping.of_plan(results.latest[0].plan)
     groups = _groups(results.samples)
     cells = [_cell(cell, own, chosen, stopping, margin) for cell, own in groups.items()]
     return Summary(

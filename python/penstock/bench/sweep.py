@@ -400,15 +400,14 @@ def _quick(request: Request) -> Sweep:
         keeps=quick.record(wish),
     )
     if _has_lines(sweep.samples_file):
-        cases, budget_s = _begun_quick(sweep, wish)
-        return replace(sweep, cases=tuple(cases), budget_s=budget_s)
+        return _begun_quick(sweep, wish)
     chosen = quick.choose(wish, known, quick.Pilot(sweep.scratch, sweep.mark))
     made = replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
     return replace(made, budget_s=chosen.budget_s)
 
 
-def _begun_quick(sweep: Sweep, wish: quick.Wish) -> tuple[Sequence[Case], float]:
-    """What a quick look that was begun measures, and the budget of its samples.
+def _begun_quick(sweep: Sweep, wish: quick.Wish) -> Sweep:
+    """A quick look that was begun, with what it measures and the budget of its samples.
 
     Refused if that is not what is asked for.
     """
@@ -422,7 +421,8 @@ def _begun_quick(sweep: Sweep, wish: quick.Wish) -> tuple[Sequence[Case], float]
     cases = _cases_of(plan)
     if why := quick.difference(wish, plan, cases):
         raise other_plan(sweep.samples_file, why, any(s.counts for s in there.samples))
-    return cases, quick.left_s(wish, plan)
+    own = quick.going_on(wish, plan)
+    return replace(sweep, cases=tuple(cases), budget_s=quick.left_s(wish, plan), keeps=own)
 
 
 def planned_before(sweep: Sweep) -> frozenset[Pair]:

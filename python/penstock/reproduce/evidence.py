@@ -27,7 +27,9 @@ class Evidence:
     provenances : sequence of Provenance
         Where they were taken.
     budget_s : float or None
-        What was planned was chosen to fit it.
+        Of the session, since it went on last.
+    chosen_for_s : float or None
+        The budget that what was planned was chosen to fit.
     invalid : mapping of (cell, variant) to str
         Those whose samples are not about what a conclusion is about, and why.
     """
@@ -36,6 +38,7 @@ class Evidence:
     samples: tuple[Sample, ...]
     provenances: tuple[Provenance, ...] = ()
     budget_s: float | None = None
+    chosen_for_s: float | None = None
     invalid: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -43,10 +46,12 @@ class Evidence:
         """That of a results file."""
         header_plan = results.headers[0].plan if results.headers else {}
         plan = header_plan.get("measurements", [])
-        budget_s = header_plan.get("budget_s")
+        budget_s = results.latest[0].plan.get("budget_s") if results.headers else None
+        chosen_for_s = header_plan.get("budget_s")
         counting = tuple(sample for sample in results.samples if sample.counts)
         planned = tuple((one["cell"], one["variant"]) for one in plan)
-        return cls(planned, counting, tuple(results.provenances.values()), budget_s)
+        where = tuple(results.provenances.values())
+        return cls(planned, counting, where, budget_s, chosen_for_s)
 
     def cells(self, patterns: Iterable[str]) -> list[str]:
         """The planned cells that fit any of the patterns, in the plan's order."""

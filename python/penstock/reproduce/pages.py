@@ -176,7 +176,7 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
 
 def _command(said: Report, results: Results) -> str:
     across = f" --launcher 'LAUNCHER -n {{ranks}}'    # across {said.nodes} nodes"
-    return plan.command(results.headers[0]) + (across if said.nodes > 1 else "")
+    return plan.command(results.latest[0]) + (across if said.nodes > 1 else "")
 
 
 def _conclusions(conclusions: Sequence[Concluded]) -> Iterator[str]:

@@ -211,7 +211,7 @@ def _not_measured(planned: Places, measured: Places) -> list[str]:
 
 def _chosen(paper: str, size: str, places: Places) -> str:
     """What part of the size was chosen for the budget."""
-    budget_s = places.whole.budget_s
+    budget_s = places.whole.chosen_for_s
     if budget_s is None:
         return ""
     cases = experiment.load(paper).cases(size, experiment.path_of(paper))
@@ -282,9 +282,10 @@ def _judged(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> Con
 
 def _left_out(evidence: Evidence, verdict: Verdict, why: str) -> tuple[Verdict, str]:
     """What was not measured because of the budget could be tested here: it is undecided."""
-    if verdict != "cannot be tested here" or evidence.budget_s is None or NOT_MEASURED not in why:
+    budget_s = evidence.budget_s if evidence.chosen_for_s is None else evidence.chosen_for_s
+    if verdict != "cannot be tested here" or budget_s is None or NOT_MEASURED not in why:
         return verdict, why
-    return "undecided", f"it did not fit the budget of {evidence.budget_s:g} s"
+    return "undecided", f"it did not fit the budget of {budget_s:g} s"
 
 
 def _together(one: Conclusion, each: Sequence[tuple[str, Concluded]]) -> Concluded:

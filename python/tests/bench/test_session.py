@@ -102,6 +102,22 @@ def test_a_session_that_was_stopped_takes_the_same_samples(
     assert ("resumed" in events(tmp_path / "results")) == (stop_after < 8)  # else all were there
 
 
+def test_a_session_that_goes_on_otherwise_says_so_in_its_results(
+    measurement: Make, session: MakeSession, tmp_path: Path
+) -> None:
+    planned = [measurement("c", "x")]
+    for rounds, budget_s in ((2, 300.0), (3, None), (1, None)):
+        own = session(planned, stopping=Stopping(rounds, rounds, (rounds,)), budget_s=budget_s)
+        own.run()
+        own.store.close()
+    results = load(tmp_path / "results")
+    assert results.headers[0].plan["budget_s"] == 300.0
+    assert Stopping.of_plan(results.headers[0].plan).maximum == 2
+    now = results.latest[0].plan  # who asked for one round took no sample
+    assert (now["budget_s"], Stopping.of_plan(now).maximum) == (None, 3)
+    assert now["measurements"] == results.headers[0].plan["measurements"]
+
+
 @pytest.mark.parametrize("budget_s", [None, 0.0])
 def test_who_only_looks_at_results_adds_nothing_to_them(
     measurement: Make, session: MakeSession, tmp_path: Path, budget_s: float | None

@@ -102,6 +102,14 @@ def test_a_quick_look_is_known_by_what_it_kept(request_: Request, stopping: Stop
     assert sweep.prepare(request_).keeps == of()
 
 
+def test_a_quick_look_that_goes_on_keeps_its_ways_and_this_times_budget(request_: Request) -> None:
+    first = quick.record(quick.Wish(Path(), 20.0, ("none",), threads=2))
+    begun(request_, [TWO_THREADS], **first, budget_s=18.0)
+    for budget_s, words in ((None, []), (90.0, ["--budget", "90s"])):
+        made = sweep.prepare(replace(request_, budget_s=budget_s))
+        assert quick.words(made.keeps) == ["--mpi", "none", "--threads", "2", *words]
+
+
 def test_what_only_a_pilot_asked_is_not_where_samples_are_from(
     request_: Request, native: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

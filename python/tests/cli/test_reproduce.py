@@ -53,7 +53,9 @@ def test_a_run_gives_tables_and_a_verdict_for_each_conclusion(
     assert not list(measure.iterdir())
 
 
-def test_the_same_command_goes_on_and_a_run_is_printed_again(cli: Cli, measure: Path) -> None:
+def test_the_same_command_goes_on_and_a_run_is_printed_again(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
     words = ("reproduce", "gotwals1995", "--dir", str(measure), "--out", "r")
     first = cli(*words, "--rounds", "1", "--budget", "300s")
     assert first.returncode == 0, first.stderr
@@ -66,6 +68,10 @@ def test_the_same_command_goes_on_and_a_run_is_printed_again(cli: Cli, measure: 
     told = json.loads(cli("reproduce", "gotwals1995", "--table", "r", "--json").stdout)
     assert told["schema"] == "penstock.reproduction/1"
     assert (told["paper"], told["size"], told["samples"]) == ("gotwals1995", "quick", 2 * CASES)
+    assert told["budget_s"] is None
+    assert "for a budget of 300 s" in told["chosen"]
+    page = (tmp_path / "empty" / "r" / "pages" / "gotwals1995.md").read_text()
+    assert "--size quick --dir DIR --rounds 2\n" in page
     other = cli("reproduce", "liao2007", "--table", "r")
     assert other.returncode == 2
     assert "r holds a run of gotwals1995, not of liao2007" in other.stderr

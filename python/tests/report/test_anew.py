@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+import made_reports
 from made_samples import header
 from penstock.bench import quick
+from penstock.bench.sample import Event
+from penstock.bench.statistics import Stopping
+from penstock.bench.store import Results, load
+from penstock.bench.summary import summarise
 from penstock.report import anew
 
 ASKED = quick.record(
@@ -59,3 +64,26 @@ def test_parts_have_seeds_of_their_own() -> None:
     told = [(c.what, c.line.rpartition(" ")[2]) for c in anew.commands(made, "A anew")]
     what = "A anew, in the same order of a part"
     assert told == [(what, "4"), (what, "5")]
+
+
+def test_a_session_that_went_on_is_repeated_as_it_was_asked_for_last(tmp_path: Path) -> None:
+    results = Results()
+    for number, rounds in ((0, 5), (1, None)):
+        results.add(header(name="sizes", seed=number, plan=FIXED))
+        if rounds:
+            last = {"stopping": vars(Stopping(rounds, rounds, (rounds,))), "budget_s": None}
+            results.add(Event(at="", what="resumed", text="goes on", plan=last))
+    lines = [one.line for one in anew.commands(results.latest, "anew")]
+    assert [line.partition(" --rounds ")[2] for line in lines] == ["5 --seed 0", "3 --seed 1"]
+
+
+def test_what_is_said_of_samples_is_by_the_rule_of_the_last_run(tmp_path: Path) -> None:
+    results = load(
+        made_reports.write(tmp_path / "s.jsonl", made_reports.session({"c": {"x": 1e9}}))
+    )
+    assert summarise(results).cells[0].variants[0].converged
+    last = {"stopping": vars(Stopping(20, 20, (20,)))}
+    results.add(Event(at="", what="resumed", text="goes on", plan=last))
+    said = summarise(results)
+    assert not said.cells[0].variants[0].converged
+    assert any("n=10 of 20" in doubt.text for doubt in said.warnings)
