@@ -307,6 +307,7 @@ void File::State::tell_of_pages(const exec::WriteBehind& behind) {
 
 // Collective.
 void File::State::start_write_behind() {
+  const bool limited = most_pages_bytes < std::numeric_limits<int64_t>::max();
   const std::optional<WriteBehindOptions>& asked = info.config.method.write_behind;
   const int stages = asked ? asked->stages : WriteBehindOptions().stages;
   auto made = exec::WriteBehind::make(*comm,
@@ -315,7 +316,8 @@ void File::State::start_write_behind() {
                                        .progress = info.config.write_behind_progress,
                                        .load_bytes = info.config.write_behind_load_bytes,
                                        .stages = stages,
-                                       .most_bytes_per_node = most_pages_bytes},
+                                       .most_bytes_per_node = most_pages_bytes,
+                                       .memory_left = limited ? memory_left_lately : nullptr},
                                       file_system.geometry, info.stager->bell());
   if (!made) {
     if (may_defer) notes.degraded["write-behind: " + made.error().message()] = 1;

@@ -96,6 +96,7 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   std::unique_ptr<WriteBehind> made(new WriteBehind(*std::move(pool), std::move(owners),
                                                     writer_of_full(comm, asked), pages_ahead(comm),
                                                     shape.guests > 0 ? comm.rank() : kNoGuest));
+  made->memory_left_ = asked.memory_left;
   if (comm.nodes() == 1) return made;
   made->stages_ = asked.stages;
   auto shipping = Shipping::make(comm, shipping_shape(comm, asked, geometry));
@@ -118,7 +119,9 @@ std::unique_ptr<WriteBehind> WriteBehind::beside() {
   if (shipping_ != nullptr || !why_not_shipped_.empty() || gone_) return nullptr;
   pool_->note_several_handles();
   owners_->one_more();
-  return std::unique_ptr<WriteBehind>(new WriteBehind(pool_, owners_, full_, ahead_, kNoGuest));
+  std::unique_ptr<WriteBehind> other(new WriteBehind(pool_, owners_, full_, ahead_, kNoGuest));
+  other->memory_left_ = memory_left_;
+  return other;
 }
 
 WriteBehind::~WriteBehind() { let_go(); }
@@ -293,13 +296,26 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
         wait_until_left(target, stay);
         break;
       case PagePool::Pinning::no_memory:
-        if (!others_complete_a_page(seen, returns)) pool_->add_slot();
+        if (others_complete_a_page(seen, returns)) break;
+        if (may_take_memory())
+          pool_->add_slot();
+        else
+          make_room(target);
         break;
       case PagePool::Pinning::no_room:
         if (!pool_->usable()) return std::nullopt;
         if (!others_complete_a_page(seen, returns)) make_room(target);
     }
   }
+}
+
+// Files that are opened before any of them is written find all of the memory there that a limit
+// leaves. A quarter of it is for a file's pages, by now.
+bool WriteBehind::may_take_memory() const {
+  if (memory_left_ == nullptr || pool_->used() < kLeastSlots) return true;
+  const std::optional<int64_t> left = memory_left_();
+  const int64_t mine = pool_->used() * pool_->page_bytes();
+  return !left || mine + pool_->page_bytes() <= (*left + mine) / 4;
 }
 
 // Ranks that go through the file together complete the pages that this one has left, and these are

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kLeastPage = int64_t{64} << 10, kUsualPage = int64_t{1} << 20,
                   kLargestPage = int64_t{64} << 20;
-constexpr int64_t kLeastSlots = 4;
 constexpr int64_t kMostSlots = 1 << 16;
 
 int ranks_per_node(const comm::Comm& comm) { return int(divide_up(comm.size(), comm.nodes())); }

@@ -5,6 +5,8 @@
 
 namespace penstock::exec {
 
+constexpr int64_t kLeastSlots = 4;  // that a pool may fill whatever its bounds say
+
 // The same on every rank.
 PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry);

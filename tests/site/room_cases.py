@@ -16,6 +16,7 @@ WRITTEN_BYTES = 160 << 20  # by each of two ranks: more than the limit, so the c
 # Of a disk with blocks of 1 KiB: two ranks' pieces of 48 bytes, one in 2038, are nearer than pages.
 SMALL_DISK_BYTES, CRUMBS_BYTES = 24 << 20, 48 * 7000
 FAR_APART_BYTES = 1_280_000  # likewise, of 1000 in 64 KiB: they touch 160 pages of 1 MiB
+FAR_APART_MANY_BYTES = 480_000  # the same: 60 pages of each file
 
 
 def read_only_working_directory(place: Place) -> None:
@@ -134,6 +135,11 @@ def deferred_under_a_memory_limit(place: Place) -> None:
     write_within(place, TIGHT_BYTES, "far-apart", FAR_APART_BYTES)
 
 
+def several_deferred_under_a_memory_limit(place: Place) -> None:
+    """Nor do those of files that are opened before any of them is written."""
+    write_within(place, TIGHT_BYTES, "far-apart-many", 8 * FAR_APART_MANY_BYTES)
+
+
 def small_blocks(place: Place) -> None:
     """Short pieces take room for the blocks that they lie in, not for pages of memory."""
     image, mounted = place.directory / "image", place.directory / "small"
@@ -203,6 +209,7 @@ ROOM_CASES = (
     without_proc,
     under_a_memory_limit,
     deferred_under_a_memory_limit,
+    several_deferred_under_a_memory_limit,
     small_blocks,
     without_home_and_user,
     a_log_directory_that_cannot_be_made,

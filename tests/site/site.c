@@ -120,25 +120,39 @@ static void write_all(const char* path, long long bytes) {
 /* ---- far apart ---- */
 
 /* Short pieces, each rank's alone, in a file that nobody reads meanwhile. */
-static void write_far_apart(const char* path, long long bytes) {
-  enum { PIECE_BYTES = 1000, APART_BYTES = 65536 };
+enum { PIECE_BYTES = 1000, APART_BYTES = 65536, MOST_FILES = 8 };
+
+static void check_far_apart(const char* path, long long pieces) {
   unsigned char data[PIECE_BYTES], have[PIECE_BYTES];
-  MPI_File fh = open_as(path, MPI_MODE_WRONLY);
-  for (long long i = rank; i * PIECE_BYTES < bytes * ranks; i += ranks, ++own_calls) {
-    fill(data, i * APART_BYTES, PIECE_BYTES);
-    CHECK(MPI_File_write_at(fh, i * APART_BYTES, data, PIECE_BYTES, MPI_BYTE, MPI_STATUS_IGNORE) ==
-          MPI_SUCCESS);
-    written += PIECE_BYTES;
-  }
-  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
-  MPI_Barrier(MPI_COMM_WORLD);
   FILE* f = fopen(path, "rb");
-  for (long long i = rank; i * PIECE_BYTES < bytes * ranks; i += ranks) {
+  for (long long i = rank; i < pieces; i += ranks) {
     fill(data, i * APART_BYTES, PIECE_BYTES);
     CHECK(f != NULL && fseek(f, (long)(i * APART_BYTES), SEEK_SET) == 0 &&
           fread(have, 1, PIECE_BYTES, f) == PIECE_BYTES && memcmp(have, data, PIECE_BYTES) == 0);
   }
   if (f != NULL) fclose(f);
+}
+
+/* Files that are all open before the first is written. */
+static void write_far_apart(const char* path, long long bytes, int files) {
+  const long long pieces = bytes / files / PIECE_BYTES * ranks;
+  char names[MOST_FILES][PATH_MAX];
+  unsigned char data[PIECE_BYTES];
+  MPI_File fh[MOST_FILES];
+  for (int f = 0; f < files; ++f) {
+    snprintf(names[f], sizeof names[f], f == 0 ? "%s" : "%s.%d", path, f);
+    fh[f] = open_as(names[f], MPI_MODE_WRONLY);
+  }
+  for (int f = 0; f < files; ++f)
+    for (long long i = rank; i < pieces; i += ranks, ++own_calls) {
+      fill(data, i * APART_BYTES, PIECE_BYTES);
+      CHECK(MPI_File_write_at(fh[f], i * APART_BYTES, data, PIECE_BYTES, MPI_BYTE,
+                              MPI_STATUS_IGNORE) == MPI_SUCCESS);
+      written += PIECE_BYTES;
+    }
+  for (int f = 0; f < files; ++f) CHECK(MPI_File_close(&fh[f]) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int f = 0; f < files; ++f) check_far_apart(names[f], pieces);
 }
 
 /* ---- crumbs ---- */
@@ -373,7 +387,9 @@ static void run(const char* what, const char* path, long long bytes) {
   if (strcmp(what, "state") == 0) {
     write_looked_at(path, bytes);
   } else if (strcmp(what, "far-apart") == 0) {
-    write_far_apart(path, bytes);
+    write_far_apart(path, bytes, 1);
+  } else if (strcmp(what, "far-apart-many") == 0) {
+    write_far_apart(path, bytes, MOST_FILES);
   } else if (strcmp(what, "crumbs") == 0) {
     write_crumbs(path, bytes);
   } else if (strcmp(what, "children") == 0) {
