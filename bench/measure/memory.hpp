@@ -23,10 +23,15 @@ struct MemoryShape {
   }
   // From the first to behind the last of `kept` bytes.
   int64_t footprint(int64_t kept) const noexcept { return kept == 0 ? 0 : address(kept - 1) + 1; }
+  // Whole chunks and whole words.
+  int64_t chunk_bytes() const noexcept {
+    constexpr int64_t kWord = 8;
+    return contiguous() ? kWord : std::lcm(len_bytes, kWord);
+  }
   // By how much the windows of iterations may differ: whole chunks, whole words, about a page.
   int64_t shift() const noexcept {
-    constexpr int64_t kPage = 4096, kWord = 8;
-    const int64_t unit = contiguous() ? kPage : std::lcm(len_bytes, kWord);
+    constexpr int64_t kPage = 4096;
+    const int64_t unit = contiguous() ? kPage : chunk_bytes();
     return (kPage + unit - 1) / unit * unit;
   }
   // `kept` bytes from a window's beginning.

@@ -38,7 +38,7 @@ from penstock.bench.progress import Show  # noqa: E402
 from penstock.bench.session import Session  # noqa: E402
 from penstock.bench.statistics import Stopping  # noqa: E402
 from penstock.bench.store import NAME, Store, load  # noqa: E402
-from penstock.errors import PenstockError  # noqa: E402
+from penstock.errors import ArgumentError, PenstockError  # noqa: E402
 from penstock.words import duration_text  # noqa: E402
 
 USUAL_S = 1.5  # a sample, before any was taken on this machine
@@ -163,8 +163,11 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
     seed = specification.cells.design.seed if args.seed is None else args.seed
     console = Console(stderr=True)
     best = args.spec / "best.toml"
+    stages = args.out / ("unsearched" if args.unsearched else "search")
     for family in families:  # one after the other, so that what is found is kept
-        folder = args.out / "search" / family.replace(" ", "-")
+        folder = (
+            args.out / ("unsearched" if args.unsearched else "search") / family.replace(" ", "-")
+        )
         try:
             with Show(console) as show:
                 some, missing = search.run(
@@ -233,6 +236,8 @@ def main(words: Sequence[str] | None = None) -> int:
         specification = spec.load(args.spec)
         if args.table:
             return conclude(args, specification, args.table)
+        if args.unsearched and not args.search:
+            raise ArgumentError("--unsearched says what --search leaves out: give both, or neither")
         if args.search:
             return look_for_best(args, specification)
         if args.list:

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
+#include "exec/abandon.hpp"
 #include "exec/alone.hpp"
 #include "exec/beyond_files.hpp"
 #include "exec/load.hpp"
@@ -91,7 +92,7 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   std::unique_ptr<PageOwners> owners;
   if (pool) owners = std::make_unique<PageOwners>(*segment, 0, comm.size(), comm.rank(), bell);
   const Result<void> mine = pool ? Result<void>() : Result<void>(tl::unexpected(pool.error()));
-  if (auto agreed = comm::agree(comm, mine); !agreed) return tl::unexpected(agreed.error());
+  if (auto agreed = agree_or_abandon(comm, mine); !agreed) return tl::unexpected(agreed.error());
   owners->all_have_joined();
   std::unique_ptr<WriteBehind> made(new WriteBehind(*std::move(pool), std::move(owners),
                                                     writer_of_full(comm, asked), pages_ahead(comm),
@@ -297,7 +298,7 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
         break;
       case PagePool::Pinning::no_memory:
         if (others_complete_a_page(seen, returns)) break;
-        if (may_take_memory())
+        if (pool_->empty() || may_take_memory())
           pool_->add_slot();
         else
           make_room(target);

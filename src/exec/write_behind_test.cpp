@@ -404,22 +404,6 @@ TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
   });
 }
 
-// Other files may have taken it since this one was opened. With 13 pages the quarter is used up.
-TEST(WriteBehind, PagesTakeAQuarterOfWhatALimitLeavesByNow) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(1, [&](comm::Comm& comm) {
-    Rank rank(comm, path.path(),
-              {.page_bytes = kSmallPage,
-               .limit_bytes_per_rank = 64 * kSmallPage,
-               .memory_left = [] { return std::optional<int64_t>(40 * kSmallPage); }});
-    for (int64_t page = 0; page < 60; ++page) rank.write_at(page * kSmallPage, kSmallPage / 2);
-    EXPECT_EQ(rank.pages_in_memory(), 13);
-    rank.flush();
-  });
-  for (int64_t page = 0; page < 60; ++page)
-    ASSERT_EQ(path.contents()[size_t(page * kSmallPage)], value_at(page * kSmallPage));
-}
-
 // Where a rank goes ahead and another completes what it leaves, few pages are enough.
 // The pages in memory at most, of two ranks that write every page together.
 int pages_of_two_together(int64_t pages) {

@@ -153,6 +153,7 @@ class Counted {
   }
 
   const Words& words() const noexcept { return words_; }
+  bool is_told() const noexcept { return status_ != nullptr; }
 
   // Of a call that moved all that it was asked for, or will have when it is over.
   bool is_whole() const { return has_count() && bytes() == requested(); }
@@ -187,16 +188,26 @@ class Counted {
   MPI_Status own_{};
 };
 
-// The pointer goes on by what a whole call moved; otherwise the library knows where it is. Not
-// where it has not the view: there it refused the call.
-void follow_pointer(OpenFile& file, bool whole, int64_t bytes) {
+// Of the view, all before the end of the file.
+bool is_in_file(MPI_File handle, OpenFile& file, int64_t end_etypes) {
+  MPI_Offset size = 0;
+  const int rc = by_library(handle, file, [&] { return PENSTOCK_REAL(get_size)(handle, &size); });
+  const layout::FileView& view = file.file->view();
+  return rc == MPI_SUCCESS && end_etypes <= view.position_at(size) / view.etype_bytes();
+}
+
+// The pointer goes on by what a whole call moved; otherwise the library knows where it is. Of a
+// read that nobody tells the count of it is whole that does not end behind the file. Not where the
+// library has not the view: there it refused the call.
+void follow_pointer(MPI_File handle, OpenFile& file, bool whole, bool told, int64_t bytes) {
   const std::lock_guard lock(file.alone);
   if (file.held != nullptr) return;
   const auto before = file.pointer.known();
   const int64_t etype_bytes = file.file->view().etype_bytes();
   file.pointer.forget();
   if (!whole || !before || !file.view_is_known || bytes < 0 || bytes % etype_bytes != 0) return;
-  file.pointer.set(*before + bytes / etype_bytes);
+  const int64_t after = *before + bytes / etype_bytes;
+  if (told || is_in_file(handle, file, after)) file.pointer.set(after);
 }
 
 // What is called of the library. Writes of all ranks both ROMIO and OMPIO may do by reading a range
@@ -231,7 +242,9 @@ int pass_counted(int entry, MPI_File handle, Words words, OpenFile& file) {
   const double elapsed_s = now_s() - begin_s;
   if (passing.writes) file.wrote_outside = true;
   const int64_t bytes = rc == MPI_SUCCESS ? call.bytes() : 0;
-  if (passing.pointer) follow_pointer(file, rc == MPI_SUCCESS && call.is_whole(), bytes);
+  if (passing.pointer)
+    follow_pointer(handle, file, rc == MPI_SUCCESS && call.is_whole(),
+                   call.is_told() || passing.writes, bytes);
   const std::string_view name = kEntries[size_t(entry)].name;
   file.file->passed_through(passing.kind, bytes, elapsed_s, name.data(), error_of_mpi(name, rc));
   const int told = called != entry && passing.meets ? told_by_all(file, rc) : rc;

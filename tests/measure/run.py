@@ -196,6 +196,7 @@ def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespa
         ["--route", "posix", "--pattern", "particles"],
         ["--method", "S1B", "--syncsize", "100000"],
         ["--method", "S3DT", "--len", "8", "--stride", "32"],
+        ["--method", "S3DT", "--len", "8", "--stride", "32", "--bufsize", "65536"],
     )
     for number, words in enumerate(every):
         case = f"{' '.join(words)} of 2 x 2"
@@ -203,7 +204,18 @@ def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespa
             with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
                 command = [*QUICK, "-o", f"{directory}/f", *words, "--threads", "2"]
                 out = target.start(command, 2)
-            suite.check(case, problems_of(out, 4), out)
+            problems = problems_of(out, 4)
+            if "65536" in words:
+                problems += share_problems(out, 4 * 65536)
+            suite.check(case, problems, out)
+
+
+def share_problems(out: Outcome, total: int) -> list[str]:
+    """Three workers cannot share that evenly: whole chunks, by datatype, and it is told."""
+    notes = (line_of(out) or {}).get("notes", [])
+    told = any(f"bytes per iteration together, not {total}" in note for note in notes)
+    packed = any("so they are packed" in note for note in notes)
+    return [] if told and not packed else [f"notes: {notes}"]
 
 
 # ---- what goes wrong

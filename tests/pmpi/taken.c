@@ -262,6 +262,27 @@ static void read_between(void (*read_block)(MPI_File, char*, int)) {
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
 
+/* A read that the end of the file cuts: the pointer is where the library has it. */
+static void read_past_the_end(void (*read_block)(MPI_File, char*, int)) {
+  char got[16] = "";
+  MPI_Offset position = -1, library = -1;
+  MPI_File fh = open_fresh();
+  MPI_File_seek(fh, 0, MPI_SEEK_SET);
+  if (rank == 0)
+    CHECK(MPI_File_write_at(fh, 0, "abcdef", 6, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  if (rank == 0) written += 6;
+  CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_sync(fh) == MPI_SUCCESS);
+  read_block(fh, got, sizeof got);
+  CHECK(memcmp(got, "abcdef", 6) == 0);
+  CHECK(PMPI_File_get_position(fh, &library) == MPI_SUCCESS);
+  CHECK(MPI_File_get_position(fh, &position) == MPI_SUCCESS && position == library);
+  CHECK(MPI_File_seek(fh, 0, MPI_SEEK_CUR) == MPI_SUCCESS);
+  CHECK(PMPI_File_get_position(fh, &position) == MPI_SUCCESS && position == library);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
 int main(int argc, char** argv) {
   start_job(argc, argv);
   explicit_offsets();
@@ -275,6 +296,10 @@ int main(int argc, char** argv) {
   read_between(read_later);
   read_between(read_in_halves);
   read_between(read_after_seeks);
+#ifndef OPEN_MPI /* whose own MPI_File_iread never ends there */
+  read_past_the_end(read_later);
+#endif
+  read_past_the_end(read_in_halves);
   tell("written", written);
   MPI_Finalize();
   return 0;

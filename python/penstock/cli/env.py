@@ -51,7 +51,7 @@ def env(
     if resolved.mode == _core.Mode.off:
         why = resolved.left_alone or "PENSTOCK_DISABLE is set"
         typer.echo(f"penstock: {why}; nothing is preloaded", err=True)
-        shim = None
+        shim, chosen = None, {}
     else:
         shim = native.shim(native.directory(), _flavour(mpi))
     for line in exports(shim, chosen, os.environ):

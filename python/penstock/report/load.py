@@ -116,10 +116,10 @@ class Wanted:
         """That not everything is there, for who has the report alone."""
         if self.without:
             named = ", ".join(self.without)
-            yield f"Left out of this report, as asked for by --without: {named}."
+            yield f"Left out, as asked for by --without: {named}."
         if self.cells:
             named = ", ".join(self.cells)
-            yield f"Only these cells are in this report, as asked for by --cell: {named}."
+            yield f"Only these cells, as asked for by --cell: {named}."
 
 
 def narrowed(results: store.Results, wanted: Wanted, name: str = "") -> store.Results:

@@ -86,7 +86,7 @@ def test_figures_become_files(cli: Cli, results: Path, tmp_path: Path) -> None:
 def test_cells_and_variants_are_left_out_and_that_is_said(cli: Cli, results: Path) -> None:
     done = cli("report", str(results), "--format", "md", "--cell", "small", "--without", "y")
     assert done.stdout.startswith("## x wrote at 950 MiB/s [")
-    assert "Left out of this report, as asked for by --without: y." in done.stdout
+    assert "Left out, as asked for by --without: y." in done.stdout
     assert "| y |" not in done.stdout
 
 

@@ -19,8 +19,8 @@ def test_what_was_left_out_is_said_and_the_command_leaves_it_out_again(tmp_path:
     a, b = Side("A.jsonl", results), Side("B.jsonl", results)
     report = compared.report(a, b, differences(a, b, ("actual",), 0.05), wanted, "actual")
     said = [caution.text for caution in report.cautions]
-    assert "Left out of this report, as asked for by --without: y." in said
-    assert "Only these cells are in this report, as asked for by --cell: a." in said
+    assert "Left out, as asked for by --without: y." in said
+    assert "Only these cells, as asked for by --cell: a." in said
     assert report.commands[0].line == (
         "penstock report A.jsonl B.jsonl --rate actual --margin 0.05 --cell a --without y"
     )
