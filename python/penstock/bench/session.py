@@ -352,16 +352,21 @@ class Session:
 
     def _record_provenance(self, directory: Path) -> None:
         now = self._collect(directory)
-        known = self.store.results.provenances
-        alone = len(self._scratches) == 1
-        mount = now.file_system.get("mount")
-        of_here = [p for p in known.values() if alone or p.file_system.get("mount") == mount]
-        last = of_here[-1] if of_here else None
+        last = self._last_provenance(now.file_system.get("mount"))
         if last is not None and last.id != now.id:
             self._say("provenance", f"changed since the last run: {provenances.changes(last, now)}")
-        if now.id not in known:
+        if now.id not in self.store.results.provenances:
             self.store.append(now)
         self._provenance_ids[directory] = now.id
+
+    def _last_provenance(self, mount: object) -> Provenance | None:
+        """Of the last sample on a mount; where there is none, the last that was recorded of it."""
+        known = self.store.results.provenances
+        alone = len(self._scratches) == 1
+        of_samples = [known[s.provenance] for s in self.store.samples if s.provenance in known]
+        both = [*known.values(), *of_samples]
+        of_here = [p for p in both if alone or p.file_system.get("mount") == mount]
+        return of_here[-1] if of_here else None
 
     def _say(self, what: str, text: str, plan: dict[str, Any] | None = None) -> None:
         self.store.append(self._tell(what, text, plan))

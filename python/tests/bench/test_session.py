@@ -324,25 +324,34 @@ def test_results_in_which_nothing_was_measured_may_be_removed(
         session([measurement("c", "x")], store=first.store).run()
 
 
+@pytest.mark.parametrize(
+    ("kernels", "changes"),
+    [
+        (["1", "2", "1", "2"], ["1 -> 2", "2 -> 1", "1 -> 2"]),
+        (["1", "2", "1", "1"], ["1 -> 2", "2 -> 1"]),
+    ],
+)
 def test_a_changed_machine_is_said_and_recorded(
-    measurement: Make, session: MakeSession, tmp_path: Path
+    measurement: Make, session: MakeSession, tmp_path: Path, kernels: list[str], changes: list[str]
 ) -> None:
     def kernel(version: str) -> Callable[[Path], Provenance]:
         return lambda _: Provenance(id=version, kernel=version)
 
-    told: list[Event] = []
+    told: list[str] = []
 
     class Listens(Observer):
         def event(self, event: Event) -> None:
-            told.append(event)
+            if event.what == "provenance":
+                told.append(event.text)
 
-    one = Stopping(minimum=1, maximum=1, checks=(1,))
-    first = session([measurement("c", "x")], collect=kernel("6.1"), stopping=one)
-    first.run()
-    first.store.close()
-    session([measurement("c", "x")], collect=kernel("6.18"), observer=Listens()).run()
-    assert "kernel 6.1 -> 6.18" in next(e.text for e in told if e.what == "provenance")
-    assert {s.provenance for s in load(tmp_path / "results").samples} == {"6.1", "6.18"}
+    for rounds, version in enumerate(kernels, start=1):
+        rule = Stopping(minimum=rounds, maximum=rounds, checks=(rounds,))
+        made = [measurement("c", "x")]
+        run = session(made, collect=kernel(version), stopping=rule, observer=Listens())
+        run.run()
+        run.store.close()
+    assert told == [f"changed since the last run: kernel {change}" for change in changes]
+    assert {s.provenance for s in load(tmp_path / "results").samples} == {"1", "2"}
 
 
 def test_results_on_a_full_disk_lose_nothing(
