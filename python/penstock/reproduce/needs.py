@@ -18,7 +18,7 @@ from penstock.reproduce.measures import actual, application
 Need = Callable[[Evidence, Sequence[Sample]], str]
 
 BUSIEST = 0.8  # of the CPUs' time; above it a sweep of processes measures the scheduler
-COLD_S = 4.0  # so long the measuring program leaves memory alone, with --regime cold
+COLD_S = 8.0  # so long bench/measure/node_memory.c waits with --regime cold
 APART = 5.0  # memory is so many times as fast as the device in gotwals-1995's simulator
 FITS = 2.0  # taken so much faster than the device writes, at least half of an output was kept
 _A_DISK = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from made_runs import evidence
 from made_samples import MIB, result, sample
+from peers_bench import ROOT
 from penstock.bench.sample import Sample
 from penstock.reproduce import needs
 from penstock.reproduce.evidence import Evidence
@@ -40,10 +42,17 @@ def test_launching_is_no_part_of_what_the_cpus_are_asked() -> None:
 
 
 def test_waiting_for_cold_memory_is_no_idleness() -> None:
-    """Of 10 s the program waits for 4 s: 0.5 of the whole are 0.83 of the rest."""
+    """Of 20 s the program waits for 8 s: 0.5 of the whole are 0.83 of the rest."""
     cold = result(1e9, parameters={"regime": "cold"})
-    assert "83 % busy" in needs.idle_cpus(NONE, [busy(0.5, wall_s=10.0, result=cold)])
-    assert needs.idle_cpus(NONE, [busy(0.45, wall_s=10.0, result=cold)]) == ""
+    assert "83 % busy" in needs.idle_cpus(NONE, [busy(0.5, wall_s=20.0, result=cold)])
+    assert needs.idle_cpus(NONE, [busy(0.45, wall_s=20.0, result=cold)]) == ""
+
+
+def test_memory_goes_cold_for_as_long_as_the_measuring_program_waits() -> None:
+    program = (ROOT / "bench/measure/node_memory.c").read_text()
+    waits = re.findall(r"\b(kSettles_s|kGoesCold_s) = (\d+)", program)
+    assert {name for name, _ in waits} == {"kSettles_s", "kGoesCold_s"}
+    assert sum(int(seconds) for _, seconds in waits) == needs.COLD_S
 
 
 def outputs(*runs: tuple[int, float, float | None]) -> Evidence:
