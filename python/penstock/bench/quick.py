@@ -7,6 +7,7 @@ the times say how many bytes, ways and cells the budget allows.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +47,7 @@ _WARM_UP_S = 0.2  # what making memory warm may take of a sample; else it is lef
 _SLOW_S = 2.0  # a first try that takes longer is not followed by a larger one
 _PILOT_BYTES = 4 * 2**20
 _LARGE_PILOT_BYTES = 16 * 2**20
+_LEAST_OF_BYTES = 0.1  # of the larger sample's time
 _LEAST_BYTES, _MOST_BYTES = 2**20, 256 * 2**20
 _WITHOUT = "without "
 _RECORD = "quick_look"  # in the plan of its results
@@ -276,8 +278,7 @@ def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[st
     first = tried[0]
     per_byte_s = first.wall_s / _PILOT_BYTES  # of a disk so slow that nothing else counts
     if first.wall_s < _SLOW_S:
-        large = attempt(first.way, _LARGE_PILOT_BYTES)
-        per_byte_s = max(large.wall_s - first.wall_s, 0.0) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
+        per_byte_s = _per_byte_s(first, attempt, notes)
         tried = _warm_if_cheap(tried, attempt)
     for_samples_s = _without_pilot_s(wish.budget_s, time.monotonic() - begin_s)
     chosen, cells, total = fit(tried, per_byte_s, for_samples_s, _room(wish.directory))
@@ -314,6 +315,23 @@ def _each_once(
     return tried
 
 
+def _per_byte_s(
+    first: Tried, attempt: Callable[[Way, int], ProgramResult], notes: list[str]
+) -> float:
+    """What a further byte takes, by a larger sample; infinite where that fails.
+
+    A first try that was slow by chance makes no byte free: at least a tenth of the larger sample's
+    time is its bytes'.
+    """
+    large = attempt(first.way, _LARGE_PILOT_BYTES)
+    if large.failed:
+        size = _core.human_size(_LARGE_PILOT_BYTES)
+        notes.append(f"samples stay small, for one of {size} failed: {large.failed}")
+        return math.inf
+    further_s = (large.wall_s - first.wall_s) / (_LARGE_PILOT_BYTES - _PILOT_BYTES)
+    return max(further_s, _LEAST_OF_BYTES * large.wall_s / _LARGE_PILOT_BYTES)
+
+
 def _warm_if_cheap(tried: list[Tried], attempt: Callable[[Way, int], ProgramResult]) -> list[Tried]:
     warm = attempt(_in_regime(tried[0].way, "warm"), _PILOT_BYTES)
     extra_s = max(warm.wall_s - tried[0].wall_s, 0.0)
@@ -347,7 +365,7 @@ def fit(
     tried : sequence of Tried
         The candidates, the most wanted first, with what a small sample takes.
     per_byte_s : float
-        What a further byte takes, written and checked.
+        What a further byte takes, written and checked; infinite where no more can be.
     budget_s : float
         For all samples.
     room_bytes : int
@@ -364,7 +382,7 @@ def fit(
         samples = n_cells * n_ways * (1 + _PLANNED_ROUNDS) + _PLANNED_ROUNDS  # warm-ups, canaries
         spare_s = budget_s - samples * mean_s
         if spare_s >= 0 or (n_cells, n_ways) == (1, 1):
-            more = max(spare_s, 0.0) / samples / per_byte_s if per_byte_s > 0 else _MOST_BYTES
+            more = max(spare_s, 0.0) / samples / per_byte_s
             total = min(_PILOT_BYTES + int(more), _MOST_BYTES, room_bytes)
             return ways, list(_CELLS)[:n_cells], _rounded(total)
     raise AssertionError("one way in one cell is always a plan")

@@ -13,6 +13,7 @@ import pytest
 
 from penstock.bench import quick
 from penstock.bench.cases import Programs
+from penstock.bench.execute import ProgramResult
 from penstock.bench.programs import Launcher, Program
 from penstock.bench.quick import (
     Pilot,
@@ -46,6 +47,10 @@ def pilot(directory: Path) -> Pilot:
 
 def tried(*walls_s: float) -> list[Tried]:
     return [Tried(Way(f"w{i}", "none", 1, {}), s) for i, s in enumerate(walls_s)]
+
+
+def ran(wall_s: float, failed: str | None = None) -> ProgramResult:
+    return ProgramResult(0, None, "", wall_s, failed)
 
 
 def test_ways_come_from_what_the_program_lists(listed: Listed) -> None:
@@ -116,6 +121,32 @@ def test_what_was_chosen_fits_the_budget(wall_s: float, per_byte_s: float) -> No
     samples = len(ways) * len(cells) * (1 + quick._PLANNED_ROUNDS) + quick._PLANNED_ROUNDS
     more_s = max(total - 4 * MIB, 0) * per_byte_s
     assert samples * (wall_s + more_s) <= 48.0
+
+
+@pytest.mark.parametrize(
+    ("large", "most_bytes", "says"),
+    [
+        (ran(1.4), 32 * MIB, ""),  # sooner than the smaller one
+        (ran(0.1, "no room"), 4 * MIB, "samples stay small, for one of 16.0 MiB failed: no room"),
+    ],
+)
+def test_a_larger_try_that_tells_no_speed_makes_no_byte_free(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    large: ProgramResult,
+    most_bytes: int,
+    says: str,
+) -> None:
+    monkeypatch.setattr(quick, "_room", lambda _: 2**40)
+    monkeypatch.setattr(
+        quick._Attempt, "__call__", lambda _, _way, n: large if n > 4 * MIB else ran(1.5)
+    )
+    attempt = quick._Attempt(1, Programs(), Scratch(tmp_path / "scratch"), "mark")
+    ways = [one.way for one in tried(1.5)]
+    chosen = quick._by_pilot(Wish(tmp_path), ways, attempt, [])
+    parameters = chosen.cases[0].parameters
+    assert parameters["bufsize"] * parameters["iters"] <= most_bytes
+    assert says in " ".join(chosen.notes)
 
 
 def test_choosing_tries_each_and_names_what_cannot_run(
