@@ -180,7 +180,8 @@ def free_run_bytes(sample: Sample, where: Provenance | None) -> int | None:
     """How many dirty bytes Linux lets gather before it throttles a writer.
 
     (T + B) / 2 with T = dirty_ratio and B = dirty_background_ratio of the available memory, or the
-    bytes that are set instead (mm/page-writeback.c); None where the memory is not known.
+    bytes that are set instead; a B that is not below T counts as T / 2 (mm/page-writeback.c). None
+    where the memory is not known.
     """
     facts = where.model_dump() if where is not None else {}
     available = (sample.machine_before or {}).get("memory_available_bytes")
@@ -192,7 +193,9 @@ def free_run_bytes(sample: Sample, where: Provenance | None) -> int | None:
     set_to = facts.get("write_back") or {}
     limit = _threshold(set_to, "dirty", 20, available)
     background = _threshold(set_to, "dirty_background", 10, available)
-    return int((limit + min(background, limit)) / 2)
+    if background >= limit:
+        background = limit / 2
+    return int((limit + background) / 2)
 
 
 def _threshold(set_to: dict[str, Any], name: str, percent: int, available: float) -> float:

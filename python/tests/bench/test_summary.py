@@ -204,6 +204,8 @@ def test_the_free_run_ceiling_is_the_kernels() -> None:
     assert free_run_bytes(s, Provenance.model_validate({"id": "p", "write_back": fixed})) == (
         200 * MIB
     )
+    low = Provenance.model_validate({"id": "p", "write_back": {"dirty_bytes": str(256 * MIB)}})
+    assert free_run_bytes(s, low) == 192 * MIB
     assert free_run_bytes(sample(), None) is None
 
 
