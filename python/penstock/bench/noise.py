@@ -387,22 +387,26 @@ def _memory_pressure(samples: Sequence[Sample]) -> Iterator[Finding]:
 
 
 def _memory_moves(samples: Sequence[Sample]) -> Iterator[Finding]:
-    available = [
-        MachineReading.model_validate(s.machine_before).memory_available_bytes
-        for s in samples
-        if s.machine_before is not None
-    ]
-    if not available:
-        return
-    low, median, high = min(available), float(np.median(available)), max(available)
-    if high - low > _MEMORY_MOVES * median:
+    """On the machine where it moved most: another machine has other memory."""
+    available: dict[str, list[int]] = {}
+    for s in samples:
+        if s.machine_before is not None:
+            before = MachineReading.model_validate(s.machine_before)
+            available.setdefault(s.provenance, []).append(before.memory_available_bytes)
+    most = max(available.values(), key=_moved, default=[])
+    if most and _moved(most) > _MEMORY_MOVES:
         gib = 2.0**30
         yield Finding(
             name="memory-moves",
-            evidence=f"available memory was between {low / gib:.1f} and {high / gib:.1f} GiB, and "
-            "with it what the page cache takes before it throttles",
+            evidence=f"available memory was between {min(most) / gib:.1f} and "
+            f"{max(most) / gib:.1f} GiB, and with it what the page cache takes before it throttles",
             remedy="stop what else takes memory; rates that end before a sync are not comparable",
         )
+
+
+def _moved(sizes: Sequence[int]) -> float:
+    """From the least to the most, as a part of the median."""
+    return (max(sizes) - min(sizes)) / max(float(np.median(sizes)), 1.0)
 
 
 def _unsettled(samples: Sequence[Sample]) -> Iterator[Finding]:

@@ -187,13 +187,14 @@ def test_a_pause_between_two_runs_says_nothing(
     assert names([*before, last]) == ({"cpu-busy"} if busy else set())
 
 
-def test_memory_that_others_took_is_named() -> None:
-    sizes = [8 * GIB, 8 * GIB, 5 * GIB]
+@pytest.mark.parametrize(("machine", "moves"), [("p", True), ("another", False)])
+def test_memory_that_others_took_is_named(machine: str, moves: bool) -> None:
+    sizes = [(8 * GIB, "p"), (8 * GIB, "p"), (5 * GIB, machine)]
     samples = [
-        sample("a", i, machine_before=reading(i, memory_available_bytes=size))
-        for i, size in enumerate(sizes, 1)
+        sample("a", i, machine_before=reading(i, memory_available_bytes=size), provenance=where)
+        for i, (size, where) in enumerate(sizes, 1)
     ]
-    assert names(samples) == {"memory-moves"}
+    assert names(samples) == ({"memory-moves"} if moves else set())
 
 
 def test_a_machine_that_did_not_come_to_rest_is_named() -> None:
