@@ -11,6 +11,7 @@ import fnmatch
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,11 @@ def seconds(value: Any) -> float:
     if number > _MOST_H * 3600.0 / unit_s:
         raise ValueError(f"must be at most '{_MOST_H}h', got {value!r}")
     return number * unit_s
+
+
+def seconds_word(time_s: float) -> str:
+    """As an option has it: ``seconds`` reads the same number back, for it has no exponent."""
+    return f"{Decimal(repr(float(time_s))):f}".removesuffix(".0") + "s"
 
 
 def _number_and_unit(value: Any) -> tuple[float, float]:

@@ -26,6 +26,7 @@ from penstock.bench.execute import (
     told_of_leftovers,
 )
 from penstock.bench.interruptions import interruptions_wait
+from penstock.bench.matrix import seconds_word
 from penstock.bench.programs import THREADS, present
 from penstock.bench.session import environment
 from penstock.bench.settle import Scratch
@@ -424,7 +425,7 @@ def words(plan: Mapping[str, Any]) -> list[str]:
         if said.get(name) is not None:
             found += [f"--{name}", str(said[name])]
     if said.get("budget_s") is not None:
-        found += ["--budget", f"{said['budget_s']:g}s"]
+        found += ["--budget", seconds_word(said["budget_s"])]
     return found + Stopping.of_plan(plan).words()
 
 

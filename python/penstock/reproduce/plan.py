@@ -10,6 +10,7 @@ from penstock.bench import provenance
 from penstock.bench import sweep as sweeps
 from penstock.bench.blocks import Pair
 from penstock.bench.cases import Case, Programs
+from penstock.bench.matrix import seconds_word
 from penstock.bench.sample import Header, Provenance
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
@@ -149,8 +150,8 @@ def _within(planned: Planned, budget_s: float, where: Mapping[str, Path]) -> Pla
         choice = budget.choose(units, estimate.__getitem__, budget.BEGUN * budget_s)
         if not choice.needed:
             raise ArgumentError(
-                f"--budget {budget_s:g}s is too short for any conclusion of {planned.paper}: "
-                "give more time, or --size quick"
+                f"--budget {seconds_word(budget_s)} is too short for any conclusion of "
+                f"{planned.paper}: give more time, or --size quick"
             )
         begun, left_out = frozenset(choice.needed), choice.left_out
     cases = [case for case in sweep.cases if (case.cell, case.variant) in begun]
@@ -234,7 +235,7 @@ def command(header: Header) -> str:
     _, paper, size, *_ = header.name.split()
     where = " ".join(f"--dir {name}=DIR" for name in _names(header)) or "--dir DIR"
     budget_s = header.plan.get("budget_s")
-    budget = "" if budget_s is None else f" --budget {budget_s:g}s"
+    budget = "" if budget_s is None else f" --budget {seconds_word(budget_s)}"
     return f"penstock reproduce {paper} --size {size} {where}{budget}{_rounds(paper, size, header)}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import made_reports
 from made_samples import header
-from penstock.bench import quick
+from penstock.bench import matrix, quick
 from penstock.bench.sample import Event
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results, load
@@ -57,6 +58,16 @@ def test_a_session_is_repeated_as_it_was_asked_for(
     name: str, plan: dict[str, Any], command: str
 ) -> None:
     assert anew.line(header(name=name, plan=plan)) == f"{command} --seed 7"
+
+
+@pytest.mark.parametrize("budget", ["300h", "500h", "1234567s", "12345.678s", "0.01ms", "0.3s"])
+def test_a_repeated_session_has_the_same_budget(budget: str) -> None:
+    asked_s = matrix.seconds(budget)
+    looks = header(name="quick", plan=quick.record(quick.Wish(Path(), asked_s)))
+    paper = header(name="reproduce liao2007 quick", plan={"budget_s": asked_s})
+    for one in (looks, paper):
+        words = shlex.split(anew.line(one))
+        assert matrix.seconds(words[words.index("--budget") + 1]) == asked_s
 
 
 def test_parts_have_seeds_of_their_own() -> None:
