@@ -41,14 +41,22 @@ class MessageFit:
     data: Minima
 
     def seconds(self, n_bytes: float, processes: int = 2) -> float:
-        """The fitted time."""
+        """The fitted time, of at least 2 processes."""
         return seconds(self.kind, self.coefficients, n_bytes, processes)
 
 
 def seconds(
     kind: Kind, coefficients: dict[str, float], n_bytes: float, processes: int = 2
 ) -> float:
-    """The time of a message by a law, such as one of `penstock.model.published`."""
+    """The time of a message by a law, such as one of `penstock.model.published`.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than 2 processes.
+    """
+    if processes < 2:  # log2 1 is 0
+        raise ArgumentError(f"processes must be 2 or more for a message, got {processes}")
     row = _columns(kind, np.array([n_bytes], dtype=float), np.array([processes], dtype=float))
     return float(row[0] @ np.array([coefficients[name] for name in FORMS[kind]]))
 
@@ -62,10 +70,12 @@ def fit_message(kind: Kind, samples: Iterable[Sample]) -> MessageFit:
     Raises
     ------
     ArgumentError
-        If the samples do not determine every coefficient; for a reduction that takes two sizes and
-        two numbers of processes.
+        If one has fewer than 2 processes, or the samples do not determine every coefficient; for a
+        reduction that takes two sizes and two numbers of processes.
     """
     data = minima(samples)
+    if alone := [s for s in data.cells if s.processes < 2]:
+        raise ArgumentError(f"{kind} is for 2 processes and more, got {alone[0]}")
     n, p, t = np.array([(s.n_bytes, s.processes, s.seconds) for s in data.cells], dtype=float).T
     forms = FORMS[kind]
     columns = _columns(kind, n, p) / t[:, None]

@@ -30,6 +30,21 @@ def test_the_papers_numbers_by_hand() -> None:
 
 
 @pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("processes", [1, 0, -4])
+def test_a_message_of_fewer_than_two_processes_has_no_time(kind: Kind, processes: int) -> None:
+    with pytest.raises(ArgumentError, match=f"processes must be 2 or more .* got {processes}$"):
+        seconds(kind, published.MESSAGES[kind], 1000, processes)
+    with pytest.raises(ArgumentError, match="processes must be 2 or more"):
+        fit_message(kind, made_messages(kind)).seconds(1000, processes)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_samples_of_one_process_are_refused(kind: Kind) -> None:
+    with pytest.raises(ArgumentError, match=f"{kind} is for 2 processes and more, got .*es=1"):
+        fit_message(kind, [*made_messages(kind), Sample(64, 1, 1e-4)])
+
+
+@pytest.mark.parametrize("kind", FORMS)
 def test_samples_that_leave_a_coefficient_open_are_refused(kind: Kind) -> None:
     with pytest.raises(ArgumentError, match=f"{kind} needs samples that determine"):
         fit_message(kind, [Sample(64, 2, 1e-4)])
