@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "actual.hpp"
+#include "amount.hpp"
 #include "base/clock.hpp"
-#include "base/units.hpp"
 #include "comm/thread_comm.hpp"
 #include "cpus.hpp"
 #include "record.hpp"
@@ -57,7 +57,9 @@ class Run {
     auto part = make_part(p_.pattern, part_number(), amount_);
     if (!part) return tl::unexpected(part.error());
     part_ = *std::move(part);
-    if (file_team_->rank() == 0) note_amount();
+    if (file_team_->rank() == 0)
+      for (std::string& what : notes_of(p_, file_team_->size(), amount_, part_))
+        note(std::move(what));
     auto view = view_of(part_);
     if (!view) return tl::unexpected(view.error());
     view_ = *std::move(view);
@@ -65,41 +67,15 @@ class Run {
     return make_lock();
   }
 
-  // A worker that only writes leaves its share of the bytes to the others, as benson-2003 does:
-  // whatever the strategy, the same total, as far as whole chunks of memory make it up.
   Result<void> share_out() {
-    const int workers = file_team_->size(), computing = workers - (p_.dedicated ? 1 : 0);
-    if (computing < 1)
+    const int workers = file_team_->size();
+    if (workers < (p_.dedicated ? 2 : 1))
       return fail(ErrorClass::argument, "strategy",
                   p_.strategy +
                       " needs a worker that computes beside the one that writes: at "
                       "least 2 workers, got 1");
-    amount_ = {computing, share_of(p_.bufsize_bytes * workers, computing), p_.iterations, p_.seed};
+    amount_ = amount_of(p_, workers);
     return {};
-  }
-
-  int64_t share_of(int64_t total_bytes, int computing) const {
-    const int64_t share = total_bytes / computing;
-    const int64_t whole = align_down(share, p_.memory.chunk_bytes());
-    return share * computing == total_bytes || whole == 0 ? share : whole;
-  }
-
-  // What is not as asked.
-  void note_amount() {
-    const int64_t asked = p_.bufsize_bytes * file_team_->size();
-    const int64_t given = amount_.bufsize_bytes * amount_.workers;
-    if (given != asked)
-      note(p_.strategy + ": the workers that compute write " + std::to_string(given) +
-           " bytes per iteration together, not " + std::to_string(asked));
-    if (part_.bytes_per_iteration != amount_.bufsize_bytes)
-      note("bufsize " + std::to_string(amount_.bufsize_bytes) + ": the pattern gives " +
-           std::to_string(part_.bytes_per_iteration) + " bytes per iteration to a file's worker 0");
-    const bool by_datatype = p_.dedicated && p_.method.pack == exec::Pack::datatype;
-    if (by_datatype && !p_.memory.contiguous() &&
-        part_.bytes_per_iteration % p_.memory.len_bytes != 0)
-      note("pack=datatype: " + std::to_string(part_.bytes_per_iteration) +
-           " bytes are no whole chunks of " + std::to_string(p_.memory.len_bytes) +
-           ", so they are packed");
   }
 
   bool only_writes() const { return p_.dedicated && file_team_->rank() == 0; }

@@ -165,9 +165,7 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
     best = args.spec / "best.toml"
     stages = args.out / ("unsearched" if args.unsearched else "search")
     for family in families:  # one after the other, so that what is found is kept
-        folder = (
-            args.out / ("unsearched" if args.unsearched else "search") / family.replace(" ", "-")
-        )
+        folder = stages / family.replace(" ", "-")
         try:
             with Show(console) as show:
                 some, missing = search.run(

@@ -42,7 +42,8 @@ PATTERNS = (
     "irregular",
     "particles",
 )
-QUICK = ("--iters", "3", "--bufsize", "60000", "--regime", "asis")
+BUFSIZE = 60000
+QUICK = ("--iters", "3", "--bufsize", str(BUFSIZE), "--regime", "asis")
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,6 @@ def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespa
         ["--route", "posix", "--pattern", "particles"],
         ["--method", "S1B", "--syncsize", "100000"],
         ["--method", "S3DT", "--len", "8", "--stride", "32"],
-        ["--method", "S3DT", "--len", "8", "--stride", "32", "--bufsize", "65536"],
     )
     for number, words in enumerate(every):
         case = f"{' '.join(words)} of 2 x 2"
@@ -204,14 +204,21 @@ def run_threads_of_ranks(target: Target, suite: Suite, options: argparse.Namespa
             with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
                 command = [*QUICK, "-o", f"{directory}/f", *words, "--threads", "2"]
                 out = target.start(command, 2)
-            problems = problems_of(out, 4)
-            if "65536" in words:
-                problems += share_problems(out, 4 * 65536)
-            suite.check(case, problems, out)
+            suite.check(case, problems_of(out, 4), out)
+    if options.only in "uneven shares of 2 x 4" and options.share.takes(len(every)):
+        run_uneven_shares(target, suite)
+
+
+def run_uneven_shares(target: Target, suite: Suite) -> None:
+    """Seven workers cannot share that evenly: whole chunks, by datatype, and it is told."""
+    words = ["--method", "S3DT", "--len", "8", "--stride", "32", "--threads", "4"]
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        out = target.start([*QUICK, "-o", f"{directory}/f", *words], 2)
+    problems = [*problems_of(out, 8), *share_problems(out, 8 * BUFSIZE)]
+    suite.check("uneven shares of 2 x 4", problems, out)
 
 
 def share_problems(out: Outcome, total: int) -> list[str]:
-    """Three workers cannot share that evenly: whole chunks, by datatype, and it is told."""
     notes = (line_of(out) or {}).get("notes", [])
     told = any(f"bytes per iteration together, not {total}" in note for note in notes)
     packed = any("so they are packed" in note for note in notes)
