@@ -27,6 +27,7 @@ struct penstock_team {
   penstock::Result<penstock::engine::Config> config;
   std::vector<penstock_rank> ranks;  // never moved after the team is made
   std::atomic<int> open_files = 0;
+  int ranks_elsewhere = 0;  // of the job, outside of the team's communicator
 };
 
 struct penstock_file {

@@ -32,6 +32,7 @@ int make(MPI_Comm comm, int threads, penstock_team** team) {
   auto workers = comm::make_hybrid_team(comm, threads);
   if (!workers) return failed(workers.error());
   *team = make_team(*std::move(workers));
+  (*team)->ranks_elsewhere = comm::size_in(MPI_COMM_WORLD) - comm::size_in(comm);
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "capi/status.hpp"
+#include "exec/abandon.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::capi {
@@ -86,7 +87,7 @@ Result<Prepared> prepare(penstock_rank& rank, const char* path, const penstock_o
   p.info.path = path;
   p.info.writable = true;
   p.info.config = *std::move(config);
-  p.info.job_ranks = ranks_of_teams();
+  p.info.job_ranks = ranks_of_teams() + rank.team->ranks_elsewhere;
   return p;
 }
 
@@ -110,6 +111,8 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
   if ((options.flags & PENSTOCK_CREATE) != 0 && (options.permissions & S_IWUSR) == 0)
     return refuse("options->permissions must let the owner write (0200), got " +
                   octal(options.permissions) + ": every rank opens the file that rank 0 makes");
+  if (const std::string why = io::why_no_places(path); !why.empty())
+    return fail(ErrorClass::unsupported, "penstock_open", path + ": " + why);
   int flags = O_WRONLY | O_CLOEXEC;
   if ((options.flags & PENSTOCK_CREATE) != 0) flags |= O_CREAT;
   if ((options.flags & PENSTOCK_EXCLUSIVE) != 0) flags |= O_EXCL;
@@ -133,6 +136,20 @@ Error why_not(comm::Comm& comm, const engine::File& file, const std::string& pat
 
 Result<void> status_of(const Result<Prepared>& p) {
   return p ? Result<void>() : tl::unexpected(p.error());
+}
+
+// Collective.
+Result<penstock_file*> open_together(penstock_rank& rank, Result<Prepared> mine) {
+  comm::Comm& comm = *rank.comm;
+  if (auto r = comm::agree(comm, status_of(mine)); !r) return tl::unexpected(std::move(r).error());
+  Result<void> made;
+  if (comm.rank() == 0) made = make_file(mine->info.path, mine->options);
+  if (auto r = comm::agree(comm, made); !r) return tl::unexpected(std::move(r).error());
+  look_beside(rank, *mine);
+  mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
+  engine::File& file = *mine->handle->file;
+  if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
+  return mine->handle.release();
 }
 
 }  // namespace
@@ -159,17 +176,8 @@ Result<penstock_options> known_options(const penstock_options* given) {
 
 Result<penstock_file*> open_file(penstock_rank& rank, const char* path,
                                  const penstock_options* options) {
-  comm::Comm& comm = *rank.comm;
   Result<Prepared> mine = prepared("penstock_open", [&] { return prepare(rank, path, options); });
-  if (auto r = comm::agree(comm, status_of(mine)); !r) return tl::unexpected(std::move(r).error());
-  Result<void> made;
-  if (comm.rank() == 0) made = make_file(mine->info.path, mine->options);
-  if (auto r = comm::agree(comm, made); !r) return tl::unexpected(std::move(r).error());
-  look_beside(rank, *mine);
-  mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
-  engine::File& file = *mine->handle->file;
-  if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
-  return mine->handle.release();
+  return exec::or_abandon("open", [&] { return open_together(rank, std::move(mine)); });
 }
 
 }  // namespace penstock::capi

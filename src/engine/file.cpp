@@ -54,11 +54,13 @@ bool File::serves_nothing() const noexcept {
 const std::string& File::why_unserved() const noexcept {
   static const std::string kAtomic = "atomic mode";
   static const std::string kUnits =
-      "independent writes of several nodes could share a unit of this network file system "
-      "(write_behind_progress = thread would bring them to one)";
+      "independent writes of several nodes could share a unit of this network file system";
+  static const std::string kUnitsToOne =
+      kUnits + " (write_behind_progress = thread would bring them to one)";
   if (!state_->never_served.empty()) return state_->never_served;
   if (!state_->view_unserved.empty()) return state_->view_unserved;
-  return state_->atomic ? kAtomic : kUnits;
+  if (state_->atomic) return kAtomic;
+  return state_->info.may_defer ? kUnitsToOne : kUnits;
 }
 
 const std::optional<Error>& File::open_failure() const noexcept { return state_->open_failure; }

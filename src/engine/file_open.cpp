@@ -1,8 +1,5 @@
 // What is decided when a file is opened, alike on every rank: whether writes and reads are served,
 // and with what.
-
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -73,13 +70,6 @@ int64_t number_of(int fd, const io::FileSystem& system, int nodes) {
   return int64_t(number);
 }
 
-// To open it once more may wait for ever, for another process to open its other end.
-bool is_pipe(const std::string& path) {
-  struct stat there {};
-  return ::stat(path.c_str(), &there) == 0 && S_ISFIFO(there.st_mode);
-}
-constexpr const char* kPipe = "bytes of a pipe have no places";
-
 }  // namespace
 
 // Opens the engine's own descriptor on this rank; why not, when it cannot.
@@ -89,7 +79,7 @@ std::string File::State::open_here() {
   if (!info.opened_here) return "the MPI library could not open the file on some rank";
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.writable) return "not opened for writing";
-  if (is_pipe(info.path)) return kPipe;
+  if (std::string why = io::why_no_places(info.path); !why.empty()) return why;
   if (std::string why = open_file(io::Written::to_cache); !why.empty()) return why;
   if (file->fd() < 0) return "";
   auto probed = io::probe(file->fd());
@@ -132,7 +122,7 @@ std::string File::State::open_for_reads_here() {
   if (!info.opened_here) return "the MPI library could not open the file on some rank";
   if (!info.unserved_why.empty()) return info.unserved_why;
   if (!info.readable) return "not opened for reading";
-  if (is_pipe(info.path)) return kPipe;
+  if (std::string why = io::why_no_places(info.path); !why.empty()) return why;
   if (!info.config.method.mechanism->writes_file)
     return "this mechanism writes nothing that could be read back";
   if (info.writable) return "";

@@ -36,6 +36,7 @@ bool BackgroundSync::push() {
   const std::lock_guard device(device_);
   Result<void> pushed = file_.sync(SyncKind::data);
   if (pushed) return true;
+  if (has_no_sync(pushed.error())) return false;
   pushed.error().detail +=
       ", the sync in the background after every " + format_size(due_bytes_.every_bytes());
   failure_.remember(pushed.error());

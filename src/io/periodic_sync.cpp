@@ -16,6 +16,7 @@ Result<bool> PeriodicSync::wrote(Extent, int64_t bytes) {
   const std::lock_guard device(device_);
   Result<void> pushed = sync_now(kind_);
   if (pushed) return true;
+  if (has_no_sync(pushed.error())) return false;
   pushed.error().detail += ", the sync after every " + format_size(due_.every_bytes());
   failure_.remember(pushed.error());
   return tl::unexpected(std::move(pushed).error());

@@ -207,6 +207,12 @@ std::optional<Unwritten> about_unwritten(int fd) {
   return Unwritten{*bytes, samples};
 }
 
+std::string why_no_places(const std::string& path) {
+  struct stat there {};
+  const bool is_pipe = ::stat(path.c_str(), &there) == 0 && S_ISFIFO(there.st_mode);
+  return is_pipe ? "bytes of a pipe have no places" : "";
+}
+
 namespace {
 
 FileIdentity identity_of(const struct stat& file) {

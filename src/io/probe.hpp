@@ -47,6 +47,10 @@ struct Unwritten {
 // be like them.
 std::optional<Unwritten> about_unwritten(int fd);
 
+// Why nothing can be written at a place of what the path means; empty where it can, or nothing is
+// there. To open a pipe may wait for ever, for another process to open its other end.
+std::string why_no_places(const std::string& path);
+
 // Device and inode, to see that two descriptors are one file.
 struct FileIdentity {
   uint64_t device = 0, inode = 0;

@@ -17,9 +17,15 @@ Result<void> FileSync::sync(SyncKind kind) {
   return kept(sync_now(kind));
 }
 
-// What has no sync at all (EINVAL: a device like /dev/null) has lost nothing.
+Result<void> FileSync::at_close() {
+  Result<void> now = sync_at_close();
+  return kept(now || !has_no_sync(now.error()) ? std::move(now) : Result<void>());
+}
+
+bool FileSync::has_no_sync(const Error& error) noexcept { return error.sys_errno == EINVAL; }
+
 Result<void> FileSync::kept(Result<void> now) {
-  if (!now && now.error().sys_errno == EINVAL) return now;
+  if (!now && has_no_sync(now.error())) return now;
   if (!now) failure_.remember(now.error());
   return failure_.all_of_them(std::move(now));
 }

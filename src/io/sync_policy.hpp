@@ -43,12 +43,15 @@ class FileSync {
   Result<void> sync(SyncKind kind);
   // Before the descriptor is closed, and nothing is written any more. An error is reported by close
   // on every rank.
-  Result<void> at_close() { return kept(sync_at_close()); }
+  Result<void> at_close();
   virtual SyncNotes notes() const;
 
  protected:
   virtual Result<void> sync_now(SyncKind kind);  // REQUIRES device_, but at close
   virtual Result<void> sync_at_close();
+  // What has no sync at all (EINVAL: a device like /dev/null) has lost nothing. Only who asks for a
+  // sync is told.
+  static bool has_no_sync(const Error& error) noexcept;
 
   MechanismFile& file_;
   FirstFailure failure_;

@@ -51,6 +51,16 @@ static void unopenable(const struct place* p, const char* path) {
   if (p->number == 0) CHECK(penstock_last_errno() == EISDIR);
 }
 
+/* Nobody holds its other end. */
+static void a_pipe(const struct place* p) {
+  char pipe[4096];
+  name_in(p, "a_pipe", pipe);
+  if (p->number == 0) CHECK(mkfifo(pipe, 0600) == 0);
+  CODE(PENSTOCK_EUNSUPPORTED, open_with(p, pipe, NULL));
+  if (p->number == 0) SAYS("bytes of a pipe have no places");
+  if (p->number == 0) CHECK(unlink(pipe) == 0);
+}
+
 /* Options that are wrong on every rank. */
 static void wrong_options(const struct place* p, const char* path) {
   CODE(PENSTOCK_EARGUMENT, open_method(p, path, "two_fase", NULL));
@@ -107,6 +117,7 @@ void open_errors(const struct place* p) {
   char path[4096];
   name_in(p, "open_errors", path);
   unopenable(p, path);
+  a_pipe(p);
   wrong_options(p, path);
   CHECK(access(path, F_OK) != 0); /* nothing was made */
   one_is_wrong(p, path);

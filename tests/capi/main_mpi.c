@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 
@@ -50,6 +51,39 @@ static void run_cases(penstock_team* team, int threads, const char* directory, i
   }
 }
 
+static void write_as(const struct place* p, penstock_file* file, int value) {
+  unsigned char data[1000];
+  memset(data, value, sizeof data);
+  OK(penstock_write_at_all(file, (int64_t)p->number * 1000, data, sizeof data, NULL));
+  OK(penstock_sync(file));
+}
+
+/* What another part of the job writes later is no damage. */
+static void halves(const char* directory) {
+  int rank, ranks, half;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  half = rank % 2;
+  if (ranks < 4 || ranks % 2 != 0) return;
+  MPI_Comm comm;
+  MPI_Comm_split(MPI_COMM_WORLD, half, rank, &comm);
+  penstock_team* team = NULL;
+  struct place p = {NULL, rank / 2, ranks / 2, 0, directory};
+  char path[4096];
+  OK(penstock_team_mpi(comm, 1, &team));
+  OK(penstock_team_rank(team, 0, &p.rank));
+  name_in(&p, "halves", path);
+  penstock_file* file = opened(&p, path, NULL, "verify = true\n");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (half == 0) write_as(&p, file, 'a');
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (half == 1) write_as(&p, file, 'b');
+  MPI_Barrier(MPI_COMM_WORLD);
+  OK(penstock_close(file));
+  OK(penstock_team_free(team));
+  MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
   int level, rank;
   signal(SIGXFSZ, SIG_IGN);
@@ -63,6 +97,7 @@ int main(int argc, char** argv) {
   penstock_team* team = team_of(threads, level);
   if (team != NULL) run_cases(team, threads, argv[2], rank);
   OK(penstock_team_free(team));
+  halves(argv[2]);
   int mine[2] = {g_checks, g_failures}, all[2] = {0, 0};
   MPI_Reduce(mine, all, 2, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("result {\"checks\": %d, \"failed\": %d}\n", all[0], all[1]);
