@@ -86,10 +86,13 @@ def compare(
         from penstock.bench.render import print_differences
 
         print_differences(found, console())
-    if found.overall == "worse":
-        raise typer.Exit(_SLOWER)
-    if strict and found.overall == "unclear":
-        raise typer.Exit(_UNCLEAR)
+    raise typer.Exit(_exit_code(found.overall, strict))
+
+
+def _exit_code(overall: str, strict: bool) -> int:
+    if overall == "worse":
+        return _SLOWER
+    return _UNCLEAR if strict and overall == "unclear" else 0
 
 
 def _found(
