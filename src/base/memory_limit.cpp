@@ -98,12 +98,19 @@ std::optional<int64_t> memory_left(const std::string& root) {
   return left;
 }
 
+std::optional<int64_t> RecentMemoryLeft::get(std::optional<int64_t> (*ask)()) {
+  if (coarse_now_s() >= believed_until_s_) {
+    const std::optional<int64_t> left = ask();
+    left_ = left.value_or(kNoLimit);
+    believed_until_s_ = coarse_now_s() + (left ? 0.01 : 1);
+  }
+  const int64_t left = left_;
+  return left == kNoLimit ? std::nullopt : std::optional(left);
+}
+
 std::optional<int64_t> memory_left_lately() {
-  static std::atomic<double> unlimited_s = -std::numeric_limits<double>::infinity();
-  if (coarse_now_s() < unlimited_s + 1) return {};
-  const std::optional<int64_t> left = memory_left();
-  if (!left) unlimited_s = coarse_now_s();
-  return left;
+  static RecentMemoryLeft left;
+  return left.get([] { return memory_left(); });
 }
 
 }  // namespace penstock

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace penstock {
 namespace {
@@ -60,6 +62,27 @@ TEST_F(MemoryLimit, IsTheTightestOfTheGroupAndThoseAbove) {
   EXPECT_EQ(left(), 600);
   says("/sys/fs/cgroup/memory/memory.usage_in_bytes", "900");
   EXPECT_EQ(left(), 0);
+}
+
+int asked = 0;
+
+TEST(RecentMemoryLeft, AsksOnceForManyPages) {
+  asked = 0;
+  RecentMemoryLeft limited, unlimited;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(limited.get([] { return ++asked, std::optional<int64_t>(1000); }), 1000);
+    EXPECT_EQ(unlimited.get([] { return ++asked, std::optional<int64_t>(); }), std::nullopt);
+  }
+  EXPECT_LT(asked, 50);
+}
+
+TEST(RecentMemoryLeft, AsksAgainAfterAWhile) {
+  asked = 0;
+  RecentMemoryLeft left;
+  const auto ask = [] { return std::optional<int64_t>(++asked); };
+  EXPECT_EQ(left.get(ask), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(left.get(ask), 2);
 }
 
 }  // namespace
