@@ -286,13 +286,13 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   s.note_unwritten();
   if (s.file) {
     const double sync_begin_s = now_s();
-    Result<void> synced = s.sync->at_close();
+    const Result<bool> synced = s.sync->at_close();
     c.sync_ns += ns(now_s() - sync_begin_s);
-    if (synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
+    if (synced && *synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
     s.pipeline->let_pages_go();  // others may fill them yet, through other handles
     Result<void> closed = s.file->close();
     s.note_mechanism();
-    if (mine && !synced) mine = synced;
+    if (mine && !synced) mine = tl::unexpected(synced.error());
     if (mine && !closed) mine = closed;
   }
   if (mine) mine = s.never_ended();

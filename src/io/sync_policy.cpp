@@ -17,9 +17,12 @@ Result<void> FileSync::sync(SyncKind kind) {
   return kept(sync_now(kind));
 }
 
-Result<void> FileSync::at_close() {
+Result<bool> FileSync::at_close() {
   Result<void> now = sync_at_close();
-  return kept(now || !has_no_sync(now.error()) ? std::move(now) : Result<void>());
+  const bool has_none = !now && has_no_sync(now.error());
+  Result<void> all = kept(has_none ? Result<void>() : std::move(now));
+  if (!all) return tl::unexpected(std::move(all).error());
+  return !has_none;
 }
 
 bool FileSync::has_no_sync(const Error& error) noexcept { return error.sys_errno == EINVAL; }

@@ -42,8 +42,8 @@ class FileSync {
   // every later one and at_close() report too: it stays lost, though the kernel says so only once.
   Result<void> sync(SyncKind kind);
   // Before the descriptor is closed, and nothing is written any more. An error is reported by close
-  // on every rank.
-  Result<void> at_close();
+  // on every rank. false: what is written to has no sync, so nothing is known to be on a device.
+  Result<bool> at_close();
   virtual SyncNotes notes() const;
 
  protected:
