@@ -23,6 +23,15 @@ inline void or_abandon(const Result<void>& together) {
 // Collective. As comm::agree(), where a rank that cannot learn what was agreed on ends the job.
 Result<void> agree_or_abandon(comm::Comm& comm, Result<void> mine);
 
+// Collective. What a collective call made, where it did so on all ranks.
+template <class T>
+Result<T> on_all_or_abandon(comm::Comm& comm, Result<T> made) {
+  const Result<void> agreed =
+      agree_or_abandon(comm, made ? Result<void>() : tl::unexpected(made.error()));
+  if (!agreed) return tl::unexpected(agreed.error());
+  return made;
+}
+
 // The next event. A message that failed ends the job: what it brought may be anything, and others
 // wait for what depends on it.
 std::optional<comm::Event> next_or_abandon(comm::Transfers& transfers);

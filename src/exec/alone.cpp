@@ -50,6 +50,8 @@ class Written {
     WriteOutcome outcome;
     outcome.prefix_bytes = done_;
     outcome.written_bytes = done_;
+    outcome.synced_bytes = synced_;
+    outcome.sync_failed = sync_failed_;
     if (failed_) outcome.agreed = failed_->error_class;
     outcome.mine = std::move(failed_);
     return outcome;
@@ -84,12 +86,14 @@ class Written {
       return;
     }
     done_ = synced_;
+    sync_failed_ = true;
     failed_ = std::move(pushed).error();
   }
 
   const AloneContext& context_;
   int64_t done_ = 0;
   int64_t synced_ = 0;  // the part of done_ before the last sync of the policy
+  bool sync_failed_ = false;
   std::optional<Error> failed_;
 };
 

@@ -66,6 +66,10 @@ struct WriteOutcome {
   // That this rank put into the file, as a writer, without those that a failing sync may have lost.
   int64_t written_bytes = 0;
   const plan::Algorithm* algorithm = nullptr;  // the one that ran
+  // Of a write alone: the part of the prefix before the last sync of the policy, and whether one
+  // failed. Bytes that were written before this range are then as uncertain as its own.
+  int64_t synced_bytes = 0;
+  bool sync_failed = false;
 };
 
 struct Traffic {  // counts do not depend on the machine: tests assert on them

@@ -398,7 +398,7 @@ void Shipping::move_all(Pages& pages, bool any) {
 // of its own costs as much as opening a file.
 bool Shipping::have_parcels() {
   if (parcels_ != nullptr) return true;
-  auto made = comm_.parcels();
+  auto made = on_all_or_abandon(comm_, comm_.parcels());
   const std::lock_guard lock(mutex_);
   if (!made) why_none_ = made.error().message();
   if (made) parcels_ = *std::move(made);

@@ -143,12 +143,13 @@ INSTANTIATE_TEST_SUITE_P(
     Everywhere, ShippingUnheardDeathTest,
     testing::Values(Failure{.where = "whether anybody has any", .call = all_max, .nth = 1},
                     Failure{.where = "that all owners have flushed", .call = barrier, .nth = 1},
-                    Failure{.where = "the worst loss", .call = all_max, .nth = 2},
-                    Failure{.where = "who tells of it", .call = all_max, .nth = 3, .loses = true},
-                    Failure{.where = "what is told", .call = all_max, .nth = 4, .loses = true},
+                    Failure{.where = "whether all can send", .call = all_max, .nth = 2},
+                    Failure{.where = "the worst loss", .call = all_max, .nth = 3},
+                    Failure{.where = "who tells of it", .call = all_max, .nth = 4, .loses = true},
+                    Failure{.where = "what is told", .call = all_max, .nth = 5, .loses = true},
                     Failure{.where = "whether any is put",
                             .call = all_max,
-                            .nth = 2,
+                            .nth = 3,
                             .progress = Progress::rma,
                             .parcels = Unheard::Parcels::none},
                     Failure{.where = "that what was put is in the file",
@@ -165,6 +166,20 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(ShippingUnheardDeathTest, EndsTheJob) {
   const io::TemporaryFile path;
   EXPECT_DEATH(meet_with(path.path(), GetParam()), "ending the job: collective: a rank is gone");
+}
+
+// The others would go on to agree on how loads are moved, and wait there.
+TEST(ShippingMadeDeathTest, ARankThatDoesNotLearnWhoseNodeIsWhichEndsTheJob) {
+  const auto make = [] {
+    comm::run_thread_team(2,
+                          [](comm::Comm& owner) {
+                            Unheard comm(owner);
+                            comm.will_fail(allgather, 1);
+                            (void)WriteBehind::make(comm, {kPage, 0}, {}, std::nullopt);
+                          },
+                          {.nodes = 2});
+  };
+  EXPECT_DEATH(make(), "ending the job: collective: a rank is gone");
 }
 
 }  // namespace

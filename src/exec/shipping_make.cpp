@@ -25,7 +25,7 @@ comm::SlotsShape slots_for(const comm::Comm& comm, const Shipping::Shape& shape)
 // Collective.
 Means means_to_put(comm::Comm& comm, const Shipping::Shape& shape) {
   const comm::SlotsShape slots = slots_for(comm, shape);
-  auto made = comm.slots(slots);
+  auto made = on_all_or_abandon(comm, comm.slots(slots));
   if (!made) return {nullptr, 0, made.error().message(), nullptr};
   auto put = std::make_unique<PutLoads>(*std::move(made));
   return {std::move(put), slots.slots * slots.parcel_bytes, "", nullptr};
@@ -33,7 +33,7 @@ Means means_to_put(comm::Comm& comm, const Shipping::Shape& shape) {
 
 // Collective.
 Result<Means> means_to_send(comm::Comm& comm) {
-  auto parcels = comm.parcels();
+  auto parcels = on_all_or_abandon(comm, comm.parcels());
   if (!parcels) return tl::unexpected(std::move(parcels).error());
   int64_t single[] = {(*parcels)->by_any_thread() ? 0 : 1};
   or_abandon(comm.all_max(single));
@@ -52,7 +52,7 @@ Result<Means> means_for(comm::Comm& comm, const Shipping::Shape& shape) {
 
 Result<std::unique_ptr<Shipping>> Shipping::make(comm::Comm& comm, const Shape& asked) {
   auto map = map_nodes(comm);
-  if (!map) return tl::unexpected(std::move(map).error());
+  if (!map) abandon(map.error());
   auto means = means_for(comm, asked);
   if (!means) return tl::unexpected(std::move(means).error());
   Shape shape = asked;

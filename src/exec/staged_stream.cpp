@@ -22,7 +22,7 @@ std::unique_ptr<StagedPiece> piece_of(const StagingArea& area) {
 
 // What no memory was found for, behind all that is staged: before this returns.
 void write_now(const StagingArea& area, const StreamTarget& target, StreamAccount& account,
-               const layout::FileView& view, StreamRange rest, UserData& data,
+               const layout::FileView& view, int64_t call, StreamRange rest, UserData& data,
                StagedStream& staged) {
   area.stager.drain(area.lane);
   Spent spent;
@@ -30,9 +30,9 @@ void write_now(const StagingArea& area, const StreamTarget& target, StreamAccoun
   WriteOutcome outcome = write_alone(
       {target.file, packing, target.sync, spent.times, spent.traffic}, view, rest, data);
   staged.bytes += outcome.prefix_bytes;
-  staged.mine = std::exchange(outcome.mine, std::nullopt);
   account.accepted(outcome.written_bytes);
-  account.wrote(view, {rest.begin, rest.begin + outcome.prefix_bytes}, outcome, spent);
+  account.wrote(view, call, {rest.begin, rest.begin + outcome.prefix_bytes}, outcome, spent);
+  staged.mine = std::move(outcome.mine);
 }
 
 }  // namespace
@@ -46,17 +46,18 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
       std::clamp(area.limit_bytes, int64_t(AlignedBuffer::kAlignment), kPieceBytes);
   for (int64_t at = own.begin; at < own.end;) {
     const StreamRange range = own.intersect(StreamRange::of(at, piece_bytes));
+    auto piece = piece_of(area);
+    piece->assign(target, account, view, own.begin, range);
+    // From here on nothing is allocated: memory that is held must be staged or given back.
     auto memory = area.stager.memory(range.size(), area.limit_bytes);
     if (!memory) {
-      write_now(area, target, *account, view, {at, own.end}, data, staged);
+      write_now(area, target, *account, view, own.begin, {at, own.end}, data, staged);
       return staged;
     }
     {
       const Stopwatch watch(times.pack_s);
       data.pack(memory->data(), at, range.size());
     }
-    auto piece = piece_of(area);
-    piece->assign(target, account, view, range);
     piece->memory = *std::move(memory);
     account->accepted(range.size());
     staged.last = area.stager.stage(area.lane, std::move(piece));
@@ -69,10 +70,11 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
 // --- A piece ---
 
 void StagedPiece::assign(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
-                         const layout::FileView& view, StreamRange range) {
+                         const layout::FileView& view, int64_t call, StreamRange range) {
   target_.emplace(target);
   account_ = std::move(account);
   view_ = view;
+  call_ = call;
   range_ = range;
 }
 
@@ -85,7 +87,7 @@ void StagedPiece::write() noexcept {
     const WriteOutcome outcome =
         write_alone({target_->file, nothing_to_pack, target_->sync, spent.times, spent.traffic},
                     view_, range_, data);
-    account_->wrote(view_, range_, outcome, spent);
+    account_->wrote(view_, call_, range_, outcome, spent);
   } catch (const std::exception& e) {
     account_->lost(view_, range_, Error{ErrorClass::no_memory, 0, "staged write", e.what()});
   }
@@ -104,21 +106,41 @@ void StreamAccount::accepted(int64_t bytes) {
   notes_.accepted_bytes += bytes;
 }
 
-void StreamAccount::wrote(const layout::FileView& view, StreamRange piece,
+void StreamAccount::wrote(const layout::FileView& view, int64_t call, StreamRange piece,
                           const WriteOutcome& outcome, const Spent& spent) {
-  {
-    const std::lock_guard lock(mutex_);
-    notes_.written_bytes += outcome.written_bytes;
-    notes_.spent.times = notes_.spent.times + spent.times;
-    notes_.spent.traffic = notes_.spent.traffic + spent.traffic;
+  const std::lock_guard lock(mutex_);
+  notes_.written_bytes += outcome.written_bytes;
+  notes_.spent.times = notes_.spent.times + spent.times;
+  notes_.spent.traffic = notes_.spent.traffic + spent.traffic;
+  follow_syncs(call, piece, outcome);
+  if (!outcome.mine) return;
+  StreamRange missing{piece.begin + outcome.prefix_bytes, piece.end};
+  int64_t bytes = missing.size();
+  if (outcome.sync_failed) {
+    const SinceSync gone = std::exchange(since_sync_, {piece.end, 0});
+    missing.begin = gone.begin;
+    bytes += gone.bytes;
+    notes_.written_bytes -= gone.bytes;
   }
-  if (outcome.mine) lost(view, {piece.begin + outcome.prefix_bytes, piece.end}, *outcome.mine);
+  if (bytes > 0) add_lost(view, missing, bytes, *outcome.mine);
+}
+
+// REQUIRES mutex_.
+void StreamAccount::follow_syncs(int64_t call, StreamRange piece, const WriteOutcome& outcome) {
+  if (piece.begin == call) since_sync_ = {call, 0};
+  if (outcome.synced_bytes > 0) since_sync_ = {piece.begin + outcome.synced_bytes, 0};
+  since_sync_.bytes += outcome.written_bytes - outcome.synced_bytes;
 }
 
 void StreamAccount::lost(const layout::FileView& view, StreamRange range, const Error& why) {
   const std::lock_guard lock(mutex_);
+  add_lost(view, range, range.size(), why);
+}
+
+void StreamAccount::add_lost(const layout::FileView& view, StreamRange range, int64_t bytes,
+                             const Error& why) {
   if (!first_missing_ || range.begin < *first_missing_) first_missing_ = range.begin;
-  add_lost(view.extent_of(range), range.size(), why);
+  add_lost(view.extent_of(range), bytes, why);
 }
 
 // Pieces that follow each other are one loss. Of many the first are told, and the sum of all.

@@ -20,8 +20,10 @@ namespace penstock::exec {
 class StreamAccount {
  public:
   void accepted(int64_t bytes);
-  void wrote(const layout::FileView& view, StreamRange piece, const WriteOutcome& outcome,
-             const Spent& spent);
+  // Of a call whose range begins at `call`, piece after piece. What its outcome says is missing
+  // beyond the end of `piece` is told by the call.
+  void wrote(const layout::FileView& view, int64_t call, StreamRange piece,
+             const WriteOutcome& outcome, const Spent& spent);
   void lost(const layout::FileView& view, StreamRange range, const Error& why);
 
   StagedNotes notes() const;
@@ -30,12 +32,21 @@ class StreamAccount {
   int64_t first_missing(int64_t end) const;
 
  private:
+  // Since the last sync of the policy that succeeded, of the call whose pieces are being written.
+  struct SinceSync {
+    int64_t begin = 0;  // in the stream
+    int64_t bytes = 0;  // that were written
+  };
+
+  void follow_syncs(int64_t call, StreamRange piece, const WriteOutcome& outcome);
+  void add_lost(const layout::FileView& view, StreamRange range, int64_t bytes, const Error& why);
   void add_lost(Extent where, int64_t bytes, const Error& why);
 
   mutable std::mutex mutex_;
   StagedNotes notes_;                  // but for the failures
   std::atomic<int64_t> failures_ = 0;  // asked for by every call
   std::optional<int64_t> first_missing_;
+  SinceSync since_sync_;
 };
 
 struct StreamTarget {
@@ -47,8 +58,9 @@ struct StreamTarget {
 class StagedPiece final : public Staged {
  public:
   explicit StagedPiece(Retired<StagedPiece>& pool) : pool_(pool) {}
+  // Of a call whose range begins at `call`.
   void assign(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
-              const layout::FileView& view, StreamRange range);
+              const layout::FileView& view, int64_t call, StreamRange range);
   void write() noexcept override;
   void retire() noexcept override;
 
@@ -57,6 +69,7 @@ class StagedPiece final : public Staged {
   std::optional<StreamTarget> target_;
   std::shared_ptr<StreamAccount> account_;
   layout::FileView view_;  // its own: the file's may change before this is written
+  int64_t call_ = 0;
   StreamRange range_;
 };
 

@@ -219,6 +219,30 @@ Result<void> reserve_two_of_three(AlignedBuffer& memory, size_t bytes) {
   return memory.reserve(bytes);
 }
 
+Result<void> reserve_none(AlignedBuffer&, size_t) {
+  return tl::unexpected(Error{ErrorClass::no_memory, ENOMEM, "", ""});
+}
+
+TEST(StagedAlone, WhatFailsAtOnceForWantOfACopyIsTheCallersOwn) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::FaultyFile file(open_plain(path.path()), {.nth_write = 1, .write_errno = ENOSPC});
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_stager(std::make_shared<Stager>(&io::start_io_thread, &reserve_none), 4096);
+    const std::vector<std::byte> bytes(100);
+    const layout::FileView view;
+    const WriteRequest request{&view, {0, 100}, bytes.data(), layout::LoopTree::bytes(1), 100};
+    const WriteOutcome failed = pipeline.stage_alone(request);
+    EXPECT_EQ(failed.agreed, ErrorClass::no_space);
+    EXPECT_EQ(failed.prefix_bytes, 0);
+    EXPECT_EQ(pipeline.stage_alone(request).prefix_bytes, 100);
+    pipeline.drain();
+    EXPECT_EQ(pipeline.staged_failures(), 0) << "told already";
+    EXPECT_EQ(pipeline.staged_notes().lost_bytes, 0);
+    EXPECT_EQ(pipeline.staged_notes().written_bytes, 100);
+  });
+}
+
 TEST(StagedAlone, WithoutMemoryForACopyTheRestIsWrittenBehindWhatIsStaged) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed);

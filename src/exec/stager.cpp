@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/extent.hpp"
@@ -69,13 +70,17 @@ void Stager::give_back(AlignedBuffer memory) {
   take_back(std::move(memory));
 }
 
-// REQUIRES mutex_.
-void Stager::take_back(AlignedBuffer memory) {
+// REQUIRES mutex_. Of the I/O thread, too, where nobody would catch it: what there is no memory to
+// remember is freed.
+void Stager::take_back(AlignedBuffer memory) noexcept {
   const auto bytes = int64_t(memory.size());
   held_bytes_ -= bytes;
   if (bytes > 0 && idle_.size() < kMostIdle) {
-    idle_bytes_ += bytes;
-    idle_.push_back(std::move(memory));
+    try {
+      idle_.push_back(std::move(memory));
+      idle_bytes_ += bytes;
+    } catch (const std::bad_alloc&) {
+    }
   }
   progress_.notify_all();
 }

@@ -179,7 +179,7 @@ class Stager {
   Result<pthread_t> start();
   AlignedBuffer take_idle(size_t bytes);
   void make_room(int64_t bytes, int64_t limit_bytes);
-  void take_back(AlignedBuffer memory);
+  void take_back(AlignedBuffer memory) noexcept;
 
   static Result<void> reserve_memory(AlignedBuffer& memory, size_t bytes) {
     return memory.reserve(bytes);

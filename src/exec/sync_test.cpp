@@ -43,7 +43,10 @@ class Noting final : public io::FileSync {
 
  protected:
   Result<void> sync_now(io::SyncKind kind) override { return inner_->sync(kind); }
-  Result<void> sync_at_close() override { return inner_->at_close(); }
+  Result<void> sync_at_close() override {
+    const Result<bool> synced = inner_->at_close();
+    return synced ? Result<void>() : tl::unexpected(synced.error());
+  }
 
  private:
   std::unique_ptr<io::FileSync> inner_;
@@ -128,6 +131,23 @@ TEST(Sync, AFailureTakesWhatWasWrittenSinceTheLastOneOutOfTheCount) {
     EXPECT_EQ(next.agreed, ErrorClass::none) << "later calls are tried anew";
     EXPECT_EQ(next.prefix_bytes, 10 * 1024);
     EXPECT_EQ(s.sync.at_close().has_value(), !fails);
+  });
+}
+
+// Pieces of 4 KiB, the second of whose syncs fails: the first two pieces are on the device, of the
+// others of its stretch nothing is certain, whichever piece they were in.
+TEST(Sync, AFailureTakesEarlierPiecesOfASplitWriteOutOfTheCount) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    Synced s(comm, path.path(), 8192, {.sync_errno = ENOSPC, .nth_sync = 2});
+    s.pipeline.set_stager(std::make_shared<Stager>(), 4096);
+    const Blocks blocks(0, 4096, 8192, 5);
+    const Pipeline::Policy individual{plan::find_algorithm("individual"), {}, nullptr};
+    s.pipeline.begin_all(blocks.request(), individual);
+    const WriteOutcome out = s.pipeline.end_all();
+    EXPECT_EQ(out.agreed, ErrorClass::no_space);
+    EXPECT_EQ(out.prefix_bytes, 2 * 4096);
+    EXPECT_EQ(out.written_bytes, 3 * 4096) << "the fifth was not to be synced yet";
   });
 }
 

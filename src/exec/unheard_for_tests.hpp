@@ -11,7 +11,7 @@ namespace penstock::exec {
 
 class Unheard final : public comm::Borrowed {
  public:
-  enum class Call : uint8_t { all_max, barrier };
+  enum class Call : uint8_t { all_max, barrier, allgather };
   enum class Parcels : uint8_t { any, none };
   explicit Unheard(comm::Comm& owner, Parcels parcels = Parcels::any)
       : Borrowed(owner), parcels_(parcels) {}
@@ -25,6 +25,9 @@ class Unheard final : public comm::Borrowed {
     return said(Call::all_max, Borrowed::all_max(values));
   }
   Result<void> barrier() override { return said(Call::barrier, Borrowed::barrier()); }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return said(Call::allgather, Borrowed::allgather(mine, all));
+  }
   Result<std::unique_ptr<comm::Parcels>> parcels() override {
     if (parcels_ == Parcels::any) return Borrowed::parcels();
     return fail(ErrorClass::communication, "MPI_Comm_dup", "none is left");

@@ -59,6 +59,22 @@ class WriteBehind::Filling final : public Shipping::Stream {
   void pack(std::byte* out, StreamRange range) override {
     data.pack(out, range.begin, range.size());
   }
+  // Past the pages, and what the sync policy says to that.
+  void went_past(StreamRange range, const Result<bool>& synced) {
+    written_bytes += range.size();
+    unsynced_bytes_ += range.size();
+    if (!uncertain_from_) uncertain_from_ = range.begin;
+    if (synced && !*synced) return;
+    if (!synced) {
+      failed = synced.error();
+      certain_end_ = uncertain_from_;
+      written_bytes -= unsynced_bytes_;
+    }
+    uncertain_from_.reset();
+    unsynced_bytes_ = 0;
+  }
+  // Of the stream, where this has come to `at`: a sync that failed may have lost what was before.
+  int64_t certain_end(int64_t at) const { return certain_end_.value_or(at); }
 
   const layout::FileView& view;
   const StreamRange own;
@@ -75,6 +91,9 @@ class WriteBehind::Filling final : public Shipping::Stream {
   }
 
   const int64_t most_in_place_bytes_;
+  std::optional<int64_t> uncertain_from_;  // what went past since the policy's last sync
+  int64_t unsynced_bytes_ = 0;             // of it
+  std::optional<int64_t> certain_end_;     // where a sync failed
 };
 
 Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBehindShape asked,
@@ -86,8 +105,8 @@ Result<std::unique_ptr<WriteBehind>> WriteBehind::make(comm::Comm& comm, WriteBe
   auto segment = comm.shared_segment({.bytes = PagePool::bytes_for(shape),
                                       .zeroed_bytes = PagePool::zeroed_bytes_for(shape),
                                       .room = comm::Room::when_used});
-  if (!segment) return tl::unexpected(std::move(segment).error());
-  const Result<void> room = (*segment)->populate(0, owners_bytes);
+  const Result<void> room =
+      segment ? (*segment)->populate(0, owners_bytes) : tl::unexpected(segment.error());
   auto pool = room ? PagePool::make(*segment, shape) : tl::unexpected(room.error());
   std::unique_ptr<PageOwners> owners;
   if (pool) owners = std::make_unique<PageOwners>(*segment, 0, comm.size(), comm.rank(), bell);
@@ -155,7 +174,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   }
   if (sends_at_once()) shipping_->send_at_once();
   WriteOutcome outcome;
-  outcome.prefix_bytes = at - filling.own.begin;
+  outcome.prefix_bytes = filling.certain_end(at) - filling.own.begin;
   outcome.mine = std::move(filling.failed);
   if (outcome.mine) outcome.agreed = outcome.mine->error_class;
   const std::lock_guard lock(mutex_);
@@ -413,11 +432,7 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   const int64_t written =
       fault ? std::clamp<int64_t>(fault->first_missing - offset, 0, whole) : whole;
   if (fault) filling.failed = fault->error;
-  if (auto synced = follow(target, {offset, offset + written}, written, spent); !synced) {
-    filling.failed = synced.error();
-    return 0;
-  }
-  filling.written_bytes += written;
+  filling.went_past({at, at + written}, follow(target, {offset, offset + written}, written, spent));
   return written;
 }
 

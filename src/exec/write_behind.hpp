@@ -189,7 +189,7 @@ class WriteBehind {
                                                std::span<const std::byte> bytes, Spent& spent);
   struct Leaving;
   void write_dirty(const Target& target, Leaving& page, std::span<const Extent> extents);
-  static Result<void> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
+  static Result<bool> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
 
   // Of all handles of this process on the file.
   const std::shared_ptr<PagePool> pool_;

@@ -262,14 +262,13 @@ std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent 
 }
 
 // The sync policy is told. When the sync fails that it asks for, these bytes are not certain to be
-// in the file, nor any that were written since the last one.
-Result<void> WriteBehind::follow(const Target& target, Extent where, int64_t bytes, Spent& spent) {
-  if (target.sync == nullptr || bytes == 0) return {};
+// in the file, nor any that were written since the last one. true: they are on the device.
+Result<bool> WriteBehind::follow(const Target& target, Extent where, int64_t bytes, Spent& spent) {
+  if (target.sync == nullptr || bytes == 0) return false;
   const Stopwatch watch(spent.times.sync_s);
-  const Result<bool> pushed = target.sync->wrote(where, bytes);
-  if (!pushed) return tl::unexpected(pushed.error());
-  if (*pushed) ++spent.traffic.syncs;
-  return {};
+  Result<bool> pushed = target.sync->wrote(where, bytes);
+  if (pushed && *pushed) ++spent.traffic.syncs;
+  return pushed;
 }
 
 }  // namespace penstock::exec

@@ -17,6 +17,7 @@
 
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
+#include "exec/blocks.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
@@ -401,6 +402,34 @@ TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
     EXPECT_EQ(failed.agreed, ErrorClass::io);
     EXPECT_EQ(failed.prefix_bytes, 0);
     EXPECT_FALSE(rank.notes().failure) << "told already";
+  });
+}
+
+// After every second write, and the second time it fails.
+class SecondSyncFails final : public io::FileSync {
+ public:
+  using FileSync::FileSync;
+  Result<bool> wrote(Extent, int64_t) override {
+    if (++writes_ == 4) return os_error("fdatasync", "out", EIO);
+    return writes_ % 2 == 0;
+  }
+
+ private:
+  int writes_ = 0;
+};
+
+TEST(WriteBehind, ASyncThatFailsTakesWholePagesOfTheCallOutOfItsCount) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    const auto file = open(path.path());
+    SecondSyncFails sync(*file);
+    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
+    const Blocks pages(0, kSmallPage, 2 * kSmallPage, 5);
+    const WriteOutcome out = behind->write({*file, &sync}, pages.request());
+    EXPECT_EQ(out.agreed, ErrorClass::io);
+    EXPECT_EQ(out.prefix_bytes, 2 * kSmallPage);
+    EXPECT_EQ(behind->notes().written_bytes, 2 * kSmallPage);
+    EXPECT_FALSE(behind->notes().failure) << "told already";
   });
 }
 
