@@ -173,6 +173,9 @@ class File {
   // collective calls in between wait for it and leave the telling to it. Not in atomic mode.
   void begin_write_all(const Write& write);
   WriteResult end_write_all();
+  // Another split write failed that was over where it began, and its end was never asked for: close
+  // tells it.
+  void never_told(ErrorClass failed);
 
   // Collective: whether collective reads go through the engine now; the same on every rank. The
   // first time it opens a descriptor for them.
@@ -184,8 +187,8 @@ class File {
   // Before anything else is done with the file: what was accepted is in the file when it returns,
   // or the class of what was lost and not told yet.
   ErrorClass flush(Drain drain);
-  // As Drain::lane, but what was lost is left for a later call to tell.
-  void flush_lane_untold();
+  // Likewise, but what was lost is left for a later call to tell.
+  void flush_untold(Drain drain);
   // Local, where the process ends without MPI_Finalize: as Drain::mine, but not where other nodes
   // have a part in that, which would have to answer. An error as long as something is lost. The
   // file may still be closed.

@@ -91,7 +91,7 @@ ReadResult File::read_all(const Read& read) {
   const ErrorClass flushed = s.flush(Drain::joint);
   const std::lock_guard one_at_a_time(s.together);
   exec::ReadRequest r = s.request(read);
-  if (r.argument_error == ErrorClass::none) r.argument_error = flushed;
+  r.argument_error = worse(r.argument_error, flushed);
   const exec::ReadOutcome outcome = s.reads->read_all(r, s.policy());
   const std::lock_guard lock(s.mutex);
   s.spent_reading = s.reads->spent();
@@ -104,7 +104,7 @@ ReadResult File::read(const Read& read) {
   const ErrorClass flushed = s.flush(Drain::mine);
   const std::lock_guard one_at_a_time(s.by_itself);
   exec::ReadRequest r = s.request(read);
-  if (r.argument_error == ErrorClass::none) r.argument_error = flushed;
+  r.argument_error = worse(r.argument_error, flushed);
   const exec::ReadOutcome outcome = s.lone_reads->read(r);
   const std::lock_guard lock(s.mutex);
   s.spent_reading_alone = s.lone_reads->spent();

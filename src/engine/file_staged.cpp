@@ -126,9 +126,12 @@ void File::State::settle_split() {
 
 // What the end of a split write would have told. Others may have ended it.
 Result<void> File::State::never_ended() const {
-  if (!split || split->result->agreed == ErrorClass::none) return {};
-  return fail(split->result->agreed, "split write", "it failed, and was begun and never ended");
+  const ErrorClass failed = worse(split ? split->result->agreed : ErrorClass::none, never_told);
+  if (failed == ErrorClass::none) return {};
+  return fail(failed, "split write", "it failed, and was begun and never ended");
 }
+
+void File::never_told(ErrorClass failed) { state_->never_told = failed; }
 
 WriteResult File::end_write_all() {
   State& s = *state_;
@@ -197,9 +200,8 @@ Result<void> File::State::all_that_was_accepted() const {
   return tl::unexpected(lost_error(staged));
 }
 
-ErrorClass File::State::flush(Drain to) {
-  if (pipeline == nullptr) return ErrorClass::none;
-  const bool all = to == Drain::all || (to == Drain::joint && staged_by_all);
+// REQUIRES a pipeline. Collective calls are in order until what is returned goes.
+std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
   std::unique_lock one_at_a_time(together, std::defer_lock);
   if (to == Drain::joint || to == Drain::all) {
     one_at_a_time.lock();
@@ -212,6 +214,13 @@ ErrorClass File::State::flush(Drain to) {
     drain_together();
   else
     drain();
+  return one_at_a_time;
+}
+
+ErrorClass File::State::flush(Drain to) {
+  if (pipeline == nullptr) return ErrorClass::none;
+  const bool all = to == Drain::all || (to == Drain::joint && staged_by_all);
+  const auto one_at_a_time = drain_for(to);
   const std::optional<Error> mine = untold();
   if (!all) return mine ? mine->error_class : ErrorClass::none;
   const Result<void> agreed = comm::agree(*comm, mine ? tl::unexpected(*mine) : Result<void>());
@@ -226,8 +235,8 @@ ErrorClass File::flush(Drain drain) {
   return failed;
 }
 
-void File::flush_lane_untold() {
-  if (state_->pipeline != nullptr) state_->drain_lane();
+void File::flush_untold(Drain drain) {
+  if (state_->pipeline != nullptr) (void)state_->drain_for(drain);
 }
 
 std::optional<Error> File::flush_at_exit() {

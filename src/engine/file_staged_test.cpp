@@ -177,7 +177,7 @@ TEST_F(FileStages, AnAcceptedByteThatIsLostIsToldOnceByTheNextCallAndByEachSyncA
     const std::vector<char> data(kBytes, 'x');
     if (comm.rank() == 1) {
       EXPECT_EQ(f->stage(write_of(data, 4096, CallKind::write_at)).agreed, ErrorClass::none);
-      f->flush_lane_untold();  // lost now, and nobody is told
+      f->flush_untold(Drain::lane);  // lost now, and nobody is told
       if (f->flush(Drain::mine) == ErrorClass::no_space) ++next;
       EXPECT_EQ(f->flush(Drain::mine), ErrorClass::none) << "told";
     }

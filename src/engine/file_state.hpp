@@ -76,6 +76,7 @@ struct File::State {
     std::optional<WriteResult> result = std::nullopt;
   };
   std::optional<Split> split;
+  ErrorClass never_told = ErrorClass::none;  // of a split write that is not the engine's
   // Independent writes go to the pages that the ranks of a node share.
   bool may_defer = false;  // on all ranks
   // What one rank has written every other sees: on one node, or on a file system of one state.
@@ -151,6 +152,7 @@ struct File::State {
   void settle_split();
   Result<void> never_ended() const;
   ErrorClass flush(Drain to);
+  std::unique_lock<std::mutex> drain_for(Drain to);
   void count_error();
   bool has_untold() const;
   std::optional<Error> untold();

@@ -62,6 +62,11 @@ constexpr bool may_meet(const EntryFacts& facts) noexcept {
   return is_collective(facts) && !facts.name.starts_with("i");
 }
 
+// Whether what it does is going on when it returns, unless it failed.
+constexpr bool only_starts(const EntryFacts& facts) noexcept {
+  return has(facts, "_begin") || facts.arguments.find('R') != std::string_view::npos;
+}
+
 // What has to be in the file first. A call that changes the file's size needs all ranks' bytes; a
 // non-blocking one may be collective, but not wait for others.
 constexpr engine::Drain drain_before(const EntryFacts& facts) noexcept {
@@ -95,12 +100,13 @@ struct Passing {
         pointer(moves_pointer(facts)),
         view(goes_through_view(facts)),
         large(facts.name.ends_with("_c")),
+        starts(only_starts(facts)),
         drain(drain_before(facts)),
         kind(kind_passed(facts)),
         status(facts.arguments.find('S')),
         count(facts.arguments.find('n')) {}
 
-  bool writes, collective, meets, pointer, view, large;
+  bool writes, collective, meets, pointer, view, large, starts;
   engine::Drain drain;
   engine::CallKind kind;
   size_t status, count;  // among the arguments; npos: it has none
@@ -284,6 +290,14 @@ void stop_if_required(int entry, const OpenFile& file) {
   PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+// What was lost before a call that only starts something is left for a later one to tell: who hears
+// of an error takes what was started for refused, and does not wait for it.
+ErrorClass flush_before(const Passing& passing, engine::File& file) {
+  if (!passing.starts) return file.flush(passing.drain);
+  file.flush_untold(passing.drain);
+  return ErrorClass::none;
+}
+
 }  // namespace
 
 int pass(int entry, const Words& words) {
@@ -293,7 +307,7 @@ int pass(int entry, const Words& words) {
   const std::lock_guard lock(passing.collective ? file->together : file->alone);
   stop_if_required(entry, *file);
   // The call is made all the same: it may be collective, and what it does is right without it.
-  const ErrorClass flushed = file->file->flush(passing.drain);
+  const ErrorClass flushed = flush_before(passing, *file->file);
   const auto handle = from_word<MPI_File>(words[0]);
   if (const int refused = give_view_for(entry, handle, *file); refused != MPI_SUCCESS)
     return refused;

@@ -169,7 +169,8 @@ std::optional<int64_t> etypes_of(const WriteArguments& a, const OpenFile& file) 
 }
 
 int told_here(int wrong, ErrorClass agreed, Together together) {
-  const bool own_words = together != Together::yes || agreed == ErrorClass::argument;
+  const bool by_own = together != Together::yes && agreed == told_to_all(wrong);
+  const bool own_words = by_own || agreed == ErrorClass::argument;
   return wrong != MPI_SUCCESS && own_words ? wrong : mpi_class(agreed);
 }
 

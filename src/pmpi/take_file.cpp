@@ -191,6 +191,7 @@ int close_both(MPI_File* handle, OpenFile& file) {
   const std::scoped_lock lock(file.together, file.alone);
   engine::FileReport report;
   file.held.reset();
+  if (file.split_done) file.file->never_told(class_of_mpi(file.split_done->error_class));
   const ErrorClass ours = file.file->close(report);
   if (ours != ErrorClass::none) {
     job().closed(file, std::move(report));

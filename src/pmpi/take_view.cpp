@@ -246,7 +246,7 @@ int take_get_size(MPI_File handle, MPI_Offset* size) {
   return protect("get_size", [&] {
     OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return PENSTOCK_REAL(get_size)(handle, size);
-    file->file->flush_lane_untold();
+    file->file->flush_untold(engine::Drain::lane);
     const Off accepted = file->file->accepted_end();
     const int rc = by_library(handle, *file, [&] { return PENSTOCK_REAL(get_size)(handle, size); });
     if (rc == MPI_SUCCESS) *size = std::max<MPI_Offset>(*size, accepted);
