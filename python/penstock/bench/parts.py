@@ -21,6 +21,7 @@ from penstock.bench.statistics import Stopping
 from penstock.bench.store import NAME, Results, first_header, load
 from penstock.bench.submit import listed, submitted_before
 from penstock.errors import ArgumentError
+from penstock.paths import real
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _difference(header: Header, wanted: Wanted, number: int, of: int) -> str:
     told = {"rate": header.plan.get("rate"), "measurements": [_stripped(one) for one in before]}
     if why := plan_difference(told, {"rate": wanted.rate, "measurements": now}):
         return why
-    prefix = str(wanted.directory.resolve() / SCRATCH)
+    prefix = str(real(wanted.directory) / SCRATCH)
     if all(any(word.startswith(prefix) for word in one["command"]) for one in before):
         return ""
     return f"it did not measure {wanted.directory}"

@@ -32,6 +32,7 @@ from penstock.bench.sample import (
     as_line,
 )
 from penstock.errors import ArgumentError, WriteError
+from penstock.paths import real
 from penstock.strict import first_wrong
 
 AnyRecord = Header | Provenance | Sample | Event
@@ -119,6 +120,8 @@ def require_place(out: Path) -> None:
         is_there, is_directory, parent_is = out.exists(), out.is_dir(), out.parent.is_dir()
     except OSError as error:
         raise _refused("cannot be made", out / NAME, error) from error
+    if not is_there and out.is_symlink():
+        raise ArgumentError(f"--out {out} is a link that leads to nothing: give another --out")
     if is_there and not is_directory:
         raise ArgumentError(f"--out must be a directory, got the file {out}: give another --out")
     if not is_there and not parent_is:
@@ -136,7 +139,7 @@ def require_place(out: Path) -> None:
 def same_files(a: Path, b: Path) -> bool:
     """Whether two paths stand for the same samples files; not, where one stands for none."""
     try:
-        of_a, of_b = ([file.resolve() for file in files_of(path)] for path in (a, b))
+        of_a, of_b = ([real(file) for file in files_of(path)] for path in (a, b))
     except ArgumentError:
         return False
     return of_a == of_b
@@ -266,7 +269,7 @@ def _check_version(values: object, path: Path) -> None:
 
 def mark_of(path: Path) -> str:
     """Tells what belongs to the results at a path, which need not be UTF-8, from all others."""
-    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
+    return hashlib.sha256(os.fsencode(real(path))).hexdigest()
 
 
 class Store:

@@ -39,6 +39,7 @@ from penstock.bench.statistics import Stopping
 from penstock.bench.store import Store, load, mark_of, require_place
 from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError
+from penstock.paths import real
 
 _SEEDS = 2**31
 
@@ -108,7 +109,7 @@ class Sweep:
 
     def scratch_in(self, directory: Path) -> Path:
         """The sweep's own directory in one that is measured."""
-        return directory.resolve() / f"{SCRATCH}{mark_of(self.samples_file)[:8]}"
+        return real(directory) / f"{SCRATCH}{mark_of(self.samples_file)[:8]}"
 
     @property
     def mark(self) -> str:
@@ -288,7 +289,7 @@ def results_directory(request: Request) -> Path:
     if request.matrix is not None:
         name = matrices.load(request.matrix).name
     else:
-        name = request.directory.resolve().name or "root"
+        name = real(request.directory).name or "root"
     return Path(f"penstock-bench-{name}")
 
 

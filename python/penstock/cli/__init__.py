@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from typing import NoReturn
 
@@ -30,6 +31,8 @@ from penstock.cli.output import print_whatever_comes, unwrapped
 from penstock.launch.request import is_utf8
 
 _NOBODY_READS = 128 + signal.SIGPIPE  # as of a program that the signal ends
+_PRINT = ("typer", "click", "rich")
+_OUR_FAULT = 70  # EX_SOFTWARE of sysexits.h: no command's verdict
 
 app = typer.Typer(
     name="penstock",
@@ -81,7 +84,7 @@ def penstock(
 
 
 def main() -> None:
-    """Run the command line; an error of Penstock is one line on stderr and an exit code."""
+    """Run the command line; whatever ends it is one line on stderr and an exit code."""
     print_whatever_comes()
     try:
         app()
@@ -93,16 +96,31 @@ def main() -> None:
         _fail(error, 1)
     except OSError as error:
         _fail_for_the_system(error)
-    except TypeError:
-        given = [word for word in sys.argv[1:] if not is_utf8(word)]
-        if not given:
-            raise
-        _fail(errors.ArgumentError(f"{given[0]!a} must be UTF-8"), 2)  # _core takes nothing else
     except SystemExit as ended:
         if isinstance(ended.__context__, BrokenPipeError):  # of which Click and Rich make a 1
             _leave_what_stdout_holds()
             sys.exit(_NOBODY_READS)
         raise
+    except Exception as error:
+        _fail_for_what_nobody_foresaw(error)
+
+
+def _fail_for_what_nobody_foresaw(error: Exception) -> NoReturn:
+    """A traceback says nothing to a user, and Python's code for one, 1, is a verdict of compare.
+
+    Python's development mode is for those to whom it says something.
+    """
+    given = [word for word in sys.argv[1:] if not is_utf8(word)]
+    if given and isinstance(error, TypeError):  # _core takes nothing else
+        _fail(errors.ArgumentError(f"{given[0]!a} must be UTF-8"), 2)
+    if sys.flags.dev_mode:
+        raise error
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    remedy = "please report it, with the traceback that PYTHONDEVMODE=1 in front of it shows"
+    _fail(
+        errors.PenstockError(f"a fault of Penstock ended the command ({said}); {remedy}"),
+        _OUR_FAULT,
+    )
 
 
 def _fail_for_the_system(error: OSError) -> NoReturn:
@@ -120,11 +138,19 @@ def _refused(error: OSError) -> str:
     said = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {said}"
+    if _comes_of_printing(error):
+        return f"stdout cannot be written: {said}"
     try:
         os.getcwd()  # noqa: PTH109 - as what was refused
     except FileNotFoundError:
         return "the working directory was removed: go to one that is there"
     return said
+
+
+def _comes_of_printing(error: OSError) -> bool:
+    """Whether what raised it, last, was one of the packages that print, which open no files."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals["__name__"].partition(".")[0] in _PRINT
 
 
 def _leave_what_stdout_holds() -> None:
@@ -135,7 +161,8 @@ def _leave_what_stdout_holds() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(error: errors.PenstockError, exit_code: int) -> None:
+def _fail(error: errors.PenstockError, exit_code: int) -> NoReturn:
     refused = error.strerror if isinstance(error, OSError) else None  # without "[Errno 2]"
     typer.echo(f"penstock: {refused or error}", err=True)
+    _leave_what_stdout_holds()
     sys.exit(exit_code)

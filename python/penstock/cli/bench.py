@@ -25,6 +25,7 @@ from penstock.cli.sessions import (
     trials,
 )
 from penstock.errors import ArgumentError
+from penstock.paths import real
 from penstock.words import duration_text, number_of
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _submit(request: Request, parts: int, sbatch: list[str], dry_run: bool) -> N
             f"--part {number}/{of} and --submit {parts}"
         )
     made = submit.SubmitOptions(
-        directory=sweep.results_directory(request).resolve(),
+        directory=real(sweep.results_directory(request)),
         working_directory=Path.cwd(),
         sbatch=sbatch,
         dry_run=dry_run,

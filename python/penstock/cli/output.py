@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from penstock import whole
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, WriteError
 from penstock.plain import plain
 
 
@@ -33,10 +33,27 @@ def require_one_on_stdout(draw: Path | None, *, as_json: bool) -> None:
         )
 
 
+def write_stdout(data: bytes, remedy: str) -> None:
+    """What a command makes, to stdout; ``remedy`` ends the message where that fails.
+
+    Raises
+    ------
+    WriteError
+        If that fails, unless its reader has left, which is no failure.
+    """
+    try:
+        typer.echo(data, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = f"stdout cannot be written: {error.strerror}; {remedy}"
+        raise WriteError(error.errno, why) from error
+
+
 def write_picture(path: Path, svg: str) -> None:
     """A picture into a file, or to stdout for ``-``."""
     if str(path) == "-":
-        typer.echo(svg.encode(), nl=False)
+        write_stdout(svg.encode(), "give --draw FILE.svg")
         return
     whole.write(path, svg.encode(), "give another --draw")
     typer.echo(f"penstock: drew {path}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.options import Cell, Margin, Without
+from penstock.cli.output import write_stdout
 from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def _spare(out: Path | None, sources: list[Path]) -> None:
     """A report does not take the place of what it is made from."""
     from penstock.bench.store import files_of
 
-    if out is None or str(out) == "-" or not out.is_file():
+    if out is None or str(out) == "-" or not os.path.isfile(out):  # noqa: PTH113 - whatever its name
         return
     read = [file for source in sources for file in files_of(source)]
     if any(out.samefile(file) for file in read):
@@ -213,7 +215,7 @@ def _write(made: Report, kind: Format, out: Path | None) -> None:
     text = markdown.markdown(made) if kind is Format.md else page.html(made)
     target = out or (Path("-") if kind is Format.md else _HTML)
     if str(target) == "-":
-        typer.echo(text.encode(), nl=False)
+        write_stdout(text.encode(), "give --out FILE")
         return
     export.write(target, text.encode("utf-8"))
     typer.echo(f"penstock: report in {target}", err=True)

@@ -20,6 +20,7 @@ from penstock.bench.sample import Provenance, Record, Sample, as_line
 from penstock.bench.store import Results, load
 from penstock.bench.summary import summarise
 from penstock.errors import ArgumentError, WriteError
+from penstock.paths import real
 from penstock.report import bench as bench_report
 from penstock.report import page as html_page
 from penstock.report.load import Wanted
@@ -57,7 +58,7 @@ def write(results: Results, directory: Path) -> list[Path]:
     name = _name(said)
     page, picture = directory / f"{name}.md", directory / f"{name}-report.html"
     raw = directory / "raw" / f"{name}.jsonl.xz"
-    is_raw = [path.resolve() for path in results.paths] == [raw.resolve()]
+    is_raw = [real(path) for path in results.paths] == [real(raw)]
     if not is_raw:
         _write(raw, lzma.compress(raw_samples(results).encode()))
     _write(page, markdown(said, results).encode())

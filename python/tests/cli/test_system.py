@@ -25,17 +25,87 @@ def test_what_cannot_be_reached_is_no_verdict_of_compare(cli: Cli) -> None:
     assert done.stderr == f"penstock: {TOO_LONG}: File name too long\n"
 
 
-def test_a_full_stdout_is_said_in_one_line(clean_environment: dict[str, str]) -> None:
+@pytest.fixture
+def ok(tmp_path: Path) -> Path:
+    """Results."""
+    where = tmp_path / "ok"
+    where.mkdir()
+    made_reports.write(where / "samples.jsonl", made_reports.session({"c": {"x": 1e9}}, n=8))
+    return where
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "remedy"),
+    [
+        (["config"], 2, ""),
+        (["compare", "OK", "OK"], 2, ""),
+        (["report", "OK", "--format", "md"], 1, "; give --out FILE"),
+        (["explain", "--draw", "-"], 1, "; give --draw FILE.svg"),
+    ],
+)
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_full_stdout_is_said_in_one_line(
+    clean_environment: dict[str, str],
+    ok: Path,
+    words: list[str],
+    code: int,
+    remedy: str,
+    buffered: str,
+) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*PENSTOCK, "config"],
-            env=clean_environment,
+            [*PENSTOCK, *(str(ok) if word == "OK" else word for word in words)],
+            env=clean_environment | {"PYTHONUNBUFFERED": buffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (2, "penstock: No space left on device\n")
+    said = f"penstock: stdout cannot be written: No space left on device{remedy}\n"
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["explain", "--draw", "LOOP"], 1, "LOOP cannot be written: Too many levels of symbolic"),
+        (["report", "OK", "--out", "LOOP"], 1, "LOOP cannot be written: Too many levels of symb"),
+        (["report", "OK", "--out", TOO_LONG], 1, f"{TOO_LONG} cannot be written: File name too"),
+        (["bench", ".", "--out", "LOOP", "--dry-run"], 2, "--out LOOP is a link that leads to no"),
+        (["bench", "LOOP", "--dry-run"], 2, "DIR must be a directory, and there is no LOOP"),
+        (["compare", "OK", "KNOT"], 2, "KNOT/samples.jsonl cannot be read: Too many levels of"),
+    ],
+)
+def test_links_in_a_loop_and_names_too_long_are_one_line(
+    cli: Cli, ok: Path, tmp_path: Path, words: list[str], code: int, says: str
+) -> None:
+    loop, knot = tmp_path / "loop", tmp_path / "knot"
+    knot.mkdir()
+    for link in (loop, knot / "samples.jsonl"):
+        link.symlink_to(link)
+    places = {"OK": str(ok), "LOOP": str(loop), "KNOT": str(knot)}
+    for name, place in places.items():
+        says = says.replace(name, place)
+    done = cli(*(places.get(word, word) for word in words))
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"penstock: {says}")
+    assert len(done.stderr.splitlines()) == 1
+    assert loop.is_symlink()
+
+
+@pytest.mark.parametrize("development", [False, True])
+def test_a_fault_of_ours_is_one_line_and_no_verdict(development: bool) -> None:
+    code = "from penstock import cli\ncli.app = lambda: [][0]\ncli.main()\n"
+    mode = ["-X", "dev"] if development else []
+    done = subprocess.run(
+        [sys.executable, *mode, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert ("Traceback" in done.stderr) is development
+    if not development:
+        assert done.returncode == 70
+        assert "ended the command (IndexError: list index out of range)" in done.stderr
+        assert "PYTHONDEVMODE=1" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", [["--help"], ["config"], ["explain"], ["compare"]])
