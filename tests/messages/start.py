@@ -171,7 +171,7 @@ START = [
     Provocation(
         "Program",
         f"{RUN} mpiexec.mpich -n 2 ./app",
-        127,
+        126,
         ["./app", "chmod +x"],
         shown="the program may not be executed: `penstock run`",
         arrange=wrote("app", "#!/bin/sh\n"),
@@ -184,7 +184,7 @@ START = [
         shown="the program may not be executed: `penstock-exec ./app`",
         arrange=wrote("app", "#!/bin/sh\n"),
     ),
-    Provocation("Program", f"{RUN} mpiexec.mpich -n 2 /etc", 127, ["/etc", "directory"]),
+    Provocation("Program", f"{RUN} mpiexec.mpich -n 2 /etc", 126, ["/etc", "directory"]),
     Provocation("Program", f"{RUN} ls", 2, ["which MPI", "mpiexec", "--mpi mpich"]),
     Provocation("Program", f"{RUN} mpiexec.mpich -n 2 ls", 0, [], silent=True),
     Provocation(

@@ -42,6 +42,7 @@ def env(
     """
     if as_json and not dump_config:
         raise ArgumentError("--json says how --dump-config prints: give both, or neither")
+    _require_known(mpi)
     resolved, chosen = configure(options, os.environ)
     if dump_config:
         dump(resolved, as_json)
@@ -58,13 +59,17 @@ def env(
         typer.echo(line)
 
 
-def _flavour(mpi: str | None) -> str:
-    if mpi in native.FLAVOURS:
-        return str(mpi)
-    if mpi is not None:
+def _require_known(mpi: str | None) -> None:
+    """Raise ArgumentError unless an MPI library that is named has a build, whatever is printed."""
+    if mpi is not None and mpi not in native.FLAVOURS:
         near = _core.nearest(mpi, native.FLAVOURS)
         hint = f"; did you mean {near}?" if near else ""
         raise ArgumentError(f"--mpi must be {' or '.join(native.FLAVOURS)}, got {mpi}{hint}")
+
+
+def _flavour(mpi: str | None) -> str:
+    if mpi is not None:
+        return mpi
     flavour, why = native.detect_mpi()
     typer.echo(f"penstock: preloading for {flavour} ({why}); --mpi chooses another", err=True)
     return flavour

@@ -55,6 +55,7 @@ def run(
     if as_json and not dump_config:
         raise ArgumentError("--json says how --dump-config prints: give both, or neither")
     if dump_config:
+        _refuse_start(dry_run, thread_multiple)
         dump(configure(options, os.environ)[0], as_json)
         return
     launch = command_line(command or [], options, os.environ, thread_multiple=thread_multiple)
@@ -64,6 +65,15 @@ def run(
         typer.echo(shlex.join(launch.words))
         return
     _become(launch.words)
+
+
+def _refuse_start(dry_run: bool, thread_multiple: bool) -> None:
+    """Raise ArgumentError where --dump-config, which starts nothing, is told how to start."""
+    for option, given in (("--dry-run", dry_run), ("--thread-multiple", thread_multiple)):
+        if given:
+            raise ArgumentError(
+                f"--dump-config starts nothing, so {option} would have no effect: give one of them"
+            )
 
 
 def _become(words: list[str]) -> None:

@@ -9,8 +9,8 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock import _core, native
@@ -168,6 +168,7 @@ def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Confi
         If a value or a file is not valid; the message names it and the nearest valid one.
     """
     _refuse_idle(options)
+    _require_name(options.config)
     chosen = variables(options, environ)
     read = reader_variables(chosen, environ)
     try:
@@ -176,18 +177,46 @@ def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Confi
         raise ArgumentError(str(error.strerror)) from error
 
 
-def _refuse_idle(options: Options) -> None:
-    """Raise ArgumentError where an option says how to write, and another to write nothing."""
-    looks = "--observe" if options.observe else "--method observe"
-    if not options.observe and options.method != "observe":
-        return
-    method = None if options.method == "observe" else options.method
-    ruling = Options(
-        method, options.writers, options.cycle, verify=options.verify, require=options.require
+def _refuse_idle(options: Options, *, thread_multiple: bool = False) -> None:
+    """Raise ArgumentError where one option leaves another without effect.
+
+    Off or observe by a variable is a person's way to switch off what a script says, and refuses
+    nothing.
+    """
+    for ruling, idle in (*_idle_by_method(options, thread_multiple), _idle_by_log(options)):
+        if idle:
+            raise ArgumentError(f"{ruling}, so {idle[0]} would have no effect: give one of them")
+
+
+def _idle_by_method(options: Options, thread_multiple: bool) -> Iterator[tuple[str, list[str]]]:
+    """What says how to write, where nothing is written: why, and which options."""
+    how = Options(
+        writers=options.writers,
+        cycle=options.cycle,
+        verify=options.verify,
+        require=options.require,
     )
-    if idle := _given(ruling, thread_multiple=False):
+    if options.observe:
+        method = None if options.method == "observe" else options.method
+        yield "--observe takes over nothing", _given(replace(how, method=method))
+    elif options.method == "observe":
+        yield "--method observe takes over nothing", _given(how)
+    elif options.method == "off":
+        at_all = replace(how, config=options.config, log_dir=options.log_dir)
+        idle = _given(at_all, thread_multiple=thread_multiple)
+        yield "--method off runs the program untouched", idle
+
+
+def _idle_by_log(options: Options) -> tuple[str, list[str]]:
+    where = Options(log_dir=options.log_dir if options.no_log else None)
+    return "--no-log writes no log", _given(where)
+
+
+def _require_name(config: Path | None) -> None:
+    """Raise ArgumentError for ``--config=``, as of an empty variable: Path makes a . of it."""
+    if config == Path():
         raise ArgumentError(
-            f"{looks} takes over nothing, so {idle[0]} would have no effect: give one of them"
+            '--config must name a TOML file of settings, got "" or ".": name one or leave it out'
         )
 
 
@@ -216,6 +245,7 @@ def command_line(
         If the command cannot be taken apart, or starts penstock-exec itself and options are given
         (exit code 2), or if something is missing (127).
     """
+    _refuse_idle(options, thread_multiple=thread_multiple)
     config, _ = configure(options, environ)
     _require_taker(words, config, _given(options, thread_multiple=thread_multiple))
     notices = tuple(config.notices)
@@ -236,7 +266,7 @@ def command_line(
     return Launch(rewrite.rewrite(command, preload), notices)
 
 
-def _given(options: Options, *, thread_multiple: bool) -> list[str]:
+def _given(options: Options, *, thread_multiple: bool = False) -> list[str]:
     """The options that were given, as the command line has them."""
     values = {one.name: getattr(options, one.name) for one in dataclasses.fields(options)}
     values["thread_multiple"] = thread_multiple

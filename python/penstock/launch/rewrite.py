@@ -18,6 +18,7 @@ from penstock.errors import LaunchError
 from penstock.launch import launchers
 from penstock.launch.launchers import WRAPPERS, Launcher, find
 
+_MAY_NOT, _NOT_FOUND = 126, 127  # the exit codes of a shell
 _ELSEWHERE = (
     "start it yourself with `penstock-exec` before the program: mpiexec ... penstock-exec ./app"
 )
@@ -93,17 +94,18 @@ def wraps_penstock_exec(words: Sequence[str]) -> bool:
 
 
 def require_commands(command: Command) -> None:
-    """Raise LaunchError with exit code 127 when a launcher or program is not there."""
+    """Raise LaunchError, as a shell, when a launcher or program is not there (exit code 127) or
+    may not be executed (126)."""
     for wrapper in command.prefix[:1]:
         if not _exists(wrapper):
-            raise LaunchError(_missing("launcher", wrapper), exit_code=127)
+            raise _missing("launcher", wrapper)
     found = _find_launcher(command.prefix)
     if found and not _exists(command.prefix[found[0]]):
-        raise LaunchError(_missing("launcher", command.prefix[found[0]]), exit_code=127)
+        raise _missing("launcher", command.prefix[found[0]])
     for part in command.parts:
         name = part.program[0]
         if not part.moved and not _exists(name) and not _exists(spelt_for_exec(part)):
-            raise LaunchError(_missing("program", name), exit_code=127)
+            raise _missing("program", name)
 
 
 def _some_part(words: Sequence[str], holds: Callable[[Part], bool]) -> bool:
@@ -230,12 +232,18 @@ def _exists(name: str) -> bool:
     return shutil.which(name) is not None
 
 
-def _missing(what: str, name: str) -> str:
+def _missing(what: str, name: str) -> LaunchError:
     # Not Path's methods, which raise where a directory on the way may not be searched.
     if "/" in name and os.path.isdir(name):  # noqa: PTH112
-        return f"{what} {name} is a directory"
+        said = f"{what} {name} is a directory: name the {what} in it"
+        return LaunchError(said, exit_code=_MAY_NOT)
     if "/" in name and os.path.exists(name):  # noqa: PTH110
-        return f"{what} {name} may not be executed: chmod +x {name}"
+        said = f"{what} {name} may not be executed: chmod +x {name}"
+        return LaunchError(said, exit_code=_MAY_NOT)
+    return LaunchError(_not_found(what, name), exit_code=_NOT_FOUND)
+
+
+def _not_found(what: str, name: str) -> str:
     if "/" in name:
         return f"{what} {name} was not found: there is no such file"
     if what == "launcher":

@@ -65,6 +65,17 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
             ["env", "--mpi", "mpichh"],
             "got mpichh; did you mean mpich",
         ),
+        (
+            ["env", "--mpi", "bogus", "--method", "off"],
+            "--mpi must be mpich or openmpi or abi, got",
+        ),
+        (["env", "--mpi", "bogus", "--dump-config"], "--mpi must be mpich or openmpi or abi, got"),
+        (
+            ["run", "--dump-config", "--thread-multiple"],
+            "--dump-config starts nothing, so --thread",
+        ),
+        (["run", "--dump-config", "--dry-run", "--", "true"], "so --dry-run would have no effect"),
+        (["config", "--config="], "--config must name a TOML file of settings, got"),
     ],
 )
 def test_a_wrong_value_is_one_line_on_stderr_and_2(cli: Cli, words: list[str], says: str) -> None:

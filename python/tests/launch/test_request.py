@@ -152,11 +152,31 @@ def test_a_variable_that_is_not_utf8_is_named() -> None:
         (Options(observe=True, verify=True), "so --verify would have no effect"),
         (Options(observe=True, writers="2"), "so --writers 2 would have no effect"),
         (Options(method="observe", cycle="1MiB"), "^--method observe takes .* --cycle 1MiB would"),
+        (Options(observe=True, method="off"), "^--observe takes .*, so --method off would have no"),
+        (Options(method="off", require=True), "^--method off runs the program untouched, so --req"),
+        (Options(method="off", verify=True), "so --verify would have no effect"),
+        (Options(method="off", writers="none"), "so --writers none would have no effect"),
+        (Options(method="off", cycle="1"), "so --cycle 1 would have no effect: give one of them"),
+        (Options(method="off", config=Path("no.toml")), "so --config no.toml would have no effect"),
+        (Options(method="off", log_dir=Path("x")), "so --log-dir x would have no effect"),
+        (Options(no_log=True, log_dir=Path("x")), "--no-log writes no log, so --log-dir x would"),
+        (Options(config=Path()), "^--config must name a TOML file of settings, got"),
     ],
 )
 def test_a_wrong_value_is_named_before_anything_is_launched(options: Options, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         command_line(["true"], options, {})
+
+
+def test_off_by_a_variable_refuses_no_option() -> None:
+    asked = Options(require=True, verify=True, writers="2")
+    for name, value in (("PENSTOCK_METHOD", "off"), ("PENSTOCK_DISABLE", "1")):
+        assert command_line(["x"], asked, {name: value}) == Launch(["x"])
+
+
+def test_off_asks_for_no_thread_level() -> None:
+    with pytest.raises(ArgumentError, match="so --thread-multiple would have no effect"):
+        command_line(["x"], Options(method="off"), {}, thread_multiple=True)
 
 
 def test_a_launched_command_is_told_that_all_ranks_are_preloaded(

@@ -128,13 +128,27 @@ def test_what_is_missing_is_named_and_gives_127(
     assert caught.value.exit_code == 127
 
 
+@pytest.mark.parametrize("words", ["./place", "mpiexec ./place", "./place/mpiexec ./app"])
+def test_what_may_not_be_executed_gives_126_as_a_shell(
+    words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "place" / "mpiexec").mkdir(parents=True)
+    (tmp_path / "mpiexec").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LaunchError, match="is a directory: name the") as caught:
+        require_commands(parse(words.split()))
+    assert caught.value.exit_code == 126
+
+
 def test_a_file_that_may_not_be_executed_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "app").write_text("text")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LaunchError, match="chmod"):
+    with pytest.raises(LaunchError, match="chmod") as caught:
         require_commands(parse(["./app"]))
+    assert caught.value.exit_code == 126
 
 
 def test_after_a_change_of_directory_the_program_is_not_looked_for(
