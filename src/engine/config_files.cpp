@@ -84,17 +84,22 @@ std::string octal(mode_t mode) {
   return text;
 }
 
+// What helps against a file: somebody named it, or it is looked for.
+std::string remedy(const Candidate& c, const std::string& if_named) {
+  return c.required ? if_named : "remove it, or set PENSTOCK_ISOLATED=1, which reads no such files";
+}
+
 // Why it may not be obeyed; empty when it may.
 std::string distrust(const Candidate& c, const struct stat& file) {
-  if (!S_ISREG(file.st_mode)) return c.path + " is not a regular file";
+  if (!S_ISREG(file.st_mode))
+    return c.path + " is not a regular file; " + remedy(c, "name a TOML file or leave it out");
   if ((file.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return c.path + " may be written by others than its owner (mode " + octal(file.st_mode) +
            "), so it is not obeyed; chmod go-w " + c.path;
   if (std::find(c.trusted.begin(), c.trusted.end(), file.st_uid) == c.trusted.end())
     return c.path + " belongs to user " + std::to_string(file.st_uid) +
            ", who is neither you nor root, so it is not obeyed; " +
-           (c.required ? "name a copy of your own"
-                       : "remove it, or set PENSTOCK_ISOLATED=1, which reads no such files");
+           remedy(c, "name a copy of your own");
   return "";
 }
 
@@ -109,9 +114,18 @@ Result<std::optional<std::string>> read_limited(int fd, const Candidate& c) {
     if (n == 0) break;
     have += size_t(n);
   }
-  if (have > kLargestFile) return refuse_config(c.path + " is larger than 1MiB");
+  if (have > kLargestFile)
+    return refuse_config(c.path + " is larger than 1MiB; " +
+                         remedy(c, "name a file of settings or leave it out"));
   text.resize(have);
   return text;
+}
+
+Result<std::optional<std::string>> read_opened(int fd, const Candidate& c) {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return cannot_read(c, errno);
+  if (const std::string why = distrust(c, file); !why.empty()) return refuse_config(why);
+  return read_limited(fd, c);
 }
 
 }  // namespace
@@ -150,10 +164,7 @@ Result<std::optional<std::string>> read_trusted(const Candidate& c) {
   const int fd = ::open(c.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && !c.required && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (fd < 0) return cannot_read(c, errno);
-  struct stat file {};
-  const int asked = ::fstat(fd, &file);
-  const std::string why = asked == 0 ? distrust(c, file) : "cannot be inspected";
-  Result<std::optional<std::string>> text = why.empty() ? read_limited(fd, c) : refuse_config(why);
+  Result<std::optional<std::string>> text = read_opened(fd, c);
   ::close(fd);
   return text;
 }

@@ -131,6 +131,15 @@ TEST_F(Layers, ObserveAsAnOptionWinsOverAnEarlierOff) {
 
 // ---- safety
 
+TEST_F(Layers, WhatIsNoFileOrTooLargeIsRefusedWithTheRemedy) {
+  const std::string remedy = "; remove it, or set PENSTOCK_ISOLATED=1, which reads no such files";
+  const std::string path = write("home/runs/penstock.toml", std::string((1 << 20) + 1, '#'));
+  EXPECT_TRUE(says(refusal(), path + " is larger than 1MiB" + remedy)) << refusal();
+  fs::remove(path);
+  fs::create_directory(path);
+  EXPECT_TRUE(says(refusal(), path + " is not a regular file" + remedy)) << refusal();
+}
+
 TEST_F(Layers, AFileThatOthersMayWriteIsRefusedWithTheRemedy) {
   const std::string path = write("home/.config/penstock/penstock.toml", "quiet = true\n");
   for (const mode_t mode : {0664, 0646}) {

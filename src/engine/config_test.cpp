@@ -297,13 +297,14 @@ TEST_F(ConfigFile, AnErrorInTheFileNamesTheFile) {
 }
 
 TEST_F(ConfigFile, WhatIsNotARegularFileOrTooLargeIsRefused) {
-  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", "/dev/zero"}}), "not a regular file"));
-  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", "/"}}), "not a regular file"));
+  const std::string remedy = "not a regular file; name a TOML file or leave it out";
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", "/dev/zero"}}), remedy));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", "/"}}), remedy));
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), "not a regular file"));
   ASSERT_EQ(::remove(path_.c_str()), 0);
   write(std::string((1 << 20) + 1, '#'));
-  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), "larger than 1MiB"));
+  EXPECT_TRUE(says(refused({{"PENSTOCK_CONFIG", path_}}), "larger than 1MiB; name a file of"));
 }
 
 }  // namespace

@@ -42,11 +42,16 @@ def config(options: Options, as_json: Json = False) -> None:
     the file of --config; tables per file; MPI_Info hints penstock_*;
     options.
 
+    A penstock.toml that others may write is refused, also one that the shell has just made for the
+    output (umask 002): write under another name, take their right away, and rename the file.
+
     Examples:
 
         penstock config
 
-        penstock config --method two_phase > penstock.toml
+        penstock config --method two_phase > new.toml
+
+        chmod go-w new.toml && mv new.toml penstock.toml
 
         penstock config --json
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -86,6 +87,26 @@ def test_a_file_that_others_may_write_stops_before_anything_runs(cli: Cli, tmp_p
     assert (done.returncode, done.stdout) == (2, "")
     assert f"mode 0664), so it is not obeyed; chmod go-w {file}" in done.stderr
     assert cli("run", "--isolated", "--", "echo", "ran").stdout.endswith("ran\n")
+
+
+def test_the_manuals_way_to_a_file_works_where_the_group_may_write_new_ones(
+    clean_environment: dict[str, str], tmp_path: Path
+) -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
+    _, _, lines = page.read_text().partition("    penstock config --method two_phase > ")
+    first, second, *_ = f"penstock config --method two_phase > {lines}".splitlines()
+    assert "penstock.toml" in second
+    text = f'penstock() {{ {sys.executable} -m penstock "$@"; }}; umask 002'
+    done = subprocess.run(
+        ["sh", "-ec", "\n".join([text, first, second, "penstock config"])],
+        cwd=tmp_path,
+        env=clean_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"# {tmp_path / 'penstock.toml'}:" in done.stdout
 
 
 def test_a_misspelt_variable_is_said_once_and_the_job_runs(cli: Cli) -> None:
