@@ -417,6 +417,12 @@ def going_on(wish: Wish, plan: Mapping[str, Any]) -> dict[str, Any]:
     return {_RECORD: {**own, **plan.get(_RECORD, {}), "budget_s": own["budget_s"]}}
 
 
+def as_begun(begun: Mapping[str, Any], latest: Mapping[str, Any]) -> dict[str, Any]:
+    """As `record`, of one that went on: by the budget of its beginning its ways were chosen."""
+    budget_s = begun.get(_RECORD, {}).get("budget_s")
+    return {_RECORD: {**latest.get(_RECORD, {}), "budget_s": budget_s}}
+
+
 def words(plan: Mapping[str, Any]) -> list[str]:
     """The options that ask for such a quick look again; earlier versions kept fewer, or none."""
     said = plan.get(_RECORD, {})

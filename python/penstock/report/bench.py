@@ -324,7 +324,7 @@ def _cautions(session: Session) -> Iterator[Caution]:
 
 def _commands(session: Session) -> Iterator[Command]:
     yield Command("this report", shlex.join(_words(session)))
-    yield from anew.commands(session.results.latest, "the session anew")
+    yield from anew.commands(session.results, "the session anew")
     kept = {(s.cell, s.variant) for s in session.results.samples}
     for one in parameters.measurements(session.header):
         if (one["cell"], one["variant"]) in kept:

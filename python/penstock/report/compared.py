@@ -106,4 +106,4 @@ def _commands(
     words += ["--margin", f"{found.margin:g}", *wanted.words()]
     yield Command("the comparison, with an exit code", shlex.join(words))
     for letter, side in (("A", a), ("B", b)):
-        yield from anew.commands(side.results.latest, f"{letter} anew")
+        yield from anew.commands(side.results, f"{letter} anew")

@@ -21,6 +21,7 @@ from penstock.bench.store import Results, load
 from penstock.bench.summary import summarise
 from penstock.errors import ArgumentError, WriteError
 from penstock.paths import real
+from penstock.report import anew
 from penstock.report import bench as bench_report
 from penstock.report import page as html_page
 from penstock.report.load import Wanted
@@ -177,7 +178,7 @@ def _measured(said: Report, results: Results) -> Iterator[str]:
 
 def _command(said: Report, results: Results) -> str:
     across = f" --launcher 'LAUNCHER -n {{ranks}}'    # across {said.nodes} nodes"
-    return plan.command(results.latest[0]) + (across if said.nodes > 1 else "")
+    return plan.command(anew.headers(results)[0]) + (across if said.nodes > 1 else "")
 
 
 def _conclusions(conclusions: Sequence[Concluded]) -> Iterator[str]:

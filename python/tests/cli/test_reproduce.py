@@ -71,7 +71,7 @@ def test_the_same_command_goes_on_and_a_run_is_printed_again(
     assert told["budget_s"] is None
     assert "for a budget of 300 s" in told["chosen"]
     page = (tmp_path / "empty" / "r" / "pages" / "gotwals1995.md").read_text()
-    assert "--size quick --dir DIR --rounds 2\n" in page
+    assert "--size quick --dir DIR --budget 300s --rounds 2\n" in page
     other = cli("reproduce", "liao2007", "--table", "r")
     assert other.returncode == 2
     assert "r holds a run of gotwals1995, not of liao2007" in other.stderr

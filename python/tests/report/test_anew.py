@@ -71,7 +71,7 @@ def test_a_repeated_session_has_the_same_budget(budget: str) -> None:
 
 
 def test_parts_have_seeds_of_their_own() -> None:
-    made = [header(seed=seed) for seed in (4, 5, 4)]
+    made = Results(headers=[header(seed=seed) for seed in (4, 5, 4)])
     told = [(c.what, c.line.rpartition(" ")[2]) for c in anew.commands(made, "A anew")]
     what = "A anew, in the same order of a part"
     assert told == [(what, "4"), (what, "5")]
@@ -84,8 +84,27 @@ def test_a_session_that_went_on_is_repeated_as_it_was_asked_for_last(tmp_path: P
         if rounds:
             last = {"stopping": vars(Stopping(rounds, rounds, (rounds,))), "budget_s": None}
             results.add(Event(at="", what="resumed", text="goes on", plan=last))
-    lines = [one.line for one in anew.commands(results.latest, "anew")]
+    lines = [one.line for one in anew.commands(results, "anew")]
     assert [line.partition(" --rounds ")[2] for line in lines] == ["5 --seed 0", "3 --seed 1"]
+
+
+@pytest.mark.parametrize("begun_s", [300.0, None])
+@pytest.mark.parametrize("later_s", [None, 600.0])
+@pytest.mark.parametrize("name", ["quick", "reproduce liao2007 quick"])
+def test_what_a_budget_chose_at_the_start_is_chosen_anew(
+    name: str, begun_s: float | None, later_s: float | None
+) -> None:
+    def plan(budget_s: float | None) -> dict[str, Any]:
+        look = quick.record(quick.Wish(Path(), budget_s or quick.BUDGET_S))
+        return {"budget_s": budget_s, **(look if name == "quick" else {})}
+
+    results = Results()
+    results.add(header(name=name, plan=plan(begun_s)))
+    later = {"stopping": vars(Stopping(2, 2, (2,))), **plan(later_s)}
+    results.add(Event(at="", what="resumed", text="goes on", plan=later))
+    (told,) = anew.commands(results, "anew")
+    assert told.line.endswith(f"{' --budget 300s' if begun_s else ''} --rounds 2 --seed 7")
+    assert ("--budget" in told.line) is (begun_s is not None)
 
 
 def test_what_is_said_of_samples_is_by_the_rule_of_the_last_run(tmp_path: Path) -> None:
