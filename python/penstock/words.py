@@ -1,6 +1,20 @@
-"""Numbers and times in words."""
+"""Numbers, times and choices in words."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock import _core
+
+
+def instead_of(given: str, names: Iterable[str]) -> str:
+    """What a message says there is: the nearest first, each in quotes, as names have blanks."""
+    there = list(dict.fromkeys(names))
+    near = _core.nearest(given, there)
+    others = ", ".join(f'"{name}"' for name in there if name != near)
+    if near:
+        return f'did you mean "{near}"?' + (f" There are also {others}" if others else "")
+    return f"there are {others}" if others else "there are none"
 
 
 def number_of(n: int, what: str) -> str:

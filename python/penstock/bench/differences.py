@@ -18,6 +18,7 @@ from penstock.bench.statistics import LEAST_TO_COMPARE, MARGIN, Verdict
 from penstock.bench.store import Results
 from penstock.bench.summary import RateSummary, rate_summary, rates
 from penstock.errors import ArgumentError
+from penstock.words import instead_of
 
 SCHEMA = "penstock.compare/1"
 # What may differ between two results of one machine, as it is what is compared.
@@ -154,13 +155,12 @@ def _check(side: Side) -> None:
     there = side.variants
     if side.variant is not None and side.variant not in there:
         raise ArgumentError(
-            f'{side.name} has no variant "{side.variant}"; it has '
-            f"{', '.join(there) or 'no samples'}"
+            f'{side.name} has no variant "{side.variant}"; {instead_of(side.variant, there)}'
         )
 
 
 def _listed(side: Side) -> str:
-    names = [f"{cell}/{variant}" for cell, variant in side.groups()]
+    names = [f'"{cell}/{variant}"' for cell, variant in side.groups()]
     shown = ", ".join(names[:6])
     return f"{shown} and {len(names) - 6} more" if len(names) > 6 else shown or "no samples"
 

@@ -11,6 +11,7 @@ from penstock import joblog
 from penstock.bench import store
 from penstock.errors import ArgumentError
 from penstock.strict import decoded
+from penstock.words import instead_of
 
 _DARSHAN_MAGIC = 6567223  # the second 8 bytes of a log, in the byte order of who wrote it
 _KINDS = (
@@ -138,8 +139,8 @@ def narrowed(results: store.Results, wanted: Wanted, name: str = "") -> store.Re
         for one in names:
             if one not in there:
                 raise ArgumentError(
-                    f'{option} names "{one}", and {have} no such {what}: '
-                    f"{', '.join(sorted(there)) or 'they have no samples'}"
+                    f'{option} names "{one}", and {have} no such {what}; '
+                    f"{instead_of(one, sorted(there))}"
                 )
     kept = [
         s

@@ -120,8 +120,14 @@ def test_narrowing_leaves_out_what_was_named_and_nothing_else(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        (Wanted(cells=("z",)), '--cell names "z", and the results have no such cell: a'),
-        (Wanted(without=("z",)), '--without names "z", and the results have no such variant: x'),
+        (
+            Wanted(cells=("other",)),
+            '--cell names "other", and the results have no such cell; there are "a"',
+        ),
+        (
+            Wanted(without=("other",)),
+            '--without names "other", and the results have no such variant; there are "x"',
+        ),
         (Wanted(without=("x",)), "--without leaves no samples"),
     ],
 )
