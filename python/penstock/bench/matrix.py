@@ -128,7 +128,13 @@ def load(path: Path) -> Matrix:
     ArgumentError
         If it cannot be read or is wrong; the message names the key, its value and the remedy.
     """
-    return parse(strict.read(path), path)
+    values = strict.read(path)
+    if not values:
+        raise ArgumentError(
+            f"{path} says nothing, and a matrix has [defaults], [sweep] or [[cell]], and [compare] "
+            "or [[variant]]: docs/reference/bench-matrix.md shows one"
+        )
+    return parse(values, path)
 
 
 def parse(values: Mapping[str, Any], path: Path) -> Matrix:

@@ -315,10 +315,10 @@ def _check(request: Request) -> None:
 
 
 def _check_counts(request: Request) -> None:
-    for name in ("rounds", "ranks", "threads"):
+    for name, least in (("rounds", 1), ("ranks", 1), ("threads", 1), ("seed", 0)):
         value = getattr(request, name)
-        if value is not None and value < 1:
-            raise ArgumentError(f"--{name} must be at least 1, got {value}")
+        if value is not None and value < least:
+            raise ArgumentError(f"--{name} must be at least {least}, got {value}")
 
 
 def _check_workers(ranks: int | None, threads: int | None) -> None:

@@ -127,6 +127,11 @@ def bench(
     )
     if sbatch and submit is None:
         raise ArgumentError("--sbatch says how --submit submits: give both, or neither")
+    if as_json and submit is not None:
+        raise ArgumentError(
+            "--json is the summary of what was measured, and --submit measures nothing: leave "
+            "--json out here, and give it to the command that gathers the parts"
+        )
     if submit is not None:
         _submit(request, submit, sbatch or [], dry_run)
         return

@@ -33,6 +33,19 @@ Without = Annotated[
 ]
 
 
+def given(context: typer.Context) -> list[str]:
+    """The options that the command line has, by their names, whatever their values."""
+    of_line = [
+        one
+        for one in context.command.params
+        if one.param_type_name == "option"
+        and one.name is not None
+        and (source := context.get_parameter_source(one.name)) is not None
+        and source.name == "COMMANDLINE"
+    ]
+    return [one.opts[0] for one in of_line]
+
+
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command one parameter per field of `Options` in place of its ``options``."""
     hints = typing.get_type_hints(command, include_extras=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import Cell, Margin, Without
+from penstock.cli.options import Cell, Margin, Without, given
 from penstock.cli.output import write_stdout
 from penstock.errors import ArgumentError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.report.load import BenchResults, Source, Wanted
     from penstock.report.model import Report
 
+_OF_RESULTS = ("--rate", "--margin", "--cell", "--without")
 _HTML, _FIGURES = Path("penstock-report.html"), Path("penstock-report-figures")
 
 
@@ -40,6 +41,7 @@ class Rate(StrEnum):
 
 
 def report(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(
@@ -99,7 +101,8 @@ def report(
         penstock report results --format png --out figures
     """
     wanted = (tuple(cell or ()), tuple(without or ()))
-    made = _made(source, source2, rate.value if rate else None, margin, wanted)
+    asked = given(context)
+    made = _made(source, source2, rate.value if rate else None, margin, wanted, asked)
     _spare(out, [one for one in (source, source2) if one is not None])
     _write(made, _format(kind, out), out)
 
@@ -127,6 +130,7 @@ def _made(
     rate: RateKind | None,
     margin: float,
     names: tuple[tuple[str, ...], tuple[str, ...]],
+    asked: list[str],
 ) -> Report:
     """Load and report. Imported here: numpy, scipy and pydantic would slow every command."""
     from penstock.bench.store import same_files
@@ -141,7 +145,7 @@ def _made(
         return _compared((first, path), (second, path2), rate, margin, wanted)
     if isinstance(first, BenchResults):
         return _session(first, rate, margin, wanted)
-    _refuse_options(path, rate, wanted)
+    _refuse_options(path, asked)
     if isinstance(first, DarshanLog):
         from penstock.report import darshan_log
 
@@ -151,13 +155,9 @@ def _made(
     return job.report(str(path), first.log)
 
 
-def _refuse_options(path: Path, rate: RateKind | None, wanted: Wanted) -> None:
-    for option, value in (
-        ("--rate", rate),
-        ("--cell", wanted.cells),
-        ("--without", wanted.without),
-    ):
-        if value:
+def _refuse_options(path: Path, asked: list[str]) -> None:
+    for option in asked:
+        if option in _OF_RESULTS:
             raise ArgumentError(
                 f"{option} is for results of penstock bench, and {path} is a log of one run: "
                 f"leave {option} out"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock import _core
+from penstock.cli.options import given
 from penstock.cli.output import console, print_json
 from penstock.cli.sessions import (
     INTERRUPTED,
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
     from penstock.reproduce.plan import Planned
 
 
+_OF_TABLE = ("--table", "--pages", "--json")
+
+
 def reproduce(
+    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The paper; none lists them.")
     ] = None,
@@ -104,6 +109,7 @@ def reproduce(
 
         penstock reproduce --table raw/liao2007.jsonl.xz --pages docs/reproductions
     """
+    _refuse_idle(given(context), name, table)
     if table is not None:
         _print_again(name, table, as_json, pages)
         return
@@ -132,6 +138,21 @@ def reproduce(
             _print_plan(planned, as_json)
             return
     _measure(planned, as_json, pages)
+
+
+def _refuse_idle(options: list[str], name: str | None, table: Path | None) -> None:
+    """Raise ArgumentError where an option is for a run, and none is asked for."""
+    if table is not None:
+        if idle := [one for one in options if one not in _OF_TABLE]:
+            raise ArgumentError(
+                f"--table prints an earlier run and measures nothing, so {idle[0]} would have no "
+                "effect: leave one of them out"
+            )
+    elif name is None and (idle := [one for one in options if one != "--json"]):
+        raise ArgumentError(
+            f"{idle[0]} is for the run of a paper, and none is named: give NAME, one of "
+            f"{', '.join(PAPERS)}"
+        )
 
 
 def _known(name: str) -> None:

@@ -237,5 +237,5 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_a_matrix_is_called_by_its_file(tmp_path: Path) -> None:
-    (tmp_path / "stripes.toml").write_text("")
+    (tmp_path / "stripes.toml").write_text("rounds = 3\n")
     assert load(tmp_path / "stripes.toml").name == "stripes"

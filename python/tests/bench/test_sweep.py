@@ -130,7 +130,7 @@ def test_a_quick_look_does_not_go_on_with_a_sweep(request_: Request) -> None:
 
 def test_parts_are_read_by_the_command_that_is_told(request_: Request, tmp_path: Path) -> None:
     begun(request_, [TWO_THREADS], name="samples.0.jsonl")
-    (tmp_path / "sizes.toml").write_text("")
+    (tmp_path / "sizes.toml").write_text("rounds = 3\n")
     for matrix in (None, tmp_path / "sizes.toml"):
         with pytest.raises(ArgumentError, match="read them with penstock report") as raised:
             sweep.gathered(replace(request_, matrix=matrix))

@@ -216,7 +216,7 @@ def test_parts_of_another_plan_are_refused(cli: Cli, measure: Path, tmp_path: Pa
     data = str(measure)
     for words, says in (
         ([data, "--matrix", "other.toml"], "a of iters=3 is new in the plan"),
-        ([data, "--matrix", "sizes.toml", "--seed", "-1"], "its seed is"),
+        ([data, "--matrix", "sizes.toml", "--seed", "1"], "its seed is"),
         (["elsewhere", "--matrix", "sizes.toml"], "it did not measure elsewhere"),
         ([data, "--matrix", "missing.toml"], "missing.toml cannot be read"),
         ([data], "r holds parts of a sweep: give its --matrix"),
@@ -233,6 +233,20 @@ def test_a_part_and_a_whole_sweep_do_not_share_results(cli: Cli, measure: Path) 
     done = part_of_two(cli, measure)
     assert done.returncode == 2
     assert "r holds samples.jsonl, of a sweep that was not measured in parts" in done.stderr
+
+
+def test_a_seed_below_0_and_an_empty_matrix_are_refused(
+    cli: Cli, measure: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty" / "empty.toml").touch()
+    for words, says in (
+        (["--seed", "-1"], "penstock: --seed must be at least 0, got -1\n"),
+        (["--matrix", "empty.toml"], "penstock: empty.toml says nothing, and a matrix has"),
+    ):
+        done = cli("bench", str(measure), *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(says)
+    assert not list(measure.iterdir())
 
 
 @pytest.fixture
@@ -256,6 +270,14 @@ def slurm(tmp_path: Path) -> dict[str, str]:
         (["DATA", "--matrix", "sizes.toml", "--submit", "0"], "--submit must be a number of parts"),
         (["DATA", "--matrix", "sizes.toml", "--submit", "999999999"], "at most the cells of sizes"),
         (["DATA"], "divide the cells of a --matrix"),
+        (
+            ["DATA", "--matrix", "sizes.toml", "--json"],
+            "--submit measures nothing: leave --json out",
+        ),
+        (
+            ["DATA", "--matrix", "empty.toml"],
+            "empty.toml says nothing, and a matrix has [defaults]",
+        ),
         (["DATA", "--matrix", "sizes.toml", "--part", "0/2"], "leave one of them out, got --part"),
     ],
 )
@@ -268,6 +290,7 @@ def test_what_every_part_would_refuse_is_not_submitted(
     says: str,
 ) -> None:
     (tmp_path / "empty" / "parameter.toml").write_text("[defaults]\nbufsiz = 2")
+    (tmp_path / "empty" / "empty.toml").write_text("# to be written\n")
     given = [str(measure) if word == "DATA" else word for word in words]
     done = cli("bench", "--submit", "2", "--out", "r", *given, **slurm)
     assert done.returncode == 2

@@ -162,7 +162,20 @@ def test_warm_ups_that_use_the_budget_up_are_told(
         (("gotwals1995", "--rounds", "0"), "penstock: --rounds must be at least 1, got 0"),
         (("gotwals1995", "--rounds", "-3"), "penstock: --rounds must be at least 1, got -3"),
         (("gotwals1995", "--dir", "none"), "none"),
+        (("gotwals1995", "--seed", "-1"), "penstock: --seed must be at least 0, got -1"),
         (("--table", "none"), "there are no results at none"),
+        (
+            ("--table", "r", "--dry-run"),
+            "--table prints an earlier run and measures nothing, so --d",
+        ),
+        (("--table", "r", "--size", "quick"), "so --size would have no effect: leave one of them"),
+        (("--table", "r", "--seed", "1"), "so --seed would have no effect"),
+        (("gotwals1995", "--table", "r", "--dir", "."), "so --dir would have no effect"),
+        (
+            ("--dry-run",),
+            "--dry-run is for the run of a paper, and none is named: give NAME, one of",
+        ),
+        (("--json", "--pages", "x"), "--pages is for the run of a paper, and none is named"),
     ],
 )
 def test_wrong_usage_is_told(cli: Cli, measure: Path, words: tuple[str, ...], said: str) -> None:
