@@ -122,14 +122,24 @@ void Bell::ring() noexcept { ring_at(*memory_.get()); }
 
 // --- Elsewhere ---
 
-// What has this number by now may be something else.
+namespace {
+
+bool is_of(const Bell::Address& a, const struct stat& file) noexcept {
+  return uint64_t(file.st_dev) == a.device && uint64_t(file.st_ino) == a.inode;
+}
+
+}  // namespace
+
+// What has this number by now may be something else, and is not even opened: who waits at a pipe
+// would wake.
 std::unique_ptr<FarBell> FarBell::find(const Bell::Address& a) {
   if (a.inode == 0 || !has_own_numbers(a)) return nullptr;
-  const int fd = ::open(path_of(a).c_str(), O_RDWR | O_CLOEXEC);
+  const std::string path = path_of(a);
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || !is_of(a, file)) return nullptr;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return nullptr;
-  struct stat found {};
-  const bool same = ::fstat(fd, &found) == 0 && uint64_t(found.st_dev) == a.device &&
-                    uint64_t(found.st_ino) == a.inode;
+  const bool same = ::fstat(fd, &file) == 0 && is_of(a, file);
   BellMemory memory = same ? BellMemory::of_descriptor(fd) : BellMemory(nullptr);
   ::close(fd);
   if (memory.get() == nullptr) return nullptr;

@@ -1,11 +1,14 @@
 // A bell wakes its sleeper, whoever rings; and a process that has ended is known to have.
 #include "base/bell.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +82,19 @@ TEST(Bell, NobodyFindsWhatIsNotThereAnyMore) {
   Bell::Address same_inode = other->address();
   ++same_inode.device;
   EXPECT_FALSE(FarBell::find(same_inode)) << "a file of another file system";
+}
+
+TEST(Bell, WhatHasItsNumberByNowIsNotOpened) {
+  const std::string pipe = testing::TempDir() + "bell-pipe-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ::unlink(pipe.c_str());
+  const auto bell = Bell::make();
+  ASSERT_GE(::dup2(reader, bell->address().descriptor), 0);
+  EXPECT_FALSE(FarBell::find(bell->address()));
+  pollfd written{.fd = reader, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&written, 1, 0), 0) << "somebody has been at the pipe's other end";
+  ::close(reader);
 }
 
 TEST(Bell, AProcessIsGoneAlsoWhileItsParentHasNotLooked) {
