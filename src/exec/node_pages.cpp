@@ -191,7 +191,7 @@ bool NodePages::not_now(const std::string& why) {
 
 // All learn of it in the next call: they meet before. The memory is nobody's from now on.
 void NodePages::end() {
-  if (!given_ || spoilt() != 0 || !file_.has_lost_memory()) return;
+  if (!given_ || !file_.has_lost_memory()) return;
   spoilt() = 1;
   keep_for_ever(segment_);
 }
