@@ -12,7 +12,9 @@ function(penstock_c_library name)
   add_library(${name} SHARED $<TARGET_OBJECTS:penstock_capi> ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE penstock_engine ${arg_LINK})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
-  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+  # MPI calls what is attached to communicators long after a plugin that linked this is unloaded.
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL
+                      -Wl,-z,nodelete)
   foreach(map IN LISTS arg_MAPS)
     target_link_options(${name} PRIVATE -Wl,--version-script=${map})
   endforeach()

@@ -14,10 +14,11 @@
  * Every function returns 0 or one of the negative codes below, never sets errno on purpose, never
  * ends the process because of an error in a file, and prints nothing. Only memory that runs out in
  * the middle of a collective function, where the other ranks could not be told any more, ends the
- * process, with a message. What a signal does that a write brings (SIGXFSZ, where RLIMIT_FSIZE ends
- * a file) is the program's choice, as with write(2). Handles are opaque; strings that are passed in
- * are copied; strings that are handed out are the library's own. Offsets and sizes are bytes, times
- * are seconds.
+ * process, with a message, and so does MPI where it tells one rank alone that it failed. What a
+ * signal does that a write brings (SIGXFSZ, where RLIMIT_FSIZE ends a file) is the program's
+ * choice, as with write(2). A thread that is cancelled (pthread_cancel) in a function ends at its
+ * next point behind it. Handles are opaque; strings that are passed in are copied; strings that are
+ * handed out are the library's own. Offsets and sizes are bytes, times are seconds.
  *
  * COLLECTIVE functions are called by every rank of the team, in the same order, and return the same
  * code on every rank: the gravest of all. They wait for each other. A rank whose arguments are
@@ -104,7 +105,7 @@ typedef struct penstock_file penstock_file;
 enum {
   PENSTOCK_CREATE = 1,    /* make the file where there is none */
   PENSTOCK_EXCLUSIVE = 2, /* with CREATE: fail where there is one */
-  PENSTOCK_TRUNCATE = 4   /* empty it first */
+  PENSTOCK_TRUNCATE = 4   /* empty it, once every rank has opened it */
 };
 
 /* Members come only at the end; `size` tells the library which ones the program knows. Begin with

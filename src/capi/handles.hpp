@@ -39,7 +39,7 @@ struct penstock_file {
   ~penstock_file() {
     file.reset();  // it borrows the rank's communicator
     std::erase(rank.files, this);
-    --rank.team->open_files;
+    if (--rank.team->open_files == 0) rank.comm->rest();
   }
 
   penstock_rank& rank;

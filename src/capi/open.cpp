@@ -106,7 +106,7 @@ std::string octal(unsigned permissions) {
   return text.str();
 }
 
-// Makes or empties the file, on rank 0. Without flags it only asks whether it could be written.
+// Makes the file, on rank 0. Without flags it only asks whether it could be written.
 Result<void> make_file(const std::string& path, const penstock_options& options) {
   if ((options.flags & PENSTOCK_CREATE) != 0 && (options.permissions & S_IWUSR) == 0)
     return refuse("options->permissions must let the owner write (0200), got " +
@@ -116,7 +116,6 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
   int flags = O_WRONLY | O_CLOEXEC;
   if ((options.flags & PENSTOCK_CREATE) != 0) flags |= O_CREAT;
   if ((options.flags & PENSTOCK_EXCLUSIVE) != 0) flags |= O_EXCL;
-  if ((options.flags & PENSTOCK_TRUNCATE) != 0) flags |= O_TRUNC;
   int fd;
   do {
     fd = ::open(path.c_str(), flags, mode_t(options.permissions));
@@ -126,10 +125,21 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
   return {};
 }
 
+// On rank 0, once all ranks have opened it: who cannot leaves it as it was.
+Result<void> empty_file(const std::string& path, const penstock_options& options) {
+  if ((options.flags & PENSTOCK_TRUNCATE) == 0) return {};
+  int rc;
+  do {
+    rc = ::truncate(path.c_str(), 0);
+  } while (rc != 0 && errno == EINTR);
+  return rc == 0 || errno == EINVAL ? Result<void>() : os_error("truncate", path, errno);
+}
+
 // Collective: what the system said to some rank or, if it said nothing, the engine's words.
 Error why_not(comm::Comm& comm, const engine::File& file, const std::string& path) {
   const std::optional<Error>& mine = file.open_failure();
-  const Result<void> agreed = comm::agree(comm, mine ? tl::unexpected(*mine) : Result<void>());
+  const Result<void> agreed =
+      exec::agree_or_abandon(comm, mine ? tl::unexpected(*mine) : Result<void>());
   if (!agreed) return agreed.error();
   return {ErrorClass::unsupported, 0, "penstock_open", path + ": " + file.why_unserved()};
 }
@@ -141,14 +151,22 @@ Result<void> status_of(const Result<Prepared>& p) {
 // Collective.
 Result<penstock_file*> open_together(penstock_rank& rank, Result<Prepared> mine) {
   comm::Comm& comm = *rank.comm;
-  if (auto r = comm::agree(comm, status_of(mine)); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = exec::agree_or_abandon(comm, status_of(mine)); !r)
+    return tl::unexpected(std::move(r).error());
   Result<void> made;
   if (comm.rank() == 0) made = make_file(mine->info.path, mine->options);
-  if (auto r = comm::agree(comm, made); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = exec::agree_or_abandon(comm, made); !r) return tl::unexpected(std::move(r).error());
   look_beside(rank, *mine);
   mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
   engine::File& file = *mine->handle->file;
   if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
+  Result<void> emptied;
+  if (comm.rank() == 0) emptied = empty_file(mine->info.path, mine->options);
+  if (auto r = exec::agree_or_abandon(comm, emptied); !r) {
+    engine::FileReport report;
+    (void)file.close(report);
+    return tl::unexpected(std::move(r).error());
+  }
   return mine->handle.release();
 }
 

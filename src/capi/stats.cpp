@@ -83,10 +83,10 @@ int of_all(penstock_file* file, penstock_stats* stats) {
     return {};
   });
   comm::Comm& comm = *file->rank.comm;
-  if (auto r = comm.all_sum(n.counts); !r) return failed(r);
-  if (auto r = comm.all_max(n.times_ns); !r) return failed(r);
+  exec::or_abandon(comm.all_sum(n.counts));
+  exec::or_abandon(comm.all_max(n.times_ns));
   if (mine) mine = hand_out(stats_of(n), stats);
-  return failed(comm::agree(comm, mine));
+  return failed(exec::agree_or_abandon(comm, mine));
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class Borrowed : public Comm {
   Result<std::unique_ptr<Parcels>> parcels() override { return c_.parcels(); }
   Result<std::unique_ptr<Slots>> slots(const SlotsShape& shape) override { return c_.slots(shape); }
   std::unique_ptr<Transfers> transfers() override { return c_.transfers(); }
+  void rest() noexcept override { c_.rest(); }
 
  private:
   Comm& c_;

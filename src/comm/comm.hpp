@@ -95,6 +95,10 @@ class Comm {
 
   // Not collective. Must not outlive the communicator.
   virtual std::unique_ptr<Transfers> transfers() = 0;
+
+  // Local. No file uses the communicator now: what it keeps for the next one takes less, and no
+  // descriptor.
+  virtual void rest() noexcept {}
 };
 
 // The same ranks without owning them, for who takes a communicator for itself. `comm` must outlive

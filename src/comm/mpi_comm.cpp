@@ -122,6 +122,7 @@ class MpiComm final : public Comm {
   }
 
   std::unique_ptr<Transfers> transfers() override { return make_mpi_transfers(comm_); }
+  void rest() noexcept override { own_->segments().rest(); }
 
   // Collective. Of the ranks before this one.
   Result<int64_t> sum_before(int64_t mine) {

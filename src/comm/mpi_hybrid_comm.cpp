@@ -23,6 +23,12 @@ struct Team {
       : ranks(std::move(of_ranks)), threads(n), meeting(n), board(size_t(n)) {}
 
   int workers() const noexcept { return ranks->size() * threads; }
+  // By the first thread: what a collective call has made is its users' alone.
+  void forget() noexcept {
+    lock.reset();
+    segment.reset();
+    node_team.reset();
+  }
   // Collective calls are the first thread's; messages go by all of them.
   std::unique_ptr<Comm> ranks;
   int threads;
@@ -162,6 +168,8 @@ class HybridComm final : public Comm {
   std::unique_ptr<Transfers> transfers() override {
     return std::make_unique<HybridTransfers>(*team_, thread_);
   }
+  // REQUIRES that no thread of this rank is in a collective call.
+  void rest() noexcept override { team_->ranks->rest(); }
 
  private:
   // Shows `mine`; the first thread makes its part, `lead`, when all have; where that succeeded,
@@ -175,6 +183,7 @@ class HybridComm final : public Comm {
     Result<void> outcome = team_->outcome;
     if (outcome) read();
     team_->meeting.meet();  // everyone has read: the next call may begin
+    if (thread_ == 0) team_->forget();
     return outcome;
   }
 

@@ -163,12 +163,10 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   const auto behind_load_bytes = agreed.largest(c.write_behind_load_bytes);
   const auto least_memory = agreed.largest(-memory_for_pages());
   const auto same_progress = agreed.alike(int64_t(c.write_behind_progress));
-  const Result<void> reached = agreed.reach(*comm);
-  const std::string broken = reached ? "" : reached.error().message();
+  exec::or_abandon(agreed.reach(*comm));
 
   never_served =
       first_reason({{!mine.empty(), mine},
-                    {!reached, broken},
                     {!agreed[same_modes], kDifferentModes},
                     {agreed[unserved], "another rank cannot be served"},
                     {!agreed[same_as_library], kAnotherFile},
@@ -176,7 +174,6 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
                     {!agreed[same_method], "ranks are configured with different methods"}});
   never_read =
       first_reason({{!mine_of_reads.empty(), mine_of_reads},
-                    {!reached, broken},
                     {!agreed[same_modes], kDifferentModes},
                     {agreed[unread], "another rank's reads cannot be served"},
                     {!agreed[same_as_library], kAnotherFile},

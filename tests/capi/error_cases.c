@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -113,6 +114,31 @@ static void one_is_wrong(const struct place* p, const char* path) {
   SAYS("different methods");
 }
 
+static off_t bytes_in(const char* path) {
+  struct stat file;
+  return stat(path, &file) == 0 ? file.st_size : -1;
+}
+
+/* Who cannot open a file leaves it as it was. */
+static void refused_is_not_emptied(const struct place* p) {
+  char path[4096];
+  name_in(p, "not_emptied", path);
+  if (p->number == 0) {
+    FILE* f = fopen(path, "w");
+    CHECK(f != NULL && fputs("as it was", f) >= 0 && fclose(f) == 0);
+  }
+  penstock_options options = PENSTOCK_OPTIONS_INIT;
+  options.flags = PENSTOCK_CREATE | PENSTOCK_TRUNCATE;
+  if (p->number == p->ranks - 1) options.method = "individual";
+  penstock_file* file = NULL;
+  if (p->ranks > 1) CODE(PENSTOCK_EUNSUPPORTED, penstock_open(p->rank, path, &options, &file));
+  if (p->ranks > 1 && p->number == 0) CHECK(bytes_in(path) == 9);
+  options.method = NULL;
+  OK(penstock_open(p->rank, path, &options, &file));
+  if (p->number == 0) CHECK(bytes_in(path) == 0);
+  OK(penstock_close(file));
+}
+
 void open_errors(const struct place* p) {
   char path[4096];
   name_in(p, "open_errors", path);
@@ -121,6 +147,7 @@ void open_errors(const struct place* p) {
   wrong_options(p, path);
   CHECK(access(path, F_OK) != 0); /* nothing was made */
   one_is_wrong(p, path);
+  refused_is_not_emptied(p);
   options_of_later_versions(p, path);
   penstock_file* file = NULL;
   CODE(PENSTOCK_EARGUMENT, penstock_open(NULL, path, NULL, &file));

@@ -24,6 +24,10 @@ while read -r name; do
     exit 1
   fi
 done < "$tmp/listed"
+if ! readelf -d "$library" | grep -q NODELETE; then
+  echo "a plugin that is unloaded takes the library along, which MPI and threads may still call"
+  exit 1
+fi
 if readelf -d "$library" | grep NEEDED | grep -vE 'libc\.so|libm\.so|ld-linux|libdl|libpthread|lib[at]san|libubsan'; then
   echo "the library needs more than the C library"
   exit 1

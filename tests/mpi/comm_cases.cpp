@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 
 #include "comm/kept_segments.hpp"
 #include "comm/mpi_comm.hpp"
@@ -228,6 +230,26 @@ void check_segments(MPI_Comm program, Report& report) {
   report.expect(is_taken_again(*c, kSegment, report), "a larger one will do");
 }
 
+bool has_descriptor_of_shared_memory() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the one that lists them
+    if (std::filesystem::read_symlink(entry, gone).string().starts_with("/dev/shm/penstock"))
+      return true;
+  }
+  return false;
+}
+
+// Nor has a team of the C API it any longer than its users, and while none is open no descriptor.
+void check_segments_of_a_team(MPI_Comm program, Report& report) {
+  const auto team = comm::make_hybrid_team(program, 1).value();
+  Comm& c = *team.front();
+  use_segment(c, kSegment, report);
+  report.expect(is_taken_again(c, kSegment, report), "what a file of the team has left");
+  c.rest();
+  report.expect(!has_descriptor_of_shared_memory(), "no descriptor without a file");
+  report.expect(is_taken_again(c, kSegment, report), "after a rest");
+}
+
 // Communicators of a node's ranks are kept likewise, and so is what they share.
 void check_node_parts(MPI_Comm program, Report& report) {
   for (const bool again : {false, true, true}) {
@@ -379,6 +401,7 @@ void kept(const Setup& setup, Report& report) {
   check_attributes(program, setup, report);
   check_board(program, setup, report);
   check_segments(program, report);
+  check_segments_of_a_team(program, report);
   check_node_parts(program, report);
   check_large_segment(program, report);
   check_one_rank_keeps_less(program, report);
