@@ -47,7 +47,15 @@ class FormFit:
     """The largest of them, by magnitude."""
 
     def seconds(self, n_bytes: float, processes: int) -> float:
-        """The fitted time of an operation on ``n_bytes`` by ``processes``, at least 2."""
+        """The fitted time of an operation on ``n_bytes`` by ``processes``.
+
+        Raises
+        ------
+        ArgumentError
+            If these are fewer than 2: log2 1 is 0.
+        """
+        if processes < 2:
+            raise ArgumentError(f"processes must be 2 or more for the law, got {processes}")
         p = np.array([processes], dtype=float)
         return float(self.k_s_per_byte * n_bytes * FORMS[self.form](p)[0])
 

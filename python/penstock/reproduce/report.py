@@ -219,7 +219,7 @@ def _chosen(paper: str, size: str, places: Places) -> str:
     part = len(places.whole.planned)
     measured = len({(s.cell, s.variant) for s in places.whole.samples})
     return (
-        f"for a budget of {budget_s:g} s: {part} of {all_of_it} measurements of this size were "
+        f"for a budget of {budget_s:.12g} s: {part} of {all_of_it} measurements of this size were "
         f"begun (1/{all_of_it / max(part, 1):.3g}), {measured} were measured; first what "
         "conclusions need"
     )
@@ -285,7 +285,7 @@ def _left_out(evidence: Evidence, verdict: Verdict, why: str) -> tuple[Verdict, 
     budget_s = evidence.budget_s if evidence.chosen_for_s is None else evidence.chosen_for_s
     if verdict != "cannot be tested here" or budget_s is None or NOT_MEASURED not in why:
         return verdict, why
-    return "undecided", f"it did not fit the budget of {budget_s:g} s"
+    return "undecided", f"it did not fit the budget of {budget_s:.12g} s"
 
 
 def _together(one: Conclusion, each: Sequence[tuple[str, Concluded]]) -> Concluded:

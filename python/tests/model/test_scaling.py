@@ -32,6 +32,12 @@ def test_exact_times_give_the_exact_coefficient() -> None:
     assert fitted.fits[0].seconds(published.MB, 4) == pytest.approx(1.7 / 4)
 
 
+def test_the_law_says_nothing_of_one_process() -> None:
+    slow = fit_scaling(made_times(SLOW, interference=0)).fits[0]
+    with pytest.raises(ArgumentError, match="processes must be 2 or more for the law, got 1"):
+        slow.seconds(published.MB, 1)
+
+
 def test_what_does_not_get_faster_does_not_scale() -> None:
     flat = [Sample(n, p, 1e-7 * n) for n in SIZES for p in PROCESSES]
     slower = [Sample(n, p, 1e-7 * n * p) for n in SIZES for p in PROCESSES]
