@@ -163,7 +163,9 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   const auto behind_load_bytes = agreed.largest(c.write_behind_load_bytes);
   const auto least_memory = agreed.largest(-memory_for_pages());
   const auto same_progress = agreed.alike(int64_t(c.write_behind_progress));
-  exec::or_abandon(agreed.reach(*comm));
+  const Result<void> reached = agreed.reach(*comm);
+  // Where the library could not open it the program is told, and nobody is waited for.
+  if (info.opened_here) exec::or_abandon(reached);
 
   never_served =
       first_reason({{!mine.empty(), mine},
