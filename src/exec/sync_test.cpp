@@ -8,6 +8,7 @@
 #include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
+#include "exec/stager.hpp"
 #include "io/faulty.hpp"
 #include "io/recording_file.hpp"
 #include "io/sync_policy.hpp"
