@@ -200,6 +200,11 @@ Result<void> File::State::all_that_was_accepted() const {
   return tl::unexpected(lost_error(staged));
 }
 
+// Whether all ranks' bytes are to be in the file.
+bool File::State::is_of_all(Drain to) const {
+  return to == Drain::all || (to == Drain::joint && staged_by_all);
+}
+
 // REQUIRES a pipeline. Collective calls are in order until what is returned goes.
 std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
   std::unique_lock one_at_a_time(together, std::defer_lock);
@@ -219,7 +224,7 @@ std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
 
 ErrorClass File::State::flush(Drain to) {
   if (pipeline == nullptr) return ErrorClass::none;
-  const bool all = to == Drain::all || (to == Drain::joint && staged_by_all);
+  const bool all = is_of_all(to);
   const auto one_at_a_time = drain_for(to);
   const std::optional<Error> mine = untold();
   if (!all) return mine ? mine->error_class : ErrorClass::none;
@@ -236,7 +241,11 @@ ErrorClass File::flush(Drain drain) {
 }
 
 void File::flush_untold(Drain drain) {
-  if (state_->pipeline != nullptr) (void)state_->drain_for(drain);
+  State& s = *state_;
+  if (s.pipeline == nullptr) return;
+  const bool all = s.is_of_all(drain);
+  const auto one_at_a_time = s.drain_for(drain);
+  if (all) exec::or_abandon(s.comm->barrier());  // another rank's bytes may be in its lane
 }
 
 std::optional<Error> File::flush_at_exit() {

@@ -169,6 +169,25 @@ TEST_F(FileStages, AFailedSplitWriteIsToldAtItsEndToAllRanksAndNotAgain) {
   EXPECT_EQ(told, 3);
 }
 
+// Who goes on to read by the library finds what other ranks' threads had still to write.
+TEST_F(FileStages, AFlushOfAllRanksThatTellsNobodyWaitsForAllOfThem) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    hold_of_rank = comm.rank() == 1 ? &hold_ : nullptr;
+    auto f = open(comm, path_.path(), "individual");
+    const std::vector<char> data(kBytes, 'x');
+    f->stage(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+    std::jthread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(comm.rank() == 1 ? 30 : 0));
+      if (comm.rank() == 1) hold_.open();
+    });
+    f->flush_untold(Drain::joint);
+    EXPECT_EQ(hold_.passed(), 1);
+    hold_of_rank = nullptr;
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
 TEST_F(FileStages, AnAcceptedByteThatIsLostIsToldOnceByTheNextCallAndByEachSyncAndTheClose) {
   fail_write(1);
   std::atomic<int> next = 0, synced = 0, closed = 0;

@@ -152,6 +152,7 @@ struct File::State {
   void settle_split();
   Result<void> never_ended() const;
   ErrorClass flush(Drain to);
+  bool is_of_all(Drain to) const;
   std::unique_lock<std::mutex> drain_for(Drain to);
   void count_error();
   bool has_untold() const;

@@ -68,6 +68,7 @@ class WriteBehind::Filling final : public Shipping::Stream {
     if (!synced) {
       failed = synced.error();
       certain_end_ = uncertain_from_;
+      uncertain_bytes = unsynced_bytes_;
       written_bytes -= unsynced_bytes_;
     }
     uncertain_from_.reset();
@@ -82,7 +83,8 @@ class WriteBehind::Filling final : public Shipping::Stream {
   layout::Cursor cursor;
   const Returns returns;
   Spent spent;
-  int64_t written_bytes = 0;  // past the pages, or with bytes that were in them before
+  int64_t written_bytes = 0;    // past the pages, or with bytes that were in them before
+  int64_t uncertain_bytes = 0;  // that went past the pages before a sync failed
   std::optional<Error> failed;
 
  private:
@@ -179,7 +181,7 @@ WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& reques
   if (outcome.mine) outcome.agreed = outcome.mine->error_class;
   const std::lock_guard lock(mutex_);
   if (!room) ++notes_.without_memory;
-  notes_.accepted_bytes += outcome.prefix_bytes;
+  notes_.accepted_bytes += at - filling.own.begin - filling.uncertain_bytes;
   notes_.written_bytes += filling.written_bytes;
   notes_.spent = notes_.spent + filling.spent;
   return outcome;

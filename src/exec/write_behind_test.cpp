@@ -17,7 +17,6 @@
 
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
-#include "exec/blocks.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
@@ -361,39 +360,6 @@ TEST(WriteBehind, WhatIsLostIsToldToEveryRankOfTheNodeWithItsPlace) {
   });
 }
 
-// After each write of a page, and never well.
-class FailingSync final : public io::FileSync {
- public:
-  using FileSync::FileSync;
-  Result<bool> wrote(Extent, int64_t) override { return os_error("fdatasync", "out", EIO); }
-};
-
-// Of the middle piece a part fails before: it is not lost twice.
-TEST(WriteBehind, ASyncThatFailsLosesTheBytesThatWereAcceptedAndNoHoles) {
-  constexpr int64_t kPiece = 100;
-  const io::TemporaryFile path;
-  comm::run_thread_team(1, [&](comm::Comm& comm) {
-    const auto file = open(path.path(), {.at_offset = 2050, .write_errno = ENOSPC});
-    FailingSync sync(*file);
-    const WriteBehind::Target target{*file, &sync};
-    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
-    const auto beside = behind->beside();
-    const layout::FileView view;
-    for (const Off at : {Off{0}, Off{2000}, Off{3000}}) {
-      const auto bytes = bytes_at(at, kPiece);
-      behind->write(target,
-                    {&view, {at, at + kPiece}, bytes.data(), layout::LoopTree::bytes(1), kPiece});
-    }
-    behind->flush(target);
-    const StagedNotes notes = behind->notes();
-    EXPECT_EQ(notes.lost_bytes, 3 * kPiece);
-    EXPECT_EQ(notes.written_bytes, 0);
-    EXPECT_EQ(notes.failures, 2);
-    ASSERT_TRUE(notes.failure);
-    EXPECT_EQ(notes.failure->operation, "fdatasync");
-  });
-}
-
 TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
   const io::TemporaryFile path;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
@@ -402,34 +368,6 @@ TEST(WriteBehind, AWriteThatFailsAtOnceIsTheCallersOwn) {
     EXPECT_EQ(failed.agreed, ErrorClass::io);
     EXPECT_EQ(failed.prefix_bytes, 0);
     EXPECT_FALSE(rank.notes().failure) << "told already";
-  });
-}
-
-// After every second write, and the second time it fails.
-class SecondSyncFails final : public io::FileSync {
- public:
-  using FileSync::FileSync;
-  Result<bool> wrote(Extent, int64_t) override {
-    if (++writes_ == 4) return os_error("fdatasync", "out", EIO);
-    return writes_ % 2 == 0;
-  }
-
- private:
-  int writes_ = 0;
-};
-
-TEST(WriteBehind, ASyncThatFailsTakesWholePagesOfTheCallOutOfItsCount) {
-  const io::TemporaryFile path;
-  comm::run_thread_team(1, [&](comm::Comm& comm) {
-    const auto file = open(path.path());
-    SecondSyncFails sync(*file);
-    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
-    const Blocks pages(0, kSmallPage, 2 * kSmallPage, 5);
-    const WriteOutcome out = behind->write({*file, &sync}, pages.request());
-    EXPECT_EQ(out.agreed, ErrorClass::io);
-    EXPECT_EQ(out.prefix_bytes, 2 * kSmallPage);
-    EXPECT_EQ(behind->notes().written_bytes, 2 * kSmallPage);
-    EXPECT_FALSE(behind->notes().failure) << "told already";
   });
 }
 
