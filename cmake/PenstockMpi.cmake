@@ -137,7 +137,8 @@ endfunction()
 function(penstock_shim flavour)
   add_library(penstock-${flavour} SHARED ${PROJECT_SOURCE_DIR}/src/pmpi/shim.c
                                   ${PROJECT_SOURCE_DIR}/src/pmpi/shim_ahead.c
-                                  ${PROJECT_SOURCE_DIR}/src/pmpi/shim_environment.c)
+                                  ${PROJECT_SOURCE_DIR}/src/pmpi/shim_environment.c
+                                  ${PROJECT_SOURCE_DIR}/src/pmpi/shim_loaded.c)
   target_include_directories(penstock-${flavour} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   # Of the MPI library only its name is used: neither its header nor its symbols.
   target_compile_definitions(penstock-${flavour} PRIVATE

@@ -20,6 +20,7 @@
 #include "pmpi/engine_interface.h"
 #include "pmpi/shim_ahead.h"
 #include "pmpi/shim_environment.h"
+#include "pmpi/shim_loaded.h"
 #include "pmpi/switched_off.h"
 
 /* Every function of the table has at most six integer or pointer arguments. In these two calling
@@ -127,9 +128,6 @@ static void refuse_engine(const char* why, const char* detail) {
 
 /* ---- which MPI library, and of which flavour ---- */
 
-/* dlopen of a loaded library only: nothing is loaded by this. */
-static void* opened(const char* name) { return dlopen(name, RTLD_NOLOAD | RTLD_LAZY); }
-
 static const char* file_of(void* symbol) {
   Dl_info info;
   return symbol != NULL && dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
@@ -141,45 +139,6 @@ static int is_mpi_library(void* handle) {
   return file != NULL && strcmp(file, file_of((void*)&is_mpi_library)) != 0;
 }
 
-static int look_for_mpi(struct dl_phdr_info* info, size_t size, void* found) {
-  (void)size;
-  void* handle = info->dlpi_name != NULL && strstr(info->dlpi_name, "mpi") != NULL
-                     ? opened(info->dlpi_name)
-                     : NULL;
-  if (is_mpi_library(handle)) {
-    *(void**)found = handle;
-    return 1;
-  }
-  if (handle != NULL) dlclose(handle);
-  return 0;
-}
-
-static const char* base_name(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
-struct wanted {
-  const char* name;
-  void* handle;
-};
-
-static int look_for_name(struct dl_phdr_info* info, size_t size, void* data) {
-  (void)size;
-  struct wanted* wanted = data;
-  const char* path = info->dlpi_name;
-  if (path == NULL || strcmp(base_name(path), wanted->name) != 0) return 0;
-  wanted->handle = opened(path);
-  return wanted->handle != NULL;
-}
-
-/* By its path: for the name alone the loader would look through every directory that it knows. */
-static void* opened_under(const char* name) {
-  struct wanted wanted = {name, NULL};
-  dl_iterate_phdr(&look_for_name, &wanted);
-  return wanted.handle;
-}
-
 /* What tells an MPI library from a tool in front of it: tools export file functions and
  * MPI_Finalize in both names, but not this one. */
 static const char not_of_tools[] = "PMPI_Get_library_version";
@@ -188,7 +147,7 @@ static const char not_of_tools[] = "PMPI_Get_library_version";
  * which only a plugin uses. */
 static void* library_behind_us(void) {
   const char* file = file_of(dlsym(RTLD_NEXT, not_of_tools));
-  return file != NULL ? opened(file) : NULL;
+  return file != NULL ? penstock_opened(file) : NULL;
 }
 
 static const char* const usual[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40",
@@ -206,9 +165,10 @@ static const char* usual_name(size_t i) {
 /* Python loads the MPI library out of RTLD_NEXT's sight, so loaded libraries are asked by name. */
 static void* find_library(void) {
   void* handle = library_behind_us();
-  for (size_t i = 0; i < USUAL && handle == NULL; ++i) handle = opened_under(usual_name(i));
-  for (size_t i = 0; i < USUAL && handle == NULL; ++i) handle = opened(usual_name(i));
-  if (handle == NULL) dl_iterate_phdr(&look_for_mpi, (void*)&handle);
+  for (size_t i = 0; i < USUAL && handle == NULL; ++i)
+    handle = penstock_find_loaded(usual_name(i), PENSTOCK_WHOLE_NAME, NULL);
+  for (size_t i = 0; i < USUAL && handle == NULL; ++i) handle = penstock_opened(usual_name(i));
+  if (handle == NULL) handle = penstock_find_loaded("mpi", PENSTOCK_ANYWHERE, &is_mpi_library);
   return handle;
 }
 
@@ -226,7 +186,7 @@ static void resolve_library(void) {
  * number of the library's name: .12 is what MPICH and its derivatives agreed on, .40 Open MPI's
  * since its version 3. */
 static const char* flavour_of_library(void) {
-  const char* name = base_name(library_name);
+  const char* name = penstock_base_name(library_name);
   const int is_open_mpi = library != NULL && dlsym(library, "ompi_mpi_comm_world") != NULL;
   if (strncmp(name, "libmpi_abi.so", 13) == 0) return "abi";
   if (is_open_mpi) return strstr(name, ".so.40") != NULL ? "openmpi" : "";
@@ -342,14 +302,7 @@ static forwarded needed(const penstock_function* from, int entry) {
 
 typedef const char* (*version_function)(void);
 
-static int look_for_pnetcdf(struct dl_phdr_info* info, size_t size, void* found) {
-  (void)size;
-  if (info->dlpi_name == NULL || strstr(info->dlpi_name, "pnetcdf") == NULL) return 0;
-  void* handle = opened(info->dlpi_name);
-  if (handle == NULL) return 0;
-  *(void**)found = dlsym(handle, "ncmpi_inq_libvers");
-  return *(void**)found != NULL;
-}
+static int is_pnetcdf(void* handle) { return dlsym(handle, "ncmpi_inq_libvers") != NULL; }
 
 /* PnetCDF has a driver of its own since 1.15, and uses it unless its hint says otherwise. Such a
  * job gives us nothing to serve, so it is told of that hint: in its log there would be nothing. */
@@ -357,7 +310,9 @@ static void tell_of_other_driver(void) {
   version_function version = NULL;
   int major = 0, minor = 0, patch = 0;
   *(void**)&version = dlsym(RTLD_DEFAULT, "ncmpi_inq_libvers");
-  if (version == NULL) dl_iterate_phdr(&look_for_pnetcdf, (void*)&version);
+  void* const pnetcdf =
+      version == NULL ? penstock_find_loaded("pnetcdf", PENSTOCK_ANYWHERE, &is_pnetcdf) : NULL;
+  if (pnetcdf != NULL) *(void**)&version = dlsym(pnetcdf, "ncmpi_inq_libvers");
   if (version == NULL || is_switched_off() || is_set("PENSTOCK_QUIET") || !speaks()) return;
   const char* said = version();
   const char* number = said != NULL ? strpbrk(said, "0123456789") : NULL;
@@ -378,7 +333,7 @@ static const void* object_of(const void* address) {
 /* Open MPI's components are libraries of their own. */
 static int is_component(const void* address) {
   Dl_info info;
-  return dladdr(address, &info) != 0 && strncmp(base_name(info.dli_fname), "mca_", 4) == 0;
+  return dladdr(address, &info) != 0 && strncmp(penstock_base_name(info.dli_fname), "mca_", 4) == 0;
 }
 
 /* Of calls that come while one is under way: the MPI library's own go straight to it, and those of
@@ -424,7 +379,7 @@ static int call(int entry, const void* caller, word a, word b, word c, word d, w
 /* The library itself, and no tool in front of it. */
 static int is_of_an_mpi_library(void* symbol) {
   const char* file = file_of(symbol);
-  void* handle = file != NULL ? opened(file) : NULL;
+  void* handle = file != NULL ? penstock_opened(file) : NULL;
   if (handle == NULL) return 0;
   const char* below = file_of(dlsym(handle, not_of_tools));
   dlclose(handle);
