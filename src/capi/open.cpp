@@ -126,13 +126,16 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
 }
 
 // On rank 0, once all ranks have opened it: who cannot leaves it as it was.
-Result<void> empty_file(const std::string& path, const penstock_options& options) {
+Result<void> empty_file(engine::File& file, const std::string& path,
+                        const penstock_options& options) {
   if ((options.flags & PENSTOCK_TRUNCATE) == 0) return {};
   int rc;
   do {
     rc = ::truncate(path.c_str(), 0);
   } while (rc != 0 && errno == EINTR);
-  return rc == 0 || errno == EINVAL ? Result<void>() : os_error("truncate", path, errno);
+  if (rc != 0 && errno != EINVAL) return os_error("truncate", path, errno);
+  file.was_emptied();
+  return {};
 }
 
 // Collective: what the system said to some rank or, if it said nothing, the engine's words.
@@ -161,7 +164,7 @@ Result<penstock_file*> open_together(penstock_rank& rank, Result<Prepared> mine)
   engine::File& file = *mine->handle->file;
   if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
   Result<void> emptied;
-  if (comm.rank() == 0) emptied = empty_file(mine->info.path, mine->options);
+  if (comm.rank() == 0) emptied = empty_file(file, mine->info.path, mine->options);
   if (auto r = exec::agree_or_abandon(comm, emptied); !r) {
     engine::FileReport report;
     (void)file.close(report);

@@ -196,6 +196,9 @@ class File {
   // Local. Where the last byte ends that this node's ranks have accepted and that may not be in the
   // file yet. To be asked before the file's size is, which is at least that then.
   Off accepted_end() const;
+  // Local. It was emptied before anything was written through this handle: what other handles have
+  // written is gone, and no damage.
+  void was_emptied();
   // After the MPI library did it, or failed: counts; but a sync is counted by sync(), before it.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       const std::optional<Error>& failure = std::nullopt);

@@ -35,6 +35,11 @@ void File::State::count_pattern(const Write& write, StreamRange range) {
                                                               : c.irregular_calls);
 }
 
+void File::was_emptied() {
+  state_->verified_together->written_past();
+  state_->written_past_before = state_->verified_together->times_written_past();
+}
+
 void File::passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                           const std::optional<Error>& failure) {
   State& s = *state_;

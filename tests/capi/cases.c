@@ -252,6 +252,25 @@ static void two_handles(const struct place* p) {
   OK(penstock_close(first));
 }
 
+/* Another handle empties the file: what the first one wrote is gone, and no damage of it. */
+static void emptied_beside(const struct place* p) {
+  char path[4096];
+  name_in(p, "emptied_beside", path);
+  penstock_file* first = opened(p, path, NULL, "verify = true\n");
+  if (first == NULL) return;
+  unsigned char data[1000];
+  memset(data, 'a', sizeof data);
+  OK(penstock_write_at_all(first, (int64_t)p->number * 1000, data, 1000, NULL));
+  penstock_options options = PENSTOCK_OPTIONS_INIT;
+  options.flags |= PENSTOCK_TRUNCATE;
+  options.config = "verify = true\n";
+  penstock_file* second;
+  OK(penstock_open(p->rank, path, &options, &second));
+  OK(penstock_write_at_all(second, (int64_t)p->number * 10, data, 10, NULL));
+  OK(penstock_close(second));
+  OK(penstock_close(first));
+}
+
 /* ---- sync and statistics; several files at a time */
 
 static void statistics(const struct place* p) {
@@ -331,6 +350,7 @@ const struct test_case cases[] = {{"contiguous", contiguous},
                                   {"nothing", nothing},
                                   {"mixed", mixed},
                                   {"two_handles", two_handles},
+                                  {"emptied_beside", emptied_beside},
                                   {"statistics", statistics},
                                   {"opening", opening},
                                   {"open_errors", open_errors},
