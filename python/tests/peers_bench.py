@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,16 @@ class Bench:
         given = ["--spec", str(self.folder), "--build", str(self.folder / "build")]
         code: int = module("run").main([*given, "--out", str(self.out), *words])
         return code
+
+    def retake(self, change: Callable[[dict[str, Any]], None]) -> int:
+        """What follows when the samples had been others: each is given to ``change``."""
+        path = self.out / "samples.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record in records:
+            if record["record"] == "sample":
+                change(record)
+        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        return self.run("--table", str(self.out))
 
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.out / "peers.json").read_text())

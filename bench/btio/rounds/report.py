@@ -12,7 +12,7 @@ from typing import Any
 
 from beside.conclusions import decide, together
 from beside.measured import NOT_KEPT, MeasuredReport, about, asked, cells_of
-from beside.samples import by_block, is_wrong, paired, spread
+from beside.samples import by_block, paired, spread
 from beside.spec import Access, Setting, Verdict
 from beside.values import CellVerdict, ConclusionReport, Spread, Value
 from pydantic import Field
@@ -113,7 +113,7 @@ def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
         rate=spread(list(by_block(samples).values())),
         failures=len(failed),
         failed=list(dict.fromkeys(failed)),
-        wrong=any(is_wrong(s) for s in samples),
+        wrong=any(s.wrong_bytes for s in samples),
     )
 
 

@@ -57,12 +57,12 @@ def asked(results: Results, today: Sequence[Asked]) -> Sequence[Asked]:
 
 
 def cells_of(results: Results) -> dict[str, tuple[list[dict[str, Any]], list[Sample]]]:
-    """By cell, what was planned and the samples that count."""
+    """By cell, what was planned and the samples; of warm-ups and canaries those that went wrong."""
     cells: dict[str, tuple[list[dict[str, Any]], list[Sample]]] = {}
     for one in results.headers[0].plan["measurements"]:
         cells.setdefault(one["cell"], ([], []))[0].append(one)
-    for sample in counted(results):
-        if sample.cell in cells:
+    for sample in results.samples:
+        if sample.is_told and sample.cell in cells:
             cells[sample.cell][1].append(sample)
     return cells
 

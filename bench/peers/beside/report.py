@@ -14,7 +14,7 @@ from pydantic import Field
 
 from beside import conclusions as decided
 from beside.measured import MeasuredReport, about, asked, cells_of
-from beside.samples import by_block, is_wrong, of_its_library, paired, phases, spread
+from beside.samples import by_block, of_its_library, paired, phases, spread
 from beside.spec import Cell, Conclusion
 from beside.values import CellReport, Spread, Variant
 from penstock.bench.sample import Sample
@@ -121,10 +121,10 @@ def _variant(planned: dict[str, Any], samples: Sequence[Sample]) -> Variant:
         mpi=last.mpi if last else None,
         bytes=last.bytes if last else None,
         rate=spread(list(by_block(samples).values())),
-        actual=spread([r for s in samples if (r := s.rate("actual"))]),
+        actual=spread([r for s in samples if s.counts and (r := s.rate("actual"))]),
         phases=phases(samples),
         failures=len(failed),
         failed=list(dict.fromkeys(failed)),
-        wrong=any(is_wrong(s) for s in samples),
+        wrong=any(s.wrong_bytes for s in samples),
         **known,
     )

@@ -13,7 +13,7 @@ from penstock.bench.statistics import paired_ratio_interval, summarise
 
 def by_block(samples: Sequence[Sample]) -> dict[int, float]:
     """The rates of those that count."""
-    return {s.block: rate for s in samples if (rate := s.rate("application"))}
+    return {s.block: rate for s in samples if s.counts and (rate := s.rate("application"))}
 
 
 def phases(samples: Sequence[Sample]) -> dict[str, float]:
@@ -56,9 +56,3 @@ def of_its_library(sample: Sample, title: str) -> Sample:
     """The sample; one that does not count where its program ran another library."""
     why = another_library(sample.result.mpi if sample.result else None, title)
     return sample.model_copy(update={"failed": why}) if why and not sample.failed else sample
-
-
-def is_wrong(sample: Sample) -> bool:
-    """Whether it left wrong bytes in the file."""
-    verified = sample.result.verified if sample.result else None
-    return verified is not None and verified.wrong_bytes > 0

@@ -29,9 +29,9 @@ class Spread(Value):
 
 
 class Variant(Value):
-    """One competitor of a cell. ``failed`` says why samples do not count, each reason once;
-    ``wrong`` whether one of them left wrong bytes in the file; ``phases`` the median seconds of
-    open_s, write_s, sync_s, close_s, each of its slowest rank."""
+    """One competitor of a cell. ``failed`` says why samples failed, warm-ups and canaries too, each
+    reason once; ``wrong`` whether one of them left wrong bytes in the file; ``phases`` the median
+    seconds of open_s, write_s, sync_s, close_s, each of its slowest rank."""
 
     name: str
     title: str

@@ -83,10 +83,10 @@ class Side:
     variant: str | None = None
 
     def groups(self) -> dict[tuple[str, str], list[Sample]]:
-        """Samples that are tries of the side's own, by cell and variant."""
+        """The side's samples by cell and variant; of warm-ups and canaries what went wrong."""
         found: dict[tuple[str, str], list[Sample]] = {}
         for s in self.results.samples:
-            if not s.warm_up and not s.canary and self.variant in (None, s.variant):
+            if s.is_told and self.variant in (None, s.variant):
                 found.setdefault((s.cell, s.variant), []).append(s)
         return found
 
@@ -232,10 +232,7 @@ def _last_failure(samples: Sequence[Sample]) -> str | None:
 
 
 def _wrong(samples: Sequence[Sample]) -> bool:
-    return any(
-        s.result is not None and s.result.verified is not None and s.result.verified.wrong_bytes
-        for s in samples
-    )
+    return any(s.wrong_bytes for s in samples)
 
 
 def _notices(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:

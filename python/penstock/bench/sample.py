@@ -223,6 +223,18 @@ class Sample(_Model):
         """Whether it is one of the variant's own samples: no warm-up, no canary, not failed."""
         return not (self.warm_up or self.canary) and self.failed is None
 
+    @property
+    def is_told(self) -> bool:
+        """Whether a summary looks at it: of warm-ups and canaries only at those that went wrong."""
+        wrong = self.failed is not None or self.wrong_bytes > 0
+        return wrong or not (self.warm_up or self.canary)
+
+    @property
+    def wrong_bytes(self) -> int:
+        """How many bytes were read back other than they were written."""
+        verified = self.result.verified if self.result else None
+        return verified.wrong_bytes if verified else 0
+
     def rate(self, kind: RateKind) -> float | None:
         """Bytes per second by one of the two clocks; None where it was not measured."""
         if self.failed is not None or self.result is None:

@@ -199,18 +199,18 @@ Groups = dict[str, dict[str, list[Sample]]]
 
 
 def _groups(samples: Sequence[Sample]) -> Groups:
-    """Samples by cell and variant, failed ones too; no warm-ups and canaries."""
+    """Samples by cell and variant, failed ones too; warm-ups and canaries that went wrong."""
     groups: Groups = {}
     for sample in samples:
-        if not (sample.warm_up or sample.canary):
+        if sample.is_told:
             own = groups.setdefault(sample.cell, {}).setdefault(sample.variant, [])
             own.append(sample)
     return groups
 
 
 def rates(samples: Sequence[Sample], kind: RateKind) -> list[float]:
-    """The rates of those that have one."""
-    return [r for s in samples if (r := s.rate(kind)) is not None and r > 0.0]
+    """The rates of those that count and have one."""
+    return [r for s in samples if s.counts and (r := s.rate(kind)) is not None and r > 0.0]
 
 
 def _cell(
@@ -240,7 +240,7 @@ def _variant(
         application=rate_summary(samples, "application"),
         actual=rate_summary(samples, "actual"),
         converged=enough and stopping.precise(chosen) if chosen else None,
-        samples=len(samples) - len(failed),
+        samples=sum(s.counts for s in samples),
         failures=len(failed),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
@@ -257,7 +257,7 @@ def _parts(method: str) -> list[str]:
 
 
 def rate_summary(samples: Sequence[Sample], kind: RateKind) -> RateSummary | None:
-    rated = [s for s in samples if (s.rate(kind) or 0.0) > 0.0]
+    rated = [s for s in samples if s.counts and (s.rate(kind) or 0.0) > 0.0]
     if not rated:
         return None
     s = statistics.summarise(rates(rated, kind))
@@ -278,11 +278,7 @@ def rate_summary(samples: Sequence[Sample], kind: RateKind) -> RateSummary | Non
 
 def _invalid(samples: Sequence[Sample]) -> str | None:
     """Wrong bytes in one sample are enough: a fast way to a wrong file is none."""
-    wrong = [
-        s.result.verified.wrong_bytes
-        for s in samples
-        if s.result is not None and s.result.verified is not None and s.result.verified.wrong_bytes
-    ]
+    wrong = [s.wrong_bytes for s in samples if s.wrong_bytes]
     if not wrong:
         return None
     return (

@@ -139,6 +139,14 @@ def test_wrong_bytes_are_worse_however_fast(tmp_path: Path) -> None:
     assert (only(back).verdict, only(back).worse, back.overall) == ("unclear", False, "unclear")
 
 
+def test_wrong_bytes_of_a_warm_up_are_worse(tmp_path: Path) -> None:
+    bad = sample("x", 0, warm_up=True, failed="wrong bytes", result=result(2e9, wrong=3))
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    b = side(tmp_path, "b", [bad, *session({"x": noisy(2e9)})])
+    assert only(differences(a, b)).why == "INVALID: B left wrong bytes in the file"
+    assert only(differences(a, b)).worse
+
+
 def test_what_fails_altogether_is_worse_and_says_why(tmp_path: Path) -> None:
     a = side(tmp_path, "a", session({"x": noisy(1e9)}))
     failed = [sample("x", i, failed="no space", result=None) for i in (1, 2)]

@@ -66,6 +66,38 @@ def test_a_sample_that_the_engine_did_not_write_whole_fails_every_byte(bench: Be
     assert "7 bytes passed Penstock by" in conclusion["cells"][0]["why"]
 
 
+def leave_wrong(sample: dict[str, Any]) -> None:
+    sample["failed"] = "5 bytes of the file are wrong"
+    sample["result"]["verified"]["wrong_bytes"] = 5
+
+
+@pytest.mark.parametrize("kind", ["warm_up", "canary"])
+def test_wrong_bytes_count_whichever_sample_left_them(bench: Bench, kind: str) -> None:
+    def change(sample: dict[str, Any]) -> None:
+        if sample["canary"]:
+            sample["variant"] = "penstock"
+        if sample[kind] and sample["variant"] == "penstock" and sample["block"] in (0, 1):
+            leave_wrong(sample)
+
+    bench.run()
+    assert bench.retake(change) == 1
+    every_byte = conclusion(bench, "every byte")
+    assert every_byte["verdict"] == "fails"
+    assert every_byte["cells"][0]["why"] == "1 failed: 5 bytes of the file are wrong"
+    ours = next(v for v in bench.report()["cells"][0]["variants"] if v["name"] == "penstock")
+    assert (ours["wrong"], ours["failures"], ours["rate"]["n"]) == (True, 1, 6)
+
+
+def test_a_peer_whose_warm_up_left_wrong_bytes_is_not_the_best(bench: Bench) -> None:
+    def change(sample: dict[str, Any]) -> None:
+        if sample["warm_up"] and sample["variant"] == "a":
+            leave_wrong(sample)
+
+    bench.run()
+    bench.retake(change)
+    assert bench.report()["cells"][0]["best_peer"] == "b"
+
+
 def conclusion(bench: Bench, name: str) -> dict[str, Any]:
     found: dict[str, Any] = next(c for c in bench.report()["conclusions"] if c["name"] == name)
     return found

@@ -83,6 +83,27 @@ def test_wrong_bytes_are_never_best(tmp_path: Path) -> None:
     assert found.text.startswith("INVALID")
 
 
+@pytest.mark.parametrize("kind", ["warm_up", "canary"])
+def test_wrong_bytes_count_whichever_sample_left_them(tmp_path: Path, kind: str) -> None:
+    what = {kind: True, "failed": "wrong bytes", "result": result(9e9, wrong=3)}
+    extra = [sample("wrong", 0 if kind == "warm_up" else 1, **what)]
+    s = summary_of(tmp_path, session({"wrong": noisy(9e9), "right": noisy(1e9)}) + extra)
+    cell = s.cells[0]
+    assert cell.ranking.best == "right"
+    wrong = cell.variants[-1]
+    assert (wrong.variant, wrong.samples, wrong.failures) == ("wrong", 20, 1)
+    assert wrong.invalid == "1 of 21 samples left wrong bytes in the file, up to 3"
+    assert wrong.application is not None
+    assert wrong.application.n == 20
+
+
+def test_a_warm_up_that_failed_is_said(tmp_path: Path) -> None:
+    extra = [sample("x", 0, failed="no space", result=None, warm_up=True)]
+    found = doubt(summary_of(tmp_path, session({"x": noisy(1e9)}) + extra), "failed")
+    assert found is not None
+    assert "x failed in 1 of 21 samples, the last time: no space" in found.text
+
+
 def through(mechanism: str, variant: str, rate: float) -> list[Sample]:
     method = f"two_phase(writers=1) + shm + {mechanism} + written"
     engine = {"method": method, "bytes": 64 * MIB, "passed_bytes": 0, "degraded": []}
