@@ -12,7 +12,7 @@ from typing import Any
 
 from beside.conclusions import decide, together
 from beside.measured import NOT_KEPT, MeasuredReport, about, asked, cells_of
-from beside.samples import by_block, paired, spread
+from beside.samples import by_block, not_by_chance, paired, spread
 from beside.spec import Access, Setting, Verdict
 from beside.values import CellVerdict, ConclusionReport, Spread, Value
 from pydantic import Field
@@ -119,12 +119,9 @@ def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
 
 def best_peer(variants: Sequence[Variant], access: Access) -> str | None:
     """The fastest by the median; one that wrote a wrong byte is none."""
-    fit = {
-        v.name: v.rate.median
-        for v in variants
-        if v.kind == "peer" and v.access == access and v.rate is not None and not v.wrong
-    }
-    return max(fit, key=lambda name: fit[name]) if fit else None
+    peers = [v for v in variants if v.kind == "peer" and v.access == access]
+    fit = not_by_chance([v for v in peers if v.rate is not None and not v.wrong])
+    return max(fit, key=lambda v: v.rate.median if v.rate else 0.0).name if fit else None
 
 
 def _ratio(

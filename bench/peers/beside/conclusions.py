@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
+from beside.samples import not_by_chance
 from beside.spec import Conclusion, Verdict
 from beside.values import CellReport, CellVerdict, ConclusionReport, Spread
 from penstock.bench.statistics import CONFIDENCE
@@ -161,11 +162,8 @@ def _every_sample(cell: CellReport) -> CellVerdict:
 def _below_ceiling(at_least: float, cell: CellReport) -> CellVerdict:
     """Medians over the run: a ceiling is looked at from everywhere, not paired with one."""
     ceiling = next((v.rate for v in cell.variants if v.kind == "ceiling"), None)
-    others = [
-        (v.rate, v.name)
-        for v in cell.variants
-        if v.kind != "ceiling" and v.same_file and v.rate is not None
-    ]
+    same = [v for v in cell.variants if v.kind != "ceiling" and v.same_file and v.rate is not None]
+    others = [(v.rate, v.name) for v in not_by_chance(same) if v.rate is not None]
     if ceiling is None or not others:
         return CellVerdict(cell=cell.name, verdict="not measured", why="no ceiling here")
     top, name = max(others, key=lambda one: one[0].median)

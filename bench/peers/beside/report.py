@@ -14,7 +14,7 @@ from pydantic import Field
 
 from beside import conclusions as decided
 from beside.measured import MeasuredReport, about, asked, cells_of
-from beside.samples import by_block, of_its_library, paired, phases, spread
+from beside.samples import by_block, not_by_chance, of_its_library, paired, phases, spread
 from beside.spec import Cell, Conclusion
 from beside.values import CellReport, Spread, Variant
 from penstock.bench.sample import Sample
@@ -95,7 +95,8 @@ def _samples_of(planned: dict[str, Any], samples: Sequence[Sample]) -> list[Samp
 
 def best_peer(variants: Sequence[Variant]) -> str | None:
     """Who writes the same file fastest, by the median; one that wrote a wrong byte is none."""
-    fit = [v for v in variants if is_peer(v) and v.rate is not None and not v.wrong]
+    rated = [v for v in variants if is_peer(v) and v.rate is not None and not v.wrong]
+    fit = not_by_chance(rated)
     return max(fit, key=lambda v: v.rate.median if v.rate else 0.0).name if fit else None
 
 

@@ -5,10 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Protocol, TypeVar
 
 from beside.values import Spread
 from penstock.bench.sample import Sample
-from penstock.bench.statistics import paired_ratio_interval, summarise
+from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
+
+
+class Tried(Protocol):
+    """What is known of who takes part."""
+
+    @property
+    def rate(self) -> Spread | None:
+        """None where no sample counts."""
+
+    @property
+    def failures(self) -> int:
+        """How many samples failed."""
+
+
+Who = TypeVar("Who", bound=Tried)
 
 
 def by_block(samples: Sequence[Sample]) -> dict[int, float]:
@@ -28,6 +44,18 @@ def spread(values: Sequence[float]) -> Spread | None:
         return None
     s = summarise(values)
     return Spread(median=s.median, low=s.low, high=s.high, confidence=s.confidence, n=s.n)
+
+
+def not_by_chance(rated: Sequence[Who]) -> Sequence[Who]:
+    """Those but for who failed until no interval was left; all, where nobody else is there.
+
+    One lucky sample of who fails otherwise would be the best, and nothing decided against it.
+    """
+    return [one for one in rated if not (one.failures and _is_few(one.rate))] or rated
+
+
+def _is_few(rate: Spread | None) -> bool:
+    return rate is None or rate.confidence < CONFIDENCE
 
 
 def paired(other: Mapping[int, float], ours: Mapping[int, float]) -> Spread | None:

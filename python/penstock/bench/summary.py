@@ -69,6 +69,12 @@ class VariantSummary(_Model):
         """One of the two rates."""
         return self.application if kind == "application" else self.actual
 
+    def is_chance(self, kind: RateKind) -> bool:
+        """Whether failures left it so few samples that chance may have made its rate."""
+        found = self.rate(kind)
+        few = found is not None and found.confidence < statistics.CONFIDENCE
+        return few and self.failures > 0
+
 
 class Against(_Model):
     """A variant against the cell's best: the ratio of its rate to the best's, and the verdict."""
@@ -221,10 +227,11 @@ def _cell(
     return CellSummary(cell=cell, variants=variants, ranking=_rank(variants, own, rate, margin))
 
 
-def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, float]:
+def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, bool, float]:
     found = variant.rate(rate)
     median = found.median_bytes_per_s if found else 0.0
-    return (bool(variant.invalid) or found is None, not variant.writes, -median)
+    is_none = bool(variant.invalid) or found is None
+    return (is_none, not variant.writes, variant.is_chance(rate), -median)
 
 
 def _variant(
@@ -292,7 +299,10 @@ def _rank(
     rate: RateKind,
     margin: float,
 ) -> Ranking:
-    """Everyone against the one with the highest median, corrected for their number."""
+    """Everyone against the first, corrected for their number.
+
+    That has the highest median of those whose failures left enough samples for an interval.
+    """
     fit = [v for v in writing(variants) if not v.invalid and v.rate(rate) is not None]
     if not fit:
         return Ranking(best=None, margin=margin)

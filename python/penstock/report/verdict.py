@@ -102,12 +102,14 @@ def _of_one(cell: CellSummary, kind: RateKind) -> Verdict:
         )
         return Verdict(headline, "shown", (_how_sure((cell,), kind),))
     level = [*ranking.as_good, *ranking.not_told_apart]
+    # What failed is ranked below, whatever the few rates that its failures left.
+    of_these = " of what did not fail" if any(v.is_chance(kind) for v in cell.writing) else ""
+    who = f"{best.variant} has the highest rate{of_these}"
     headline = (
-        f"{best.variant} has the highest rate, {rate}, but is not told apart from "
-        f"{_listed(ranking.not_told_apart)}."
+        f"{who}, {rate}, but is not told apart from {_listed(ranking.not_told_apart)}."
         if ranking.not_told_apart
-        else f"{best.variant} has the highest rate, {rate}; within {100 * ranking.margin:g} % as "
-        f"good: {_listed(ranking.as_good)}."
+        else f"{who}, {rate}; within {100 * ranking.margin:g} % as good: "
+        f"{_listed(ranking.as_good)}."
     )
     details = [f"It is {ratio} times the next, {other.variant}."]
     if ranking.slower:

@@ -98,6 +98,32 @@ def test_a_peer_whose_warm_up_left_wrong_bytes_is_not_the_best(bench: Bench) -> 
     assert bench.report()["cells"][0]["best_peer"] == "b"
 
 
+def lucky_once(sample: dict[str, Any]) -> None:
+    """Peer b is the fastest by far, and all but one of its samples failed."""
+    if sample["variant"] == "b":
+        sample["result"]["application"]["bytes_per_s"] = 9e8
+        sample["failed"] = None if sample["block"] == 3 else "timed out"
+
+
+def test_a_lucky_sample_of_a_peer_that_fails_excuses_nothing(bench: Bench) -> None:
+    bench.rates(a=100, b=80, penstock=50, ceiling=200)
+    bench.run()
+    assert bench.retake(lucky_once) == 1
+    assert bench.report()["cells"][0]["best_peer"] == "a"
+    assert conclusion(bench, "keeps up")["verdict"] == "fails"
+    assert "2.00 [2.00-2.00] n=6 of a" in conclusion(bench, "ceiling")["cells"][0]["why"]
+
+
+def test_of_peers_that_all_fail_the_fastest_is_the_best(bench: Bench) -> None:
+    def change(sample: dict[str, Any]) -> None:
+        if sample["variant"] in ("a", "b") and sample["block"] != 3:
+            sample["failed"] = "timed out"
+
+    bench.run()
+    bench.retake(change)
+    assert bench.report()["cells"][0]["best_peer"] == "a"
+
+
 def conclusion(bench: Bench, name: str) -> dict[str, Any]:
     found: dict[str, Any] = next(c for c in bench.report()["conclusions"] if c["name"] == name)
     return found

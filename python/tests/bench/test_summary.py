@@ -104,6 +104,21 @@ def test_a_warm_up_that_failed_is_said(tmp_path: Path) -> None:
     assert "x failed in 1 of 21 samples, the last time: no space" in found.text
 
 
+def test_a_lucky_sample_of_what_fails_is_not_the_best(tmp_path: Path) -> None:
+    ways = session({"lucky": [9e9, *[1e9] * 9], "right": noisy(1e9, 10)})
+    tried = [s if s.variant == "right" or s.block == 1 else s.model_copy(update=NO) for s in ways]
+    ranking = summary_of(tmp_path, tried).cells[0].ranking
+    assert (ranking.best, ranking.not_told_apart) == ("right", ["lucky"])
+
+
+def test_of_what_is_not_measured_to_the_end_the_fastest_is_the_best(tmp_path: Path) -> None:
+    ranking = summary_of(tmp_path, session({"a": [2e9] * 5, "b": [1e9] * 6})).cells[0].ranking
+    assert ranking.best == "a"
+
+
+NO = {"failed": "timed out", "result": None}
+
+
 def through(mechanism: str, variant: str, rate: float) -> list[Sample]:
     method = f"two_phase(writers=1) + shm + {mechanism} + written"
     engine = {"method": method, "bytes": 64 * MIB, "passed_bytes": 0, "degraded": []}

@@ -69,6 +69,16 @@ def test_wrong_bytes_are_never_recommended(tmp_path: Path) -> None:
     assert "none can be recommended" in said.headline
 
 
+def test_what_failed_may_have_had_a_higher_rate(tmp_path: Path) -> None:
+    made = made_reports.session({"c": {"lucky": 9e9, "right": 1e9}})
+    failed = {"failed": "timed out"}
+    tried = [
+        s.model_copy(update=failed) if s.variant == "lucky" and s.block > 1 else s for s in made
+    ]
+    said = verdict.of_session(summary(tmp_path, tried))
+    assert said.headline.startswith("right has the highest rate of what did not fail, ")
+
+
 def test_over_several_cells_it_counts_them_and_says_where_it_loses(tmp_path: Path) -> None:
     made = made_reports.session(
         {
