@@ -183,12 +183,26 @@ def _check_axes(matrix: Matrix, where: str) -> None:
         for name, values in axes.items():
             if not values:
                 raise ArgumentError(f"{where}: [{table}] {name} must have at least one value")
+    _check_entries(matrix.cell, "cell", matrix.sweep, "sweep", where)
+    _check_entries(matrix.variant, "variant", matrix.compare, "compare", where)
     of_variants = {*_spelt(matrix.compare), *(k for v in matrix.variant for k in _spelt(v))}
     for name in sorted(of_variants & {*_spelt(matrix.sweep)}):
         raise ArgumentError(
             f"{where}: {name} is in [sweep], which makes cells, and in [compare] or [[variant]], "
             "which are compared within a cell: leave it in one of them"
         )
+
+
+def _check_entries(
+    entries: Sequence[Parameters], kind: str, axes: Mapping[str, list[Any]], table: str, where: str
+) -> None:
+    """An entry is measured with each value of an axis, so that its own would be none."""
+    for entry in map(_spelt, entries):
+        for name in sorted(entry.keys() & _spelt(axes).keys()):
+            raise ArgumentError(
+                f"{where}: {name} is in [[{kind}]] ({entry[name]!r}) and in [{table}], with every "
+                "value of which each is measured: leave it in one of them"
+            )
 
 
 def _entries(

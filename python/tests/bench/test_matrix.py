@@ -196,6 +196,14 @@ def test_times_have_units(value: object, expected: float) -> None:
         ("[sweep]\niters = 5", "sweep.iters: .*list, got 5"),
         ("[sweep]\niters = []", r"\[sweep\] iters must have at least one value"),
         ("[sweep]\nmethod=['a']\n[compare]\nmethod=['b']", "leave it in one of them"),
+        (
+            "[sweep]\nbuf-size=[1]\n[[cell]]\n[[cell]]\nbuf_size=2",
+            r"buf_size is in \[\[cell\]\] \(2\) and in \[sweep\], .*: leave it in one of them",
+        ),
+        (
+            "[compare]\nmethod=['a']\n[[variant]]\nmethod='b'",
+            r"method is in \[\[variant\]\] \('b'\) and in \[compare\]",
+        ),
         ("[[cell]]\nname='a'\n[[cell]]\nname='a'", "default of a is there twice"),
         ("[[cell]]\nname=3", r"name of a \[\[cell\]\] must be text, got 3"),
         ("[defaults]\nranks=0", "ranks must be a whole number, at least 1, got 0"),
