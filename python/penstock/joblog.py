@@ -83,9 +83,10 @@ class Totals(_Model):
 
     engine_bytes: Count
     passthrough_bytes: Count
+    engine_read_bytes: Count = 0  # logs of earlier versions have none of these
     errors: Count
     degraded: dict[str, Count]
-    mismatched_bytes: Count = 0  # logs of earlier versions have none of these
+    mismatched_bytes: Count = 0
     files_not_listed: Count = 0
 
 

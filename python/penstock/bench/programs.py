@@ -359,16 +359,20 @@ def preload(log_directory: Path, penstock_options: Sequence[str] = ()) -> list[s
 
 
 def engine_wrote_all(log_directory: Path) -> Callable[[ProgramResult], str | None]:
-    """Expect that the job logs of a run under penstock-exec account for every byte of it."""
+    """Expect that the job logs of a run under penstock-exec account for every byte of it.
+
+    Of a run that reads these are the bytes read: it writes its file beforehand by itself.
+    """
 
     def expect(ran: ProgramResult) -> str | None:
         logs = [joblog.load(path) for path in sorted(log_directory.glob("*.json"))]
         if not logs:
             return f"there is no job log in {log_directory}: Penstock was not in the run"
-        wrote = sum(log.totals.engine_bytes for log in logs)
         expected = ran.result.bytes if ran.result else 0
-        if wrote < expected:
-            return f"Penstock's engine wrote {wrote} of {expected} bytes"
-        return None
+        if ran.result is not None and ran.result.parameters.get("op") == "read":
+            did, moved = "read", sum(log.totals.engine_read_bytes for log in logs)
+        else:
+            did, moved = "wrote", sum(log.totals.engine_bytes for log in logs)
+        return f"Penstock's engine {did} {moved} of {expected} bytes" if moved < expected else None
 
     return expect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from made_samples import result
 from penstock.bench import programs
+from penstock.bench.execute import ProgramResult
 from penstock.bench.programs import Launcher, Program, launcher, options, present
+from penstock.bench.sample import Result
 from penstock.errors import ArgumentError, LaunchError
 
 MPICH_SAYS = "HYDRA build details:\n    Version:    4.0.2\n"
@@ -48,6 +52,27 @@ def test_a_command_line_has_launcher_preload_and_program() -> None:
         *("penstock-exec", "--quiet", "--"),
         *("/x/measure", "--iters", "2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("op", "totals", "says"),
+    [
+        ("read", {"engine_bytes": 0, "engine_read_bytes": 64}, None),
+        ("read", {"engine_bytes": 64, "engine_read_bytes": 63}, "engine read 63 of 64 bytes"),
+        ("write", {"engine_bytes": 64}, None),
+        ("write", {"engine_bytes": 63, "engine_read_bytes": 64}, "engine wrote 63 of 64 bytes"),
+    ],
+)
+def test_the_engine_must_have_moved_what_is_measured(
+    tmp_path: Path, op: str, totals: dict[str, int], says: str | None
+) -> None:
+    log = json.loads((Path(__file__).parents[1] / "data" / "job-log.json").read_text())
+    log["totals"].update(totals)
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    printed = result(1e9, bytes_=64) | {"parameters": {"op": op}}
+    ran = ProgramResult(0, Result.model_validate(printed), "", 1.0, None)
+    said = programs.engine_wrote_all(tmp_path)(ran)
+    assert said == (says and f"Penstock's {says}")
 
 
 def test_threads_have_no_launcher_and_one_rank() -> None:
