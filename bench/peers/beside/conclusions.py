@@ -73,6 +73,7 @@ def _compared(conclusion: Conclusion, cell: CellReport) -> tuple[Spread | None, 
 def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellVerdict]:
     """One verdict, of the geometric mean of the families' medians, and what each brought to it.
 
+    It does not hold while a cell of the run is missing, that may be the one that would not let it.
     Beside it what the page ring has of the cells that it can write, more than which is hardly to be
     had on this machine, and what Penstock has of these.
     """
@@ -92,7 +93,11 @@ def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellV
         same = _by_family((c.family, c.ratio) for c in cells if c.ring is not None)
         ours = f", of which Penstock has {_shown(_mean(list(same.values())))}" if same else ""
         why += f"; the page ring itself has {of_ring} of {len(ring)} families{ours}"
-    return [CellVerdict(cell="families", verdict=decide(mean, conclusion.at_least), why=why)]
+    verdict = decide(mean, conclusion.at_least)
+    if missing := [c.name for c in cells if _compared(conclusion, c)[0] is None]:
+        verdict = "undecided" if verdict == "holds" else verdict
+        why += f"; without a pair of samples: {', '.join(missing)}"
+    return [CellVerdict(cell="families", verdict=verdict, why=why)]
 
 
 def _by_family(ratios: Iterable[tuple[str, Spread | None]]) -> dict[str, Spread]:

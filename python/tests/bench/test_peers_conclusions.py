@@ -217,3 +217,26 @@ def test_the_mean_of_families_is_geometric_of_their_medians() -> None:
     found = module("conclusions").conclude(asked, cells)
     assert found.cells[0].why == "6.00 [3.00-12.00] of 2 families: one 3.00, two 12.00"
     assert found.verdict == "holds"
+
+
+def test_families_do_not_hold_while_a_cell_has_no_pair(bench: Bench) -> None:
+    def change(sample: dict[str, Any]) -> None:
+        if sample["cell"] == "other-2" and sample["variant"] in ("a", "b"):
+            sample["failed"] = "timed out"
+
+    bench.conclude(families=True, at_least=2.0)
+    bench.another_cell("other family")
+    bench.rates(a=100, b=80, penstock=210, ceiling=900)
+    bench.run()
+    bench.retake(change)
+    asked = conclusion(bench, "asked")
+    assert asked["verdict"] == "undecided"
+    assert asked["cells"][0]["why"].endswith("; without a pair of samples: other-2")
+
+
+def test_families_hold_without_the_cells_that_a_run_was_to_leave_out(bench: Bench) -> None:
+    bench.conclude(families=True, at_least=2.0)
+    bench.another_cell("other family")
+    bench.rates(a=100, b=80, penstock=210, ceiling=900)
+    bench.run("--cells", "even-2")
+    assert conclusion(bench, "asked")["verdict"] == "holds"
