@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +23,8 @@ from penstock.words import instead_of
 
 SCHEMA = "penstock.compare/1"
 # What may differ between two results of one machine, as it is what is compared.
-_SOFTWARE = ("penstock", "penstock_commit", "native", "python", "slurm_job")
+_JOB = "slurm_job"
+_SOFTWARE = ("penstock", "penstock_commit", "native", "python", _JOB)
 _WORK = ("bytes", "workers", "ranks")
 
 
@@ -245,32 +247,57 @@ def _notices(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
             "machine did in between is in the ratios too. To be sure, measure both as variants of "
             "one session"
         )
-        yield from _machines(a, b)
+    yield from _machines(a, b, pairs)
     yield from _left_over(a, b, pairs)
     yield from _other_work(pairs)
     yield from _failures(pairs)
 
 
-def _machines(a: Side, b: Side) -> Iterator[str]:
-    """What differs between where, and with what, A and B were taken."""
-    first, second = _last_provenance(a), _last_provenance(b)
-    if first is None or second is None or first.id == second.id:
-        return
-    of_a, of_b = ({name: p.model_dump().get(name) for name in _SOFTWARE} for p in (first, second))
-    machine = provenance.changes(first, second.model_copy(update=of_a))
+def _machines(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
+    """What differs between where, and with what, samples that are compared were taken."""
+    said: dict[str, None] = {}
+    for p in pairs:
+        of_a, of_b = _places(a, p.a), _places(b, p.b)
+        said |= dict.fromkeys([*_within(a, of_a), *_within(b, of_b)])
+        if a.results is not b.results and of_a and of_b:
+            said |= dict.fromkeys(_between(a, b, of_a[-1], of_b[-1]))
+    yield from said
+
+
+def _places(side: Side, samples: Sequence[Sample]) -> list[Provenance]:
+    """Those of samples, by when each was met last."""
+    known = side.results.provenances
+    last_first = dict.fromkeys(s.provenance for s in reversed(samples))
+    return [known[name] for name in reversed(last_first) if name in known]
+
+
+def _within(side: Side, places: Sequence[Provenance]) -> Iterator[str]:
+    for first, second in pairwise(places):
+        # A session that goes on in another job is the same for that.
+        same_job = {_JOB: first.model_dump().get(_JOB)}
+        machine, software = _changes(first, second.model_copy(update=same_job))
+        if machine:
+            yield f"samples of {side.name} are of several machines or settings: {machine}"
+        if software:
+            yield f"samples of {side.name} are of several versions: {software}"
+
+
+def _between(a: Side, b: Side, first: Provenance, second: Provenance) -> Iterator[str]:
+    machine, software = _changes(first, second)
     if machine:
         yield (
             f"{a.name} and {b.name} were taken on different machines or settings, so a difference "
             f"may be theirs: {machine}"
         )
-    software = provenance.changes(first, first.model_copy(update=of_b))
     if software:
         yield f"{a.name} and {b.name} differ in software: {software}"
 
 
-def _last_provenance(side: Side) -> Provenance | None:
-    used = [s.provenance for s in side.results.samples]
-    return side.results.provenances.get(used[-1]) if used else None
+def _changes(first: Provenance, second: Provenance) -> tuple[str, str]:
+    """Of the machine, and of the software."""
+    of_a, of_b = ({name: p.model_dump().get(name) for name in _SOFTWARE} for p in (first, second))
+    machine = provenance.changes(first, second.model_copy(update=of_a))
+    return machine, provenance.changes(first, first.model_copy(update=of_b))
 
 
 def _left_over(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:

@@ -99,6 +99,45 @@ def test_another_machine_and_other_software_are_told_apart(tmp_path: Path) -> No
     assert not any("different machines" in n and "penstock" in n.split(":")[1] for n in notices)
 
 
+def resumed(samples: Sequence[Sample], block: int) -> list[Sample]:
+    """From a block on of provenance q."""
+    where = {"provenance": "q"}
+    return [s if s.block < block else s.model_copy(update=where) for s in samples]
+
+
+def places(tmp_path: Path, samples: Sequence[Sample], **other: Any) -> Side:
+    """A side of provenance p, and of q, which differs by ``other``."""
+    results = load(write(tmp_path / "b.jsonl", samples))
+    results.provenances["q"] = results.provenances["p"].model_copy(update={"id": "q", **other})
+    return Side("b", results)
+
+
+def test_a_side_of_several_machines_or_versions_is_said(tmp_path: Path) -> None:
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    for first, then in (("p", "q"), ("q", "p")):
+        moved = resumed(session({"x": noisy(1e9)}), 9)
+        names = {"p": first, "q": then}
+        samples = [s.model_copy(update={"provenance": names[s.provenance]}) for s in moved]
+        b = places(tmp_path, samples, kernel="7.0", penstock="0.2.0", slurm_job="5")
+        notices = differences(a, b).notices
+        assert any(n.startswith("samples of b are of several machines") for n in notices)
+        assert any(n.startswith("samples of b are of several versions: pens") for n in notices)
+        assert any("a and b were taken on different" in n for n in notices) == (then == "q")
+
+
+def test_a_session_that_went_on_in_another_job_is_of_one_version(tmp_path: Path) -> None:
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    b = places(tmp_path, resumed(session({"x": noisy(1e9)}), 9), slurm_job="5")
+    assert not any("several" in n for n in differences(a, b).notices)
+
+
+def test_samples_that_are_not_compared_tell_nothing_of_the_machine(tmp_path: Path) -> None:
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    more = [s.model_copy(update={"provenance": "q"}) for s in session({"y": noisy(1e9)})]
+    b = places(tmp_path, session({"x": noisy(1e9)}) + more, kernel="7.0")
+    assert not any("kernel" in n for n in differences(a, b).notices)
+
+
 def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
     a = side(tmp_path, "a", session({"x": noisy(1e9), "old": noisy(1e9)}))
     b = side(tmp_path, "b", session({"x": noisy(1e9), "new": noisy(1e9)}))
