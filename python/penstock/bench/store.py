@@ -62,8 +62,8 @@ class Results:
         return now
 
     def is_copy(self, record: AnyRecord, line: bytes) -> bool:
-        """Whether a sample that counts is there already, to the byte: files were copied."""
-        if not isinstance(record, Sample) or not record.counts:
+        """Whether a sample is there already, to the byte: files were copied."""
+        if not isinstance(record, Sample):
             return False
         before = len(self.sample_lines)
         self.sample_lines.add(line)

@@ -51,13 +51,19 @@ def test_a_packed_file_is_read_by_its_content(results: Path, tmp_path: Path) -> 
 
 
 def test_a_copy_beside_the_results_counts_no_sample_twice(tmp_path: Path) -> None:
-    lines = [as_line(HEADER), *(as_line(sample(block=block, rate=5.0)) for block in (1, 2))]
+    extra = [
+        sample(block=0, rate=5.0, warm_up=True),
+        sample(block=1, rate=5.0, canary=True),
+        sample(block=3, failed="no space", result=None),
+    ]
+    taken = [*(sample(block=block, rate=5.0) for block in (1, 2)), *extra]
+    lines = [as_line(HEADER), *map(as_line, taken)]
     for name in ("samples.jsonl", "samples-backup.jsonl"):
         (tmp_path / name).write_text("".join(lines))
     read = load(tmp_path)
-    assert [s.block for s in read.samples] == [1, 2]
+    assert read.samples == taken
     assert read.notices == [
-        "samples.jsonl: 2 of its samples are there more than once, and count once"
+        "samples.jsonl: 5 of its samples are there more than once, and count once"
     ]
 
 
