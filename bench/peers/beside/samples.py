@@ -27,9 +27,14 @@ class Tried(Protocol):
 Who = TypeVar("Who", bound=Tried)
 
 
-def by_block(samples: Sequence[Sample]) -> dict[int, float]:
+Block = tuple[int, str]
+"""A block, and where it was taken: a session may go on within one on another machine."""
+
+
+def by_block(samples: Sequence[Sample]) -> dict[Block, float]:
     """The rates of those that count."""
-    return {s.block: rate for s in samples if s.counts and (rate := s.rate("application"))}
+    rated = ((s, s.rate("application")) for s in samples if s.counts)
+    return {(s.block, s.provenance): rate for s, rate in rated if rate}
 
 
 def phases(samples: Sequence[Sample]) -> dict[str, float]:
@@ -58,8 +63,8 @@ def _is_few(rate: Spread | None) -> bool:
     return rate is None or rate.confidence < CONFIDENCE
 
 
-def paired(other: Mapping[int, float], ours: Mapping[int, float]) -> Spread | None:
-    """Ours over other, over the blocks that have both."""
+def paired(other: Mapping[Block, float], ours: Mapping[Block, float]) -> Spread | None:
+    """Ours over other, over the blocks that have both of one place."""
     blocks = sorted(other.keys() & ours.keys())
     if not blocks:
         return None

@@ -191,13 +191,14 @@ def _taken(samples: Sequence[Sample], rate: RateKind) -> list[_Taken]:
 def canary_ratio(samples: Iterable[Sample], rate: RateKind = "application") -> tuple[Ratio, int]:
     """Each canary's rate over that of its twin in the same block, and how many pairs there are.
 
-    Both did the same, so the ratio is 1 but for noise.
+    Both did the same, so the ratio is 1 but for noise. Where a session went on within a block, on
+    another machine or with another version, is no pair.
     """
-    pairs: dict[tuple[str, str, int], dict[bool, float]] = {}
+    pairs: dict[tuple[str, str, int, str], dict[bool, float]] = {}
     for s in samples:
         r = s.rate(rate)
         if r is not None and r > 0.0 and not s.warm_up:
-            pairs.setdefault((s.cell, s.variant, s.block), {})[s.canary] = r
+            pairs.setdefault((s.cell, s.variant, s.block, s.provenance), {})[s.canary] = r
     both = [p for p in pairs.values() if len(p) == 2]
     if not both:
         return Ratio(1.0, 0.0, math.inf, 0.0), 0

@@ -87,6 +87,13 @@ def test_a_canary_that_differs_from_its_twin_is_named(draws: np.random.Generator
     assert 1.0 < ratio.low <= ratio.ratio <= ratio.high
 
 
+def test_a_twin_of_another_place_is_none() -> None:
+    """A session that went on within a block, on another machine or with another version."""
+    elsewhere = sample(block=2, canary=True, provenance="q")
+    taken = [sample(block=1), sample(block=1, canary=True), sample(block=2), elsewhere]
+    assert noise.canary_ratio(taken)[1] == 1
+
+
 def test_without_canaries_nothing_is_said_of_them() -> None:
     ratio, n = noise.canary_ratio([sample()])
     assert (n, ratio.confidence) == (0, 0.0)

@@ -124,6 +124,18 @@ def test_of_peers_that_all_fail_the_fastest_is_the_best(bench: Bench) -> None:
     assert bench.report()["cells"][0]["best_peer"] == "a"
 
 
+def test_samples_of_two_places_are_no_pair(bench: Bench) -> None:
+    def change(sample: dict[str, Any]) -> None:
+        if (sample["block"], sample["variant"]) == (3, "penstock"):
+            sample["provenance"] = "elsewhere"
+
+    bench.run()
+    bench.retake(change)
+    cell = bench.report()["cells"][0]
+    assert (cell["ratio"]["n"], cell["of_ceiling"]["n"]) == (5, 5)
+    assert next(v for v in cell["variants"] if v["name"] == "penstock")["rate"]["n"] == 6
+
+
 def conclusion(bench: Bench, name: str) -> dict[str, Any]:
     found: dict[str, Any] = next(c for c in bench.report()["conclusions"] if c["name"] == name)
     return found
