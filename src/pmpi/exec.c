@@ -309,6 +309,10 @@ static const char* why_not(const char* path, const struct program_file* file) {
   if (getxattr(path, "security.capability", NULL, 0) > 0) {
     return "programs with file capabilities take no preloaded library";
   }
+  if (file->is_foreign) {
+    return "programs of another machine, word size or C library take no preloaded library of this "
+           "one";
+  }
   if (file->is_elf && file->is_static) {
     return file->has_own_mpi
                ? "statically linked: no library can be put before its MPI (link it with the shared "

@@ -178,10 +178,35 @@ static int has_own_mpi(const struct image* image, const Elf64_Ehdr* h) {
   return 0;
 }
 
+/* Class, byte order and machine lie alike in headers of 32 and 64 bits. */
+static int is_of_another_machine(const struct image* image, const struct image* ours) {
+  const Elf64_Ehdr *its = at(image, 0, sizeof *its), *own = at(ours, 0, sizeof *own);
+  if (its == NULL || own == NULL || memcmp(its->e_ident, ELFMAG, SELFMAG) != 0) return 0;
+  return its->e_ident[EI_CLASS] != own->e_ident[EI_CLASS] ||
+         its->e_ident[EI_DATA] != own->e_ident[EI_DATA] || its->e_machine != own->e_machine;
+}
+
+/* musl takes a library of glibc's for its own, and ends the program where it lacks a function. */
+static int has_another_c_library(const struct image* image) {
+  const Elf64_Ehdr* h = header(image);
+  const Elf64_Phdr* loader = h != NULL ? segment(image, h, PT_INTERP) : NULL;
+  const char* path = loader != NULL ? string_at(image, loader->p_offset) : NULL;
+  return path != NULL && strstr(path, "/ld-musl") != NULL;
+}
+
+static int is_foreign(const struct image* image) {
+  struct image ours = map_file("/proc/self/exe");
+  if (ours.bytes == NULL) return 0;
+  const int foreign = is_of_another_machine(image, &ours) || has_another_c_library(image);
+  munmap((void*)ours.bytes, ours.size);
+  return foreign;
+}
+
 struct program_file inspect_program(const char* path) {
   struct program_file file = {0};
   struct image image = map_file(path);
   const Elf64_Ehdr* h = image.bytes != NULL ? header(&image) : NULL;
+  file.is_foreign = image.bytes != NULL && is_foreign(&image);
   if (h != NULL) {
     file.is_elf = 1;
     file.is_static = segment(&image, h, PT_INTERP) == NULL;

@@ -7,6 +7,7 @@ enum mpi_flavour { FLAVOUR_UNKNOWN, FLAVOUR_MPICH, FLAVOUR_OPENMPI, FLAVOUR_ABI,
 
 struct program_file {
   int is_elf;               /* 0: a script, or nothing that can be read */
+  int is_foreign;           /* of another machine, word size or C library than this one */
   int is_static;            /* no dynamic loader: no library can be preloaded */
   int has_own_mpi;          /* it defines MPI functions itself: a static MPI library is in it */
   enum mpi_flavour flavour; /* by the libraries that it, or one of them, needs */

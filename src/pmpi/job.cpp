@@ -42,14 +42,14 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Launchers number jobs. PMIx names may come again in a later run, and what a batch script starts
-// without srun has the script's number, so the start is added to those.
+// Launchers number jobs, but what they number may start several, one after the other or at once: a
+// batch script, a shell in a step of Slurm's, tasks that are scripts; and PMIx names may come again
+// in a later run. So the start is added, and where that may be the same the process.
 std::string job_id(double start_unix_s) {
   if (auto id = variable("PENSTOCK_JOB_ID"); !id.empty()) return id;
   const std::string slurm = variable("SLURM_JOB_ID"), step = variable("SLURM_STEP_ID");
-  if (!slurm.empty() && !step.empty()) return slurm + "." + step;
   const std::string start = std::to_string(int64_t(start_unix_s));
-  const std::string before = slurm.empty() ? "" : slurm + "-";
+  const std::string before = slurm.empty() ? "" : slurm + (step.empty() ? "" : "." + step) + "-";
   if (auto id = variable("PMIX_NAMESPACE"); !id.empty()) return before + id + "-" + start;
   return before + start + "-" + std::to_string(getpid());
 }

@@ -63,6 +63,14 @@ cc -static -o "$tmp/static" "$tmp/plain.c"
 expect 0 "$exec" --mpi "$flavour" "$tmp/static"
 said "statically linked"
 expect 2 "$exec" --mpi "$flavour" --require "$tmp/static"
+# Nor can one of another word size, or of another C library.
+cp "$program" "$tmp/narrow"
+printf '\001' | dd of="$tmp/narrow" bs=1 seek=4 conv=notrunc 2> "$tmp/err"
+expect 2 "$exec" --mpi "$flavour" --require "$tmp/narrow"
+said "another machine, word size or C library"
+cc -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1 -o "$tmp/musl" "$tmp/plain.c"
+expect 2 "$exec" --mpi "$flavour" --require "$tmp/musl"
+said "another machine, word size or C library"
 # AddressSanitizer's library finds malloc though the shim comes before it.
 if cc -fsanitize=address -o "$tmp/asan" "$tmp/plain.c" 2> "$tmp/err"; then
   expect 0 "$exec" --mpi "$flavour" "$tmp/asan"
