@@ -103,11 +103,11 @@ void File::set_view(layout::FileView view, const std::string& unserved_why, int6
   State& s = *state_;
   s.take_view(std::move(view));
   if (serves_nothing()) return;
-  std::string why = unserved_why.empty() ? why_view_unserved(s.view) : unserved_why;
+  const std::string why = unserved_why.empty() ? why_view_unserved(s.view) : unserved_why;
   comm::Agreement agreement;
   const auto unserved = agreement.some(!why.empty());
   const auto limited = agreement.some(served_bytes != kWholeStream);
-  if (auto r = agreement.reach(*s.comm); !r) why = r.error().message();
+  exec::or_abandon(agreement.reach(*s.comm));
   s.view_unserved =
       why.empty() && agreement[unserved] ? "another rank's file view cannot be served" : why;
   s.served_bytes = served_bytes;
@@ -118,7 +118,7 @@ bool File::view_is_limited() const noexcept { return state_->some_view_is_limite
 
 bool File::keeps_to_view(int64_t end_bytes, Company company) {
   int64_t leaves[] = {end_bytes > state_->served_bytes ? 1 : 0};
-  if (company == Company::together && !state_->comm->all_max(leaves)) return false;
+  if (company == Company::together) exec::or_abandon(state_->comm->all_max(leaves));
   return leaves[0] == 0;
 }
 

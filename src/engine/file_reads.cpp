@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/file_state.hpp"
+#include "exec/abandon.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::engine {
@@ -46,9 +47,8 @@ Verification File::State::verify() {
 void File::State::start_reads() {
   const Result<void> mine = readable ? Result<void>() : open_readable();
   int64_t failed[] = {mine ? 0 : 1};
-  if (auto r = comm->all_max(failed); !r)
-    never_read = r.error().message();
-  else if (!mine)
+  exec::or_abandon(comm->all_max(failed));
+  if (!mine)
     never_read = mine.error().message();
   else if (failed[0] != 0)
     never_read = "another rank cannot be served";

@@ -1,6 +1,7 @@
 // Room for a file, beforehand.
 #include "comm/agreement.hpp"
 #include "engine/file_state.hpp"
+#include "exec/abandon.hpp"
 #include "io/preallocate.hpp"
 
 namespace penstock::engine {
@@ -24,7 +25,7 @@ std::optional<ErrorClass> File::preallocate(Off bytes) {
   State& s = *state_;
   comm::Agreement agreement;
   const auto same = agreement.alike(bytes);
-  if (auto r = agreement.reach(*s.comm); !r) return r.error().error_class;
+  exec::or_abandon(agreement.reach(*s.comm));
   if (bytes < 0 || !agreement[same]) return std::nullopt;
   const Result<void> mine = s.preallocate(bytes);
   const Result<void> agreed = comm::agree(*s.comm, mine);

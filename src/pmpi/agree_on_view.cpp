@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/agreement.hpp"
+#include "exec/abandon.hpp"
 #include "pmpi/calls_alone.hpp"
 #include "pmpi/decode_datatype.hpp"
 
@@ -125,7 +126,8 @@ Decision agree_on_view(OpenFile& file, const ViewArguments& a, const std::option
   const auto some_many = agreement.some(mine.many);
   const auto some_hear = agreement.some(mine.library_hears);
   const auto same_view = agreement.alike(mine.hash);
-  if (!agreement.reach(comm) || agreement[some_not_plain]) return {};
+  exec::or_abandon(agreement.reach(comm));
+  if (agreement[some_not_plain]) return {};
   const bool all_bytes = !agreement[some_not_bytes];
   const bool call_is_spared = comm.size() > 1 && file.library_has_bytes && !agreement[some_hear];
   const bool differ = !agreement[same_view] || comm.size() == 1;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "exec/abandon.hpp"
 #include "pmpi/library_call.hpp"
 #include "pmpi/open_files.hpp"
 #include "pmpi/real.hpp"
@@ -87,10 +88,9 @@ int give_held_view(MPI_File handle, OpenFile& file) {
   file.library_has_bytes = false;
   const int rc = by_library(handle, file, [&] { return file.held->give(handle); });
   int64_t worst = int64_t(class_of_mpi(rc));
-  const bool met = bool(comm.all_max({&worst, 1}));
-  if (met && worst == 0) return let_go(handle, file);
-  if (rc != MPI_SUCCESS) return rc;
-  return raise(handle, met ? mpi_class(ErrorClass(worst)) : MPI_ERR_OTHER);
+  exec::or_abandon(comm.all_max({&worst, 1}));
+  if (worst == 0) return let_go(handle, file);
+  return rc != MPI_SUCCESS ? rc : raise(handle, mpi_class(ErrorClass(worst)));
 }
 
 }  // namespace penstock::pmpi

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "exec/abandon.hpp"
 #include "pmpi/agree_on_view.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/held_view.hpp"
@@ -79,7 +80,8 @@ bool give_bytes(MPI_File handle, OpenFile& file, MPI_Info info) {
     return PENSTOCK_REAL(set_view)(handle, 0, MPI_BYTE, MPI_BYTE, "native", info);
   });
   int64_t failed[] = {rc == MPI_SUCCESS ? 0 : 1};
-  file.library_has_bytes = file.file->comm().all_max(failed) && failed[0] == 0;
+  exec::or_abandon(file.file->comm().all_max(failed));
+  file.library_has_bytes = failed[0] == 0;
   return file.library_has_bytes;
 }
 
@@ -315,7 +317,8 @@ int sync_both(MPI_File handle, OpenFile& file) {
   const bool wrote = file.wrote_outside.exchange(false);
   int64_t outside = wrote || !file.file->served() ? 1 : 0;
   int rc = MPI_SUCCESS, worst = MPI_SUCCESS;
-  if (!file.file->comm().all_max({&outside, 1}) || outside != 0) {
+  exec::or_abandon(file.file->comm().all_max({&outside, 1}));
+  if (outside != 0) {
     const double begin_s = now_s();
     rc = by_library(handle, file, [&] { return PENSTOCK_REAL(sync)(handle); });
     // A call that failed already counts once.
