@@ -56,6 +56,10 @@ class MpiComm final : public Comm {
   int own_node() const noexcept override { return facts_.own_node; }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    if (size_ == 1) {
+      std::ranges::copy(mine, all.begin());
+      return {};
+    }
     if (Board* const board = board_for(mine.size())) {
       const auto put = [&](int rank, std::span<const std::byte> told) {
         std::ranges::copy(told, all.begin() + ptrdiff_t(size_t(rank) * told.size()));
@@ -79,6 +83,7 @@ class MpiComm final : public Comm {
   }
 
   Result<void> barrier() override {
+    if (size_ == 1) return {};
     if (Board* const board = board_for(0))
       return board->meet({}, BoardWait(comm_), [](int, std::span<const std::byte>) {});
     MPI_Request request = MPI_REQUEST_NULL;
@@ -127,6 +132,7 @@ class MpiComm final : public Comm {
   // Collective. Of the ranks before this one.
   Result<int64_t> sum_before(int64_t mine) {
     int64_t before = 0;
+    if (size_ == 1) return before;
     if (Board* const board = board_for(sizeof mine)) {
       const auto add = [&](int rank, std::span<const std::byte> told) {
         if (rank < rank_) before += number_at(told, 0);
@@ -160,6 +166,7 @@ class MpiComm final : public Comm {
 
   template <class Op>
   Result<void> reduce_all(std::span<int64_t> values, MPI_Op by_mpi, Op op) {
+    if (size_ == 1) return {};
     Board* const board = board_for(values.size_bytes());
     if (board == nullptr) return reduce(comm_, values, by_mpi);
     return board->meet(std::as_bytes(values), BoardWait(comm_),
@@ -218,6 +225,7 @@ class MpiComm final : public Comm {
 };
 
 Result<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> mine, int root) {
+  if (size_ == 1) return std::vector<std::byte>(mine.begin(), mine.end());
   int64_t total = int64_t(mine.size());
   if (auto r = all_sum({&total, 1}); !r) return tl::unexpected(r.error());
   // Everybody knows the total, so everybody refuses alike.
@@ -243,12 +251,19 @@ Result<std::unique_ptr<Comm>> MpiComm::split_by_node() {
   return std::make_unique<MpiComm>(*std::move(part));
 }
 
+Result<std::unique_ptr<Comm>> comm_of(Result<Start> start) {
+  if (!start) return tl::unexpected(std::move(start).error());
+  return std::make_unique<MpiComm>(*std::move(start));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
-  auto start = start_on(parent);
-  if (!start) return tl::unexpected(std::move(start).error());
-  return std::make_unique<MpiComm>(*std::move(start));
+  return comm_of(start_on(parent, Alone::sends_none));
+}
+
+Result<std::unique_ptr<Comm>> make_mpi_comm_of_threads(MPI_Comm parent) {
+  return comm_of(start_on(parent, Alone::sends_to_itself));
 }
 
 MPI_Comm handle_of(const Comm& ranks) { return static_cast<const MpiComm&>(ranks).handle(); }

@@ -262,7 +262,7 @@ Result<void> agree_on_threads(MPI_Comm parent, Comm& ranks, int threads) {
 }
 
 Result<std::shared_ptr<Team>> make_team(MPI_Comm parent, int threads) {
-  Result<std::unique_ptr<Comm>> ranks = make_mpi_comm(parent);
+  Result<std::unique_ptr<Comm>> ranks = make_mpi_comm_of_threads(parent);
   if (!ranks) return tl::unexpected(std::move(ranks).error());
   if (auto ok = agree_on_threads(parent, **ranks, threads); !ok)
     return tl::unexpected(std::move(ok).error());

@@ -122,10 +122,28 @@ Result<std::unique_ptr<Duplicate>> Duplicate::make(MPI_Comm parent, int64_t numb
   return std::make_unique<Duplicate>(*dup, number);
 }
 
+// The program may have as many files open alone as MPI libraries have communicators, some thousand,
+// of which each file of ROMIO's takes one.
+Result<std::unique_ptr<Duplicate>> Duplicate::of_one_rank() {
+  static auto* const mutex = new std::mutex;
+  static MPI_Comm shared = MPI_COMM_NULL;
+  const std::lock_guard lock(*mutex);
+  if (shared == MPI_COMM_NULL) {
+    const Result<MPI_Comm> made = duplicate(MPI_COMM_SELF);
+    if (!made) return tl::unexpected(made.error());
+    shared = *made;
+  }
+  auto user = std::make_unique<Duplicate>(shared, 0);
+  user->is_shared_ = true;
+  --alive_;  // no communicator more
+  return user;
+}
+
 Duplicate::~Duplicate() {
-  --alive_;
   node_ranks_.free();
   drop_for_parcels();
+  if (is_shared_) return;
+  --alive_;
   if (mpi_is_running()) PMPI_Comm_free(&comm_);
 }
 
@@ -185,9 +203,9 @@ tl::unexpected<Error> failed_elsewhere(const char* operation) {
   return fail(ErrorClass::communication, operation, "it failed on another rank");
 }
 
-// One rank alone has nothing to agree on, and its duplicate costs little.
-Result<Start> start_alone(MPI_Comm parent) {
-  auto own = Duplicate::make(parent, 0);
+// One rank alone has nothing to agree on.
+Result<Start> start_alone(MPI_Comm parent, Alone alone) {
+  auto own = alone == Alone::sends_none ? Duplicate::of_one_rank() : Duplicate::make(parent, 0);
   if (!own) return tl::unexpected(std::move(own).error());
   return Start{*std::move(own), {1, cores_here(), 0}, nullptr};
 }
@@ -312,8 +330,8 @@ Result<Start> start_anew(MPI_Comm parent, const KeptPtr& kept, const Opening& op
 
 }  // namespace
 
-Result<Start> start_on(MPI_Comm parent) {
-  if (size_in(parent) == 1) return start_alone(parent);
+Result<Start> start_on(MPI_Comm parent, Alone alone) {
+  if (size_in(parent) == 1) return start_alone(parent, alone);
   orphans().free();
   const KeptPtr kept = known_of(parent);
   std::unique_ptr<Duplicate> left = kept && !mpi_has_failed() ? kept->take() : nullptr;

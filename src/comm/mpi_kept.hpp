@@ -43,6 +43,8 @@ class Duplicate {
       : comm_(comm), number_(number), node_ranks_(std::move(node_ranks)) {
     ++alive_;
   }
+  // Of one rank, for files that send no messages: they share a communicator, which stays.
+  static Result<std::unique_ptr<Duplicate>> of_one_rank();
   Duplicate(const Duplicate&) = delete;
   ~Duplicate();
 
@@ -71,6 +73,7 @@ class Duplicate {
   static inline std::atomic<int> alive_ = 0;
   MPI_Comm comm_;
   int64_t number_;
+  bool is_shared_ = false;
   NodeRanks node_ranks_;
   KeptSegments segments_;
   NodeParts node_parts_;
@@ -108,9 +111,11 @@ struct Start {
   NodeFacts facts;
   std::shared_ptr<Kept> kept;
 };
+// Whether a rank sends messages where it is alone: its threads to each other.
+enum class Alone : uint8_t { sends_none, sends_to_itself };
 // Collective over `parent`. The same on all ranks: each may have left and kept other things, where
 // threads open and close files in no common order, so ranks agree on what they take.
-Result<Start> start_on(MPI_Comm parent);
+Result<Start> start_on(MPI_Comm parent, Alone alone);
 // Local. A file was opened on it, or on what it is a duplicate of.
 bool is_kept(MPI_Comm comm);
 // Collective over `all`, likewise, of `node`'s ranks, which are those of this node.

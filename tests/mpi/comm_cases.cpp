@@ -230,6 +230,16 @@ void check_segments(MPI_Comm program, Report& report) {
   report.expect(is_taken_again(*c, kSegment, report), "a larger one will do");
 }
 
+// A program may have thousands of files open alone.
+void check_one_rank_shares(Report& report) {
+  const auto one = comm::make_mpi_comm(MPI_COMM_SELF).value(),
+             other = comm::make_mpi_comm(MPI_COMM_SELF).value(),
+             threads = comm::make_mpi_comm_of_threads(MPI_COMM_SELF).value();
+  report.expect(comm::handle_of(*one) == comm::handle_of(*other), "one communicator for all files");
+  report.expect(comm::handle_of(*one) != comm::handle_of(*threads), "and not for messages");
+  check_collectives(*one, report);
+}
+
 bool has_descriptor_of_shared_memory() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;  // the one that lists them
@@ -400,6 +410,7 @@ void kept(const Setup& setup, Report& report) {
   check_disorder(program, setup, report);
   check_attributes(program, setup, report);
   check_board(program, setup, report);
+  check_one_rank_shares(report);
   check_segments(program, report);
   check_segments_of_a_team(program, report);
   check_node_parts(program, report);
