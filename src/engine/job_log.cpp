@@ -166,8 +166,19 @@ void JobLog::clear() {
   unlisted_ = {};
 }
 
-std::string JobLog::encode_reports() const {
-  return dump({{"files", files_of(reports_)}, {"unlisted", to_json(unlisted_)}}, -1);
+std::string JobLog::encode_reports(int processes) const {
+  std::vector<FileReport> listed;
+  JobTotals rest = unlisted_;
+  for (const FileReport& report : reports_) {
+    const size_t most = went_wrong(report) ? kMostListedWithErrors : kMostListed;
+    if (!report.closed || listed.size() < std::max<size_t>(1, most / size_t(processes))) {
+      listed.push_back(report);
+    } else {
+      rest.add(report);
+      ++rest.files_not_listed;
+    }
+  }
+  return dump({{"files", files_of(listed)}, {"unlisted", to_json(rest)}}, -1);
 }
 
 Result<void> JobLog::merge(const std::string& encoded) {

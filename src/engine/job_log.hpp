@@ -38,8 +38,10 @@ class JobLog {
   void add(FileReport report);  // a file that was closed, or what a rank says of one left open
   // Of all its ranks: in place of what they said of it when it was left open.
   void add_closed_late(FileReport report);
-  void clear();                                    // another process has what was added
-  std::string encode_reports() const;              // of this process, to be merged elsewhere
+  void clear();  // another process has what was added
+  // Of this process, to be merged elsewhere with those of `processes` together: its share of the
+  // files that one log lists, and the sum of the others.
+  std::string encode_reports(int processes = 1) const;
   Result<void> merge(const std::string& encoded);  // from encode_reports() of another process
   // `open_files` are snapshots. Atomic: the old log or the new one, never half. Missing directories
   // are made once: where they are gone later, as in another root, that is an error.

@@ -59,6 +59,25 @@ TEST_F(ManyFiles, OfAllProcessesSomeAreListedAndAllSummed) {
   EXPECT_EQ(j["totals"]["engine_bytes"], 2000);
 }
 
+// Rank 0 takes in what all of them send.
+TEST_F(ManyFiles, OfThousandsOfProcessesEachSendsItsShare) {
+  JobLog one = make();
+  add_files(one, 1000);
+  FileReport wrong = sample("wrong", 1);
+  wrong.sum.errors = 1;
+  one.add(wrong);
+  EXPECT_EQ(json::parse(one.encode_reports())["files"].size(), 1001u);
+  const json of_1000 = json::parse(one.encode_reports(500));
+  EXPECT_EQ(of_1000["files"].size(), 3u) << "two, and what went wrong";
+  EXPECT_EQ(of_1000["unlisted"]["files_not_listed"], 998);
+  EXPECT_EQ(json::parse(one.encode_reports(1'000'000))["files"].size(), 1u);
+  JobLog all = make();
+  ASSERT_TRUE(all.merge(one.encode_reports(500)));
+  ASSERT_TRUE(all.write(true, {}));
+  EXPECT_EQ(written(all)["totals"]["engine_bytes"], 1001);
+  EXPECT_EQ(written(all)["totals"]["errors"], 1);
+}
+
 // What is kept of it is what the other process would be told.
 TEST_F(ManyFiles, OfALogThatNobodyWritesAreSumsOnly) {
   JobLog log(dir_, facts("app", "17"), Listed::none);

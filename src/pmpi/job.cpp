@@ -168,10 +168,15 @@ void Job::closed(const OpenFile& file, engine::FileReport report) {
   else
     log_->add(std::move(report));
   has_more_to_say_ = finished_;
-  // Every close is in the log at once, but a job of thousands of files does not rewrite it each
-  // time.
-  if (++files_closed_ <= kFilesLoggedAtOnce || is_due(kRewriteManyFiles_s, now_s()))
-    write_log(finished_);
+  ++files_closed_;
+  if (is_to_be_logged()) write_log(finished_);
+}
+
+// Every close is in the log at once, but a job of thousands of files does not rewrite it each time;
+// nor do thousands of ranks, each of which has files of its own, theirs in one directory.
+bool Job::is_to_be_logged() const noexcept {
+  const bool many = files_closed_ > (world_rank_ == 0 ? kFilesLoggedAtOnce : 1);
+  return !many || is_due(world_rank_ == 0 ? kRewriteManyFiles_s : kRewrite_s, now_s());
 }
 
 // A log of thousands of files takes long to write, and is written the less often.
@@ -231,7 +236,7 @@ std::unique_ptr<comm::Comm> Job::meet_all() {
 // Collective. False when it failed: then every process keeps its own log.
 bool Job::merge_all(comm::Comm& world) {
   const bool has_news = world_rank_ != 0 && !log_->empty();
-  const std::string mine = has_news ? log_->encode_reports() : std::string();
+  const std::string mine = has_news ? log_->encode_reports(world_size_) : std::string();
   // Framed by lengths, because the texts arrive as one.
   int64_t length = int64_t(mine.size());
   const auto lengths = world.gather(std::as_bytes(std::span(&length, 1)), 0);

@@ -47,6 +47,7 @@ class Job {
   void ensure_log();
   void flush_open_files();
   bool take_open_files();
+  bool is_to_be_logged() const noexcept;
   bool is_due(double pause_s, double now) const noexcept;
   void write_log(bool finished);
   std::vector<engine::FileReport> snapshots() const;
