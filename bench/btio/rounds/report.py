@@ -34,6 +34,7 @@ class Variant(Value):
     setting: Setting
     rate: Spread | None
     failures: int
+    lost: int = 0
     failed: list[str]
     wrong: bool
 
@@ -112,6 +113,7 @@ def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
         **{k: facts[k] for k in ("title", "kind", "access", "setting")},
         rate=spread(list(by_block(samples).values())),
         failures=len(failed),
+        lost=sum(s.is_lost for s in samples),
         failed=list(dict.fromkeys(failed)),
         wrong=any(s.wrong_bytes for s in samples),
     )

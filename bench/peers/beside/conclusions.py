@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from beside.samples import not_by_chance
+from beside.samples import by_chance, not_by_chance
 from beside.spec import Conclusion, Verdict
 from beside.values import CellReport, CellVerdict, ConclusionReport, Spread
 from penstock.bench.statistics import CONFIDENCE
@@ -49,7 +49,18 @@ def _verdict(conclusion: Conclusion, cell: CellReport) -> CellVerdict:
     verdict = decide(ratio, conclusion.at_least)
     if conclusion.against == "own library" and verdict == "undecided" and _is_sure(ratio):
         verdict = "holds"  # it asks that no interval lies wholly below
-    return CellVerdict(cell=cell.name, verdict=verdict, why=_of(ratio, whom))
+    why = _of(ratio, whom)
+    if conclusion.against == "best peer" and verdict == "holds" and (faster := _unsure(cell)):
+        verdict = "undecided"
+        why += f"; {' and '.join(faster)} failed, and may be faster"
+    return CellVerdict(cell=cell.name, verdict=verdict, why=why)
+
+
+def _unsure(cell: CellReport) -> list[str]:
+    """Peers that failures left too few samples to be the best, whose few are faster."""
+    best = next((v.rate for v in cell.variants if v.name == cell.best_peer), None)
+    few = [v for v in cell.variants if v.is_peer and not v.wrong and by_chance(v)]
+    return [v.name for v in few if best and v.rate and v.rate.median > best.median]
 
 
 def _failed(cell: CellReport) -> str:
@@ -97,6 +108,9 @@ def _families(conclusion: Conclusion, cells: Sequence[CellReport]) -> list[CellV
     if missing := [c.name for c in cells if _compared(conclusion, c)[0] is None]:
         verdict = "undecided" if verdict == "holds" else verdict
         why += f"; without a pair of samples: {', '.join(missing)}"
+    if conclusion.against == "best peer" and (faster := [n for c in cells for n in _unsure(c)]):
+        verdict = "undecided" if verdict == "holds" else verdict
+        why += f"; {', '.join(faster)} failed, and may be faster"
     return [CellVerdict(cell="families", verdict=verdict, why=why)]
 
 

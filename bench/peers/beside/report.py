@@ -95,14 +95,9 @@ def _samples_of(planned: dict[str, Any], samples: Sequence[Sample]) -> list[Samp
 
 def best_peer(variants: Sequence[Variant]) -> str | None:
     """Who writes the same file fastest, by the median; one that wrote a wrong byte is none."""
-    rated = [v for v in variants if is_peer(v) and v.rate is not None and not v.wrong]
+    rated = [v for v in variants if v.is_peer and v.rate is not None and not v.wrong]
     fit = not_by_chance(rated)
     return max(fit, key=lambda v: v.rate.median if v.rate else 0.0).name if fit else None
-
-
-def is_peer(variant: Variant) -> bool:
-    """Whether it does for a program what Penstock does: writes the file that it asked for."""
-    return variant.kind in ("library", "instead") and variant.same_file
 
 
 def own_path(variants: Sequence[Variant]) -> str | None:
@@ -125,6 +120,7 @@ def _variant(planned: dict[str, Any], samples: Sequence[Sample]) -> Variant:
         actual=spread([r for s in samples if s.counts and (r := s.rate("actual"))]),
         phases=phases(samples),
         failures=len(failed),
+        lost=sum(s.is_lost for s in samples),
         failed=list(dict.fromkeys(failed)),
         wrong=any(s.wrong_bytes for s in samples),
         **known,

@@ -8,8 +8,9 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from beside.values import Spread
+from penstock.bench.chance import is_chance
 from penstock.bench.sample import Sample
-from penstock.bench.statistics import CONFIDENCE, paired_ratio_interval, summarise
+from penstock.bench.statistics import paired_ratio_interval, summarise
 
 
 class Tried(Protocol):
@@ -20,8 +21,8 @@ class Tried(Protocol):
         """None where no sample counts."""
 
     @property
-    def failures(self) -> int:
-        """How many samples failed."""
+    def lost(self) -> int:
+        """How many samples failed that would have counted."""
 
 
 Who = TypeVar("Who", bound=Tried)
@@ -56,11 +57,12 @@ def not_by_chance(rated: Sequence[Who]) -> Sequence[Who]:
 
     One lucky sample of who fails otherwise would be the best, and nothing decided against it.
     """
-    return [one for one in rated if not (one.failures and _is_few(one.rate))] or rated
+    return [one for one in rated if not by_chance(one)] or rated
 
 
-def _is_few(rate: Spread | None) -> bool:
-    return rate is None or rate.confidence < CONFIDENCE
+def by_chance(one: Tried) -> bool:
+    """Whether failures left it so few samples that chance may have made its rate."""
+    return one.rate is not None and is_chance(one.rate.confidence, one.rate.n, one.lost)
 
 
 def paired(other: Mapping[Block, float], ours: Mapping[Block, float]) -> Spread | None:

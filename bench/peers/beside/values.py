@@ -30,8 +30,9 @@ class Spread(Value):
 
 class Variant(Value):
     """One competitor of a cell. ``failed`` says why samples failed, warm-ups and canaries too, each
-    reason once; ``wrong`` whether one of them left wrong bytes in the file; ``phases`` the median
-    seconds of open_s, write_s, sync_s, close_s, each of its slowest rank."""
+    reason once; ``lost`` counts those that left it fewer; ``wrong`` whether one of them left wrong
+    bytes in the file; ``phases`` the median seconds of open_s, write_s, sync_s, close_s, each of
+    its slowest rank."""
 
     name: str
     title: str
@@ -46,8 +47,14 @@ class Variant(Value):
     actual: Spread | None
     phases: dict[str, float] = {}
     failures: int
+    lost: int = 0
     failed: list[str]
     wrong: bool
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it does for a program what Penstock does: writes the file that it asked for."""
+        return self.kind in ("library", "instead") and self.same_file
 
 
 class CellReport(Value):

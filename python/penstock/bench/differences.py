@@ -208,7 +208,7 @@ def _difference(pair: _Pair, c: statistics.Comparison | None) -> Difference:
 def _judged(pair: _Pair, c: statistics.Comparison) -> tuple[str, bool]:
     """The verdict in a sentence, and whether B is worse: too few samples excuse no failures."""
     n_a, n_b = map(len, pair.rates)
-    last = _last_failure(pair.b)
+    last = _last_failure([s for s in pair.b if s.is_lost])
     if last is None or not n_b < LEAST_TO_COMPARE <= n_a:
         return c.why, c.verdict == "slower"
     return f"B failed and has only {n_b} sample{'s' if n_b > 1 else ''}: {last}", True
@@ -222,7 +222,8 @@ def _not_compared(pair: _Pair) -> tuple[str, bool]:
         return "INVALID: A left wrong bytes in the file, so its rate is no measure", False
     of_a, of_b = pair.rates
     if of_a and not of_b:
-        last = _last_failure(pair.b)
+        alone = not any(s.counts for s in pair.b)  # then its warm-up may say why
+        last = _last_failure([s for s in pair.b if alone or s.is_lost])
         said = f": {last}" if last else ""
         return f"B has no {pair.kind} rate{said}", last is not None
     side = "A has" if of_b else "neither has"
@@ -273,17 +274,20 @@ def _places(side: Side, samples: Sequence[Sample]) -> list[Provenance]:
 
 def _within(side: Side, places: Sequence[Provenance]) -> Iterator[str]:
     for first, second in pairwise(places):
-        # A session that goes on in another job is the same for that.
-        same_job = {_JOB: first.model_dump().get(_JOB)}
-        machine, software = _changes(first, second.model_copy(update=same_job))
+        machine, software = _changes(first, _of_the_same_job(first, second))
         if machine:
             yield f"samples of {side.name} are of several machines or settings: {machine}"
         if software:
             yield f"samples of {side.name} are of several versions: {software}"
 
 
+def _of_the_same_job(first: Provenance, second: Provenance) -> Provenance:
+    """The second as if it were: each session, and a part of one, has a job of its own."""
+    return second.model_copy(update={_JOB: first.model_dump().get(_JOB)})
+
+
 def _between(a: Side, b: Side, first: Provenance, second: Provenance) -> Iterator[str]:
-    machine, software = _changes(first, second)
+    machine, software = _changes(first, _of_the_same_job(first, second))
     if machine:
         yield (
             f"{a.name} and {b.name} were taken on different machines or settings, so a difference "

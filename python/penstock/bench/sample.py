@@ -224,6 +224,11 @@ class Sample(_Model):
         return not (self.warm_up or self.canary) and self.failed is None
 
     @property
+    def is_lost(self) -> bool:
+        """Whether it would have counted and failed."""
+        return not (self.warm_up or self.canary) and self.failed is not None
+
+    @property
     def is_told(self) -> bool:
         """Whether a summary looks at it: of warm-ups and canaries only at those that went wrong."""
         wrong = self.failed is not None or self.wrong_bytes > 0

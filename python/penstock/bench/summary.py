@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import noise, statistics
+from penstock.bench.chance import is_chance
 from penstock.bench.doubts import Doubt, doubts
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, RateKind, Sample
@@ -48,8 +49,9 @@ class RateSummary(_Model):
 class VariantSummary(_Model):
     """One way of doing a cell's work. ``invalid`` says why it must not be used, whatever its rate.
 
-    ``converged`` is None where there are no samples to judge; ``writes`` is False of the mechanism
-    null, whose rate is a bound and no way of writing.
+    ``lost`` are those of ``failures`` that left it fewer samples, as those of warm-ups and canaries
+    do not; ``converged`` is None where there are no samples to judge; ``writes`` is False of the
+    mechanism null, whose rate is a bound and no way of writing.
     """
 
     variant: str
@@ -58,6 +60,7 @@ class VariantSummary(_Model):
     converged: bool | None
     samples: int
     failures: int = 0
+    lost: int = 0
     last_failure: str | None = None
     invalid: str | None = None
     bytes: int | None = None
@@ -72,8 +75,7 @@ class VariantSummary(_Model):
     def is_chance(self, kind: RateKind) -> bool:
         """Whether failures left it so few samples that chance may have made its rate."""
         found = self.rate(kind)
-        few = found is not None and found.confidence < statistics.CONFIDENCE
-        return few and self.failures > 0
+        return found is not None and is_chance(found.confidence, found.n, self.lost)
 
 
 class Against(_Model):
@@ -249,6 +251,7 @@ def _variant(
         converged=enough and stopping.precise(chosen) if chosen else None,
         samples=sum(s.counts for s in samples),
         failures=len(failed),
+        lost=sum(s.is_lost for s in samples),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,

@@ -155,6 +155,8 @@ def _comes_of_printing(error: OSError) -> bool:
 
 def _leave_what_stdout_holds() -> None:
     """Where it could not be written, Python would try once more at its end, and complain."""
+    if sys.stdout is None:  # it was closed before the start
+        return
     try:
         sys.stdout.flush()
     except OSError:

@@ -14,7 +14,7 @@ from penstock.bench import statistics
 from penstock.bench.differences import Difference, Differences
 from penstock.bench.render import rate_text, ratio_text
 from penstock.bench.sample import RateKind
-from penstock.bench.summary import Against, CellSummary, Summary
+from penstock.bench.summary import Against, CellSummary, Summary, VariantSummary
 from penstock.report.figures.ratios import called
 from penstock.report.model import Sure, Verdict
 from penstock.report.words import counts, intervals, ratio_interval
@@ -102,8 +102,7 @@ def _of_one(cell: CellSummary, kind: RateKind) -> Verdict:
         )
         return Verdict(headline, "shown", (_how_sure((cell,), kind),))
     level = [*ranking.as_good, *ranking.not_told_apart]
-    # What failed is ranked below, whatever the few rates that its failures left.
-    of_these = " of what did not fail" if any(v.is_chance(kind) for v in cell.writing) else ""
+    of_these = " of what has enough samples" if _is_passed_by_chance(cell, best, kind) else ""
     who = f"{best.variant} has the highest rate{of_these}"
     headline = (
         f"{who}, {rate}, but is not told apart from {_listed(ranking.not_told_apart)}."
@@ -116,6 +115,13 @@ def _of_one(cell: CellSummary, kind: RateKind) -> Verdict:
         details.append(f"Shown to be slower: {_listed(ranking.slower)}.")
     details.append(_how_sure((cell,), kind))
     return Verdict(headline, "not told apart" if level else "shown", tuple(details))
+
+
+def _is_passed_by_chance(cell: CellSummary, best: VariantSummary, kind: RateKind) -> bool:
+    """Whether a way is ranked below for its failures alone: the few that they left are faster."""
+    top = best.rate(kind)
+    few = [found for v in cell.writing if v.is_chance(kind) and (found := v.rate(kind))]
+    return top is not None and any(f.median_bytes_per_s > top.median_bytes_per_s for f in few)
 
 
 def _of_many(chosen: Chosen, summary: Summary) -> Verdict:

@@ -208,6 +208,13 @@ def test_few_samples_of_what_failed_are_worse(tmp_path: Path, good: int) -> None
     assert not only(differences(b, a)).worse
 
 
+def test_few_samples_and_a_warm_up_that_failed_are_unclear(tmp_path: Path) -> None:
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    warm_up = sample("x", 0, failed="timed out", result=None, warm_up=True)
+    found = only(differences(a, side(tmp_path, "b", [*session({"x": noisy(1e9, n=4)}), warm_up])))
+    assert (found.verdict, found.worse) == ("unclear", False)
+
+
 def test_a_rate_that_neither_has_is_unclear(tmp_path: Path) -> None:
     made = [sample("x", i, result=result(1e9, actual=None)) for i in range(1, 11)]
     a, b = side(tmp_path, "a", made), side(tmp_path, "b", made)

@@ -114,6 +114,22 @@ def test_a_lucky_sample_of_a_peer_that_fails_excuses_nothing(bench: Bench) -> No
     assert "2.00 [2.00-2.00] n=6 of a" in conclusion(bench, "ceiling")["cells"][0]["why"]
 
 
+def fails_from_the_sixth_on(sample: dict[str, Any]) -> None:
+    """Peer b is faster than Penstock until it fails."""
+    if sample["variant"] == "b":
+        sample["result"]["application"]["bytes_per_s"] = 9e8
+        sample["failed"] = None if sample["block"] < 6 else "timed out"
+
+
+def test_a_peer_that_fails_after_it_was_faster_lets_nothing_hold(bench: Bench) -> None:
+    bench.rates(a=100, b=80, penstock=150, ceiling=200)
+    bench.run()
+    bench.retake(fails_from_the_sixth_on)
+    said = conclusion(bench, "keeps up")
+    assert said["verdict"] == "undecided"
+    assert "b failed, and may be faster" in said["cells"][0]["why"]
+
+
 def test_of_peers_that_all_fail_the_fastest_is_the_best(bench: Bench) -> None:
     def change(sample: dict[str, Any]) -> None:
         if sample["variant"] in ("a", "b") and sample["block"] != 3:

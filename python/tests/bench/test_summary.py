@@ -111,6 +111,13 @@ def test_a_lucky_sample_of_what_fails_is_not_the_best(tmp_path: Path) -> None:
     assert (ranking.best, ranking.not_told_apart) == ("right", ["lucky"])
 
 
+def test_a_canary_that_fails_takes_nothing_from_a_short_measurement(tmp_path: Path) -> None:
+    ways = session({"a": [3e9] * 5, "b": [1e9] * 5})
+    canary = sample("a", 3, failed="timed out", result=None, canary=True)
+    ranking = summary_of(tmp_path, [*ways, canary]).cells[0].ranking
+    assert ranking.best == "a"
+
+
 def test_of_what_is_not_measured_to_the_end_the_fastest_is_the_best(tmp_path: Path) -> None:
     ranking = summary_of(tmp_path, session({"a": [2e9] * 5, "b": [1e9] * 6})).cells[0].ranking
     assert ranking.best == "a"

@@ -25,6 +25,13 @@ def test_what_cannot_be_reached_is_no_verdict_of_compare(cli: Cli) -> None:
     assert done.stderr == f"penstock: {TOO_LONG}: File name too long\n"
 
 
+def test_a_closed_stdout_changes_no_refusal() -> None:
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", *PENSTOCK, "compare", "no1", "no2"]
+    done = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
 @pytest.fixture
 def ok(tmp_path: Path) -> Path:
     """Results."""

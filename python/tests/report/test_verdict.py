@@ -76,7 +76,7 @@ def test_what_failed_may_have_had_a_higher_rate(tmp_path: Path) -> None:
         s.model_copy(update=failed) if s.variant == "lucky" and s.block > 1 else s for s in made
     ]
     said = verdict.of_session(summary(tmp_path, tried))
-    assert said.headline.startswith("right has the highest rate of what did not fail, ")
+    assert said.headline.startswith("right has the highest rate of what has enough samples, ")
 
 
 def test_over_several_cells_it_counts_them_and_says_where_it_loses(tmp_path: Path) -> None:

@@ -1,0 +1,13 @@
+"""When failures leave so few samples that chance may have made their rate."""
+
+from __future__ import annotations
+
+from penstock.bench.statistics import CONFIDENCE, LEAST_FOR_INTERVAL
+
+
+def is_chance(confidence: float, n: int, lost: int) -> bool:
+    """Whether chance may have made the rate of ``n`` samples, since ``lost`` more failed.
+
+    Then these leave no interval of ``CONFIDENCE``, which all of them would have had.
+    """
+    return confidence < CONFIDENCE and lost > 0 and n + lost >= LEAST_FOR_INTERVAL
