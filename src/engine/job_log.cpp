@@ -112,7 +112,8 @@ std::string verify_clause(const JobTotals& t) {
 }
 
 // Files that went wrong find room where others do not.
-constexpr size_t kMostListed = 1000, kMostListedWithErrors = 2 * kMostListed;
+constexpr size_t kMostListed = 1000, kErrorsMore = 2;
+constexpr size_t kMostListedWithErrors = kErrorsMore * kMostListed;
 
 Result<std::vector<FileReport>> reports_from_json(const json& files) {
   if (!files.is_array())
@@ -167,11 +168,12 @@ void JobLog::clear() {
 }
 
 std::string JobLog::encode_reports(int processes) const {
+  const size_t share = std::max<size_t>(1, kMostListed / size_t(processes));
   std::vector<FileReport> listed;
   JobTotals rest = unlisted_;
   for (const FileReport& report : reports_) {
-    const size_t most = went_wrong(report) ? kMostListedWithErrors : kMostListed;
-    if (!report.closed || listed.size() < std::max<size_t>(1, most / size_t(processes))) {
+    const size_t most = went_wrong(report) ? kErrorsMore * share : share;
+    if (!report.closed || listed.size() < most) {
       listed.push_back(report);
     } else {
       rest.add(report);

@@ -163,17 +163,19 @@ void Job::closed(const OpenFile& file, engine::FileReport report) {
   if (file.file->comm().rank() != 0) return;  // complete there only
   // In MPI_Finalize. World rank 0 has this rank's part, and hears of nothing any more.
   if (file.reported && handed_over_ && !went_wrong(report)) return;
+  const bool wrong = went_wrong(report);
   if (file.reported)
     log_->add_closed_late(std::move(report));
   else
     log_->add(std::move(report));
   has_more_to_say_ = finished_;
   ++files_closed_;
-  if (is_to_be_logged()) write_log(finished_);
+  if (wrong || is_to_be_logged()) write_log(finished_);
 }
 
-// Every close is in the log at once, but a job of thousands of files does not rewrite it each time;
-// nor do thousands of ranks, each of which has files of its own, theirs in one directory.
+// What went wrong is in the log at once: its error may end the job. So is every close, but a job of
+// thousands of files does not rewrite it each time; nor do thousands of ranks, each of which has
+// files of its own, theirs in one directory.
 bool Job::is_to_be_logged() const noexcept {
   const bool many = files_closed_ > (world_rank_ == 0 ? kFilesLoggedAtOnce : 1);
   return !many || is_due(world_rank_ == 0 ? kRewriteManyFiles_s : kRewrite_s, now_s());
@@ -236,12 +238,15 @@ std::unique_ptr<comm::Comm> Job::meet_all() {
 // Collective. False when it failed: then every process keeps its own log.
 bool Job::merge_all(comm::Comm& world) {
   const bool has_news = world_rank_ != 0 && !log_->empty();
-  const std::string mine = has_news ? log_->encode_reports(world_size_) : std::string();
+  int64_t speakers = has_news ? 1 : 0;
+  const bool counted = world.all_sum({&speakers, 1}).has_value();
+  const std::string mine =
+      has_news ? log_->encode_reports(counted ? int(speakers) : world_size_) : std::string();
   // Framed by lengths, because the texts arrive as one.
   int64_t length = int64_t(mine.size());
   const auto lengths = world.gather(std::as_bytes(std::span(&length, 1)), 0);
   const auto texts = world.gather(std::as_bytes(std::span(mine)), 0);
-  int64_t failed = lengths && texts ? 0 : 1;
+  int64_t failed = counted && lengths && texts ? 0 : 1;
   if (failed == 0 && world_rank_ == 0) {
     const auto* sizes = reinterpret_cast<const int64_t*>(lengths->data());
     const auto* text = reinterpret_cast<const char*>(texts->data());

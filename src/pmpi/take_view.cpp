@@ -317,8 +317,9 @@ int sync_both(MPI_File handle, OpenFile& file) {
   const bool wrote = file.wrote_outside.exchange(false);
   int64_t outside = wrote || !file.file->served() ? 1 : 0;
   int rc = MPI_SUCCESS, worst = MPI_SUCCESS;
-  exec::or_abandon(file.file->comm().all_max({&outside, 1}));
-  if (outside != 0) {
+  const Result<void> met = file.file->comm().all_max({&outside, 1});
+  if (file.file->served()) exec::or_abandon(met);
+  if (!met || outside != 0) {
     const double begin_s = now_s();
     rc = by_library(handle, file, [&] { return PENSTOCK_REAL(sync)(handle); });
     // A call that failed already counts once.
