@@ -98,8 +98,9 @@ std::optional<int64_t> memory_left(const std::string& root) {
   return left;
 }
 
-std::optional<int64_t> RecentMemoryLeft::get(std::optional<int64_t> (*ask)()) {
-  if (coarse_now_s() >= believed_until_s_) {
+std::optional<int64_t> RecentMemoryLeft::get(std::optional<int64_t> (*ask)(), int64_t taking) {
+  if (coarse_now_s() >= believed_until_s_ || (taken_ += taking) > left_ / kShare) {
+    taken_ = 0;
     const std::optional<int64_t> left = ask();
     left_ = left.value_or(kNoLimit);
     believed_until_s_ = coarse_now_s() + (left ? 0.01 : 1);
@@ -108,9 +109,9 @@ std::optional<int64_t> RecentMemoryLeft::get(std::optional<int64_t> (*ask)()) {
   return left == kNoLimit ? std::nullopt : std::optional(left);
 }
 
-std::optional<int64_t> memory_left_lately() {
+std::optional<int64_t> memory_left_lately(int64_t taking) {
   static RecentMemoryLeft left;
-  return left.get([] { return memory_left(); });
+  return left.get([] { return memory_left(); }, taking);
 }
 
 }  // namespace penstock

@@ -14,20 +14,24 @@ namespace penstock {
 // /sys below `root`.
 std::optional<int64_t> memory_left(const std::string& root = "");
 
-// An answer that is believed for 10 ms, or for a second where there is no limit: to ask takes some
-// twenty system calls, and the kernel may sum up its statistics for it. By several threads at once.
+// An answer that is believed for 10 ms, until the process has taken a thousandth of it; or for a
+// second where there is no limit. To ask takes some twenty system calls, and the kernel may sum up
+// its statistics for it; and many processes of a node may take memory at once. By several threads.
 class RecentMemoryLeft {
  public:
-  std::optional<int64_t> get(std::optional<int64_t> (*ask)());
+  // Before `taking` bytes are taken.
+  std::optional<int64_t> get(std::optional<int64_t> (*ask)(), int64_t taking);
 
  private:
+  static constexpr int64_t kShare = 1024;
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
   std::atomic<double> believed_until_s_ = -std::numeric_limits<double>::infinity();
   std::atomic<int64_t> left_ = kNoLimit;
+  std::atomic<int64_t> taken_ = 0;  // since then
 };
 
-// memory_left() for calls that come often.
-std::optional<int64_t> memory_left_lately();
+// memory_left() for calls that come often, before each that takes `taking` bytes.
+std::optional<int64_t> memory_left_lately(int64_t taking);
 
 }  // namespace penstock

@@ -70,8 +70,8 @@ TEST(RecentMemoryLeft, AsksOnceForManyPages) {
   asked = 0;
   RecentMemoryLeft limited, unlimited;
   for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(limited.get([] { return ++asked, std::optional<int64_t>(1000); }), 1000);
-    EXPECT_EQ(unlimited.get([] { return ++asked, std::optional<int64_t>(); }), std::nullopt);
+    EXPECT_EQ(limited.get([] { return ++asked, std::optional<int64_t>(1 << 20); }, 10), 1 << 20);
+    EXPECT_EQ(unlimited.get([] { return ++asked, std::optional<int64_t>(); }, 10), std::nullopt);
   }
   EXPECT_LT(asked, 50);
 }
@@ -80,9 +80,19 @@ TEST(RecentMemoryLeft, AsksAgainAfterAWhile) {
   asked = 0;
   RecentMemoryLeft left;
   const auto ask = [] { return std::optional<int64_t>(++asked); };
-  EXPECT_EQ(left.get(ask), 1);
+  EXPECT_EQ(left.get(ask, 0), 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(left.get(ask), 2);
+  EXPECT_EQ(left.get(ask, 0), 2);
+}
+
+// Of 40 pages that are left, and that other processes may take as well.
+TEST(RecentMemoryLeft, AsksForEachPageWhereFewAreLeft) {
+  asked = 0;
+  RecentMemoryLeft left;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(left.get([] { return ++asked, std::optional<int64_t>(40 << 20); }, 1 << 20),
+              40 << 20);
+  EXPECT_EQ(asked, 10);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
 // since the program takes memory too.
 int64_t File::State::memory_for_pages() const {
   const bool wanted = info.config.mode == Mode::serve && info.writable;
-  const std::optional<int64_t> left = wanted ? memory_left_lately() : std::nullopt;
+  const std::optional<int64_t> left = wanted ? memory_left_lately(0) : std::nullopt;
   return left ? *left / 4 : std::numeric_limits<int64_t>::max();
 }
 

@@ -335,7 +335,7 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
 // leaves. A quarter of it is for a file's pages, by now.
 bool WriteBehind::may_take_memory() const {
   if (memory_left_ == nullptr || pool_->used() < kLeastSlots) return true;
-  const std::optional<int64_t> left = memory_left_();
+  const std::optional<int64_t> left = memory_left_(pool_->page_bytes());
   const int64_t mine = pool_->used() * pool_->page_bytes();
   return !left || mine + pool_->page_bytes() <= (*left + mine) / 4;
 }

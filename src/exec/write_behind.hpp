@@ -59,8 +59,8 @@ struct WriteBehindShape {
   // Of pages, whatever the limit says, but for the few that there are always. The same on every
   // rank.
   int64_t most_bytes_per_node = std::numeric_limits<int64_t>::max();
-  // What a limit leaves of memory, when pages take more of it; nullptr: there is no limit.
-  std::optional<int64_t> (*memory_left)() = nullptr;
+  // What a limit leaves of memory, before pages take so many bytes; nullptr: there is no limit.
+  std::optional<int64_t> (*memory_left)(int64_t taking) = nullptr;
 };
 
 // How long a byte stays accepted and no more, where nobody says it: what a job that dies may lose.
@@ -196,7 +196,7 @@ class WriteBehind {
   const std::shared_ptr<PageOwners> owners_;
   const FullPage full_;  // not as_cores_allow
   const int ahead_;      // pages in memory before this rank looks for others to complete some
-  std::optional<int64_t> (*memory_left_)() = nullptr;
+  std::optional<int64_t> (*memory_left_)(int64_t taking) = nullptr;
   std::unique_ptr<Shipping> shipping_;
   std::string why_not_shipped_;
   int stages_ = 2;

@@ -25,11 +25,12 @@ std::unique_ptr<io::MechanismFile> open(const std::string& path) {
 TEST(WriteBehind, PagesTakeAQuarterOfWhatALimitLeavesByNow) {
   const io::TemporaryFile path;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
-    BehindRank rank(comm, open(path.path()),
-                    {.page_bytes = kSmallPage,
-                     .limit_bytes_per_rank = 64 * kSmallPage,
-                     .memory_left = [] { return std::optional<int64_t>(40 * kSmallPage); }},
-                    Thread::none);
+    BehindRank rank(
+        comm, open(path.path()),
+        {.page_bytes = kSmallPage,
+         .limit_bytes_per_rank = 64 * kSmallPage,
+         .memory_left = [](int64_t) { return std::optional<int64_t>(40 * kSmallPage); }},
+        Thread::none);
     for (int64_t page = 0; page < 60; ++page) rank.write_at(page * kSmallPage, kSmallPage / 2);
     EXPECT_EQ(rank.pages_in_memory(), 13);
     rank.flush();
@@ -72,7 +73,7 @@ TEST(WriteBehindMemory, WhereALimitLeavesNoneAndThereIsNoneToShareNothingIsAccep
     BehindRank rank(comm, open(path.path()),
                     {.page_bytes = kSmallPage,
                      .limit_bytes_per_rank = 64 * kSmallPage,
-                     .memory_left = [] { return std::optional<int64_t>(0); }},
+                     .memory_left = [](int64_t) { return std::optional<int64_t>(0); }},
                     Thread::none);
     comm.spent = true;
     EXPECT_EQ(rank.write(bytes_at(0, 100), 0).prefix_bytes, 0) << "the caller writes";
