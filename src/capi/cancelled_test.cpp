@@ -20,12 +20,18 @@ struct Writer {
   std::atomic<int> calls = 0;
 };
 
-void* write_for_ever(void* argument) {
-  auto& writer = *static_cast<Writer*>(argument);
+void write_once(Writer& writer) {
   const std::array<char, 4096> bytes{};
-  for (int64_t at = 0;; at = (at + 4096) % (int64_t{1} << 20)) {
-    EXPECT_EQ(penstock_write_at(writer.file, at, bytes.data(), 4096, nullptr), PENSTOCK_OK);
-    ++writer.calls;
+  const int64_t at = writer.calls % 256 * int64_t{4096};
+  EXPECT_EQ(penstock_write_at(writer.file, at, bytes.data(), 4096, nullptr), PENSTOCK_OK);
+  ++writer.calls;
+}
+
+// AddressSanitizer does not hear of the end of a frame that is cancelled, so this one must not be
+// its concern.
+__attribute__((no_sanitize("address"))) void* write_for_ever(void* argument) {
+  for (;;) {
+    write_once(*static_cast<Writer*>(argument));
     pthread_testcancel();
   }
 }
