@@ -125,7 +125,8 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
   return {};
 }
 
-// On rank 0, once all ranks have opened it: who cannot leaves it as it was.
+// On rank 0, once all ranks have opened it: who cannot leaves it as it was. What has no length,
+// such as /dev/null (EINVAL), has nothing to be taken away, as for O_TRUNC.
 Result<void> empty_file(engine::File& file, const std::string& path,
                         const penstock_options& options) {
   if ((options.flags & PENSTOCK_TRUNCATE) == 0) return {};
