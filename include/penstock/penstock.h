@@ -59,7 +59,8 @@ enum {
   PENSTOCK_EIO = -9,             /* the device failed, or any other system error */
   PENSTOCK_ENOMEMORY = -10,      /* out of memory */
   PENSTOCK_ECOMMUNICATION = -11, /* MPI, or another rank, failed */
-  PENSTOCK_EINTERNAL = -12       /* a bug of Penstock */
+  PENSTOCK_EINTERNAL = -12,      /* a bug of Penstock */
+  PENSTOCK_EEXISTS = -13         /* there is such a file, and PENSTOCK_EXCLUSIVE was said */
 };
 
 /* What a code means, in a few words. Never NULL, for any number. */
@@ -104,7 +105,7 @@ typedef struct penstock_file penstock_file;
 
 enum {
   PENSTOCK_CREATE = 1,    /* make the file where there is none */
-  PENSTOCK_EXCLUSIVE = 2, /* with CREATE: fail where there is one */
+  PENSTOCK_EXCLUSIVE = 2, /* with CREATE: PENSTOCK_EEXISTS where there is one */
   PENSTOCK_TRUNCATE = 4   /* empty it, once every rank has opened it */
 };
 

@@ -10,9 +10,9 @@ namespace penstock {
 
 const char* to_string(ErrorClass c) noexcept {
   static constexpr std::array<const char*, kErrorClasses> kNames = {
-      "none",      "argument",      "unsupported", "no_such_file",   "access",
-      "read_only", "no_space",      "quota",       "file_too_large", "io",
-      "no_memory", "communication", "internal"};
+      "none",      "argument",    "unsupported",   "no_such_file", "access",
+      "read_only", "file_exists", "no_space",      "quota",        "file_too_large",
+      "io",        "no_memory",   "communication", "internal"};
   const auto i = size_t(c);
   return i < kNames.size() ? kNames[i] : "internal";
 }
@@ -28,6 +28,8 @@ ErrorClass class_of_errno(int sys_errno) noexcept {
       return ErrorClass::access;
     case EROFS:
       return ErrorClass::read_only;
+    case EEXIST:
+      return ErrorClass::file_exists;
     case ENOSPC:
       return ErrorClass::no_space;
     case EDQUOT:

@@ -17,6 +17,7 @@ enum class ErrorClass : uint8_t {
   no_such_file,    // ENOENT
   access,          // EACCES, EPERM
   read_only,       // EROFS
+  file_exists,     // EEXIST
   no_space,        // ENOSPC
   quota,           // EDQUOT
   file_too_large,  // EFBIG

@@ -134,8 +134,8 @@ Result<void> empty_file(engine::File& file, const std::string& path,
   do {
     rc = ::truncate(path.c_str(), 0);
   } while (rc != 0 && errno == EINTR);
+  if (rc == 0) file.was_emptied();
   if (rc != 0 && errno != EINVAL) return os_error("truncate", path, errno);
-  file.was_emptied();
   return {};
 }
 

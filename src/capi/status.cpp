@@ -21,6 +21,7 @@ constexpr std::array<Meaning, kErrorClasses> kMeanings = {{
     {PENSTOCK_ENOFILE, ErrorClass::no_such_file, "no such file or directory"},
     {PENSTOCK_EACCESS, ErrorClass::access, "permission denied"},
     {PENSTOCK_EREADONLY, ErrorClass::read_only, "read-only file system"},
+    {PENSTOCK_EEXISTS, ErrorClass::file_exists, "there is such a file"},
     {PENSTOCK_ENOSPACE, ErrorClass::no_space, "no space left on the device"},
     {PENSTOCK_EQUOTA, ErrorClass::quota, "quota exceeded"},
     {PENSTOCK_ETOOLARGE, ErrorClass::file_too_large, "beyond the largest file allowed"},

@@ -26,6 +26,13 @@ int by_library(MPI_File handle, OpenFile& file, F&& call) {
   return rc == MPI_SUCCESS ? rc : raise(handle, rc);
 }
 
+// Flushes what is staged, and raises what was lost: that is what the program hears of this call,
+// whatever the library says of it later, since a loss that counts as told must have been.
+int flush_first(MPI_File handle, OpenFile& file, engine::Drain drain);
+
+// What an entry point returns of a call behind such a flush.
+inline int first_of(int lost, int rc) { return lost != MPI_SUCCESS ? lost : rc; }
+
 // Collective. The worst error of any rank, as an MPI class: the library tells each its own.
 int worst_of_all(OpenFile& file, int rc);
 

@@ -292,10 +292,10 @@ void stop_if_required(int entry, const OpenFile& file) {
 
 // What was lost before a call that only starts something is left for a later one to tell: who hears
 // of an error takes what was started for refused, and does not wait for it.
-ErrorClass flush_before(const Passing& passing, engine::File& file) {
-  if (!passing.starts) return file.flush(passing.drain);
-  file.flush_untold(passing.drain);
-  return ErrorClass::none;
+int flush_before(const Passing& passing, MPI_File handle, OpenFile& file) {
+  if (!passing.starts) return flush_first(handle, file, passing.drain);
+  file.file->flush_untold(passing.drain);
+  return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -307,17 +307,16 @@ int pass(int entry, const Words& words) {
   const std::lock_guard lock(passing.collective ? file->together : file->alone);
   stop_if_required(entry, *file);
   // The call is made all the same: it may be collective, and what it does is right without it.
-  const ErrorClass flushed = flush_before(passing, *file->file);
   const auto handle = from_word<MPI_File>(words[0]);
+  const int lost = flush_before(passing, handle, *file);
   if (const int refused = give_view_for(entry, handle, *file); refused != MPI_SUCCESS)
-    return refused;
+    return first_of(lost, refused);
   const int rc = pass_counted(entry, handle, words, *file);
   // Ranks of Intel MPI cut a file one after the other: what one of them writes behind the new end
   // would be lost to the next.
   if (passing.drain == engine::Drain::all) (void)file->file->comm().barrier();
   job().tick();
-  if (flushed == ErrorClass::none || rc != MPI_SUCCESS) return rc;
-  return raise(handle, mpi_class(flushed));
+  return first_of(lost, rc);
 }
 
 }  // namespace penstock::pmpi

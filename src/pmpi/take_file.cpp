@@ -50,10 +50,11 @@ std::vector<OpenFilePtr> open_already(const std::string& path) {
   return handles;
 }
 
-// Before the library looks for the end of the file. What is lost, the other's sync and close tell.
+// Before the library looks for the end of the file. What is lost, the other's next call tells.
 // Without a lock of the other handle: a collective call of it may wait for a rank that waits here.
 void flush_beside(const std::string& path) {
-  for (const OpenFilePtr& other : open_already(path)) (void)other->file->flush(engine::Drain::mine);
+  for (const OpenFilePtr& other : open_already(path))
+    other->file->flush_untold(engine::Drain::mine);
 }
 
 // Everything about this open that does not depend on other ranks.

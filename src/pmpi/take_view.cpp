@@ -32,16 +32,6 @@ engine::Drain drain_before_view(const OpenFile& file) {
   return file.file->comm().size() == 1 ? engine::Drain::lane : engine::Drain::joint;
 }
 
-// A call of the library's, and what staged writes came to before it.
-int told(MPI_File handle, int rc, ErrorClass flushed) {
-  if (rc != MPI_SUCCESS || flushed == ErrorClass::none) return rc;
-  return raise(handle, mpi_class(flushed));
-}
-
-}  // namespace
-
-namespace {
-
 // Collective: that under the view of now the engine serves whatever a rank may ask alone.
 bool serves_alone(OpenFile& file) {
   return (!file.writable || file.file->serves_independent()) &&
@@ -129,14 +119,14 @@ int take_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
     // A call that the library may refuse leaves its file with the view of before.
     if (!decision.all_plain)
       if (const int rc = give_held_view(handle, *file); rc != MPI_SUCCESS) return rc;
-    const ErrorClass flushed = file->file->flush(drain_before_view(*file));
+    const int lost = flush_first(handle, *file, drain_before_view(*file));
     // The library's view, its pointer and ours change as one. Nobody waits for another rank now.
     const std::lock_guard alone(file->alone);
     file->held.reset();
     const int rc = decision.library == ForLibrary::same_view
                        ? set_both(handle, *file, a, std::move(view), decision)
                        : set_ours(handle, *file, a, *std::move(view), decision);
-    return told(handle, rc, flushed);
+    return first_of(lost, rc);
   });
 }
 
@@ -232,11 +222,11 @@ int take_seek(MPI_File handle, MPI_Offset offset, int whence) {
     if (file == nullptr) return PENSTOCK_REAL(seek)(handle, offset, whence);
     const std::lock_guard lock(file->alone);
     // Where the end is depends on what is in the file.
-    const ErrorClass flushed =
-        whence == MPI_SEEK_END ? file->file->flush(engine::Drain::mine) : ErrorClass::none;
+    const int lost =
+        whence == MPI_SEEK_END ? flush_first(handle, *file, engine::Drain::mine) : MPI_SUCCESS;
     if (file->held != nullptr && is_whence(whence))
-      return told(handle, seek_held(handle, *file, offset, whence), flushed);
-    return told(handle, seek_library(handle, *file, offset, whence), flushed);
+      return first_of(lost, seek_held(handle, *file, offset, whence));
+    return first_of(lost, seek_library(handle, *file, offset, whence));
   });
 }
 
@@ -266,10 +256,10 @@ int take_preallocate(MPI_File handle, MPI_Offset bytes) {
       return pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes));
     const std::optional<ErrorClass> done = file->file->preallocate(bytes);
     if (!done) return pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes));
-    const ErrorClass flushed = file->file->flush(engine::Drain::all);
+    const int lost = flush_first(handle, *file, engine::Drain::all);
     job().tick();
-    if (*done != ErrorClass::none) return raise(handle, mpi_class(*done));
-    return told(handle, MPI_SUCCESS, flushed);
+    return first_of(lost,
+                    *done == ErrorClass::none ? MPI_SUCCESS : raise(handle, mpi_class(*done)));
   });
 }
 
@@ -292,11 +282,11 @@ int take_set_atomicity(MPI_File handle, int flag) {
     if (file == nullptr) return PENSTOCK_REAL(set_atomicity)(handle, flag);
     // Independent calls of other threads go on: other ranks may come here after them.
     const std::lock_guard lock(file->together);
-    const ErrorClass flushed = file->file->flush(engine::Drain::all);
+    const int lost = flush_first(handle, *file, engine::Drain::all);
     // From then on the library writes and reads.
     if (const int given = flag != 0 ? give_held_view(handle, *file) : MPI_SUCCESS;
         given != MPI_SUCCESS)
-      return given;
+      return first_of(lost, given);
     const int rc =
         by_library(handle, *file, [&] { return PENSTOCK_REAL(set_atomicity)(handle, flag); });
     // What the library says now is the truth, whether its call succeeded or not.
@@ -304,7 +294,7 @@ int take_set_atomicity(MPI_File handle, int flag) {
     PENSTOCK_REAL(get_atomicity)(handle, &atomic);
     const std::lock_guard alone(file->alone);
     file->file->set_atomic(atomic != 0);
-    return told(handle, rc, flushed);
+    return first_of(lost, rc);
   });
 }
 

@@ -41,5 +41,6 @@ _Static_assert(PENSTOCK_OK == 0 && PENSTOCK_EARGUMENT == -1 && PENSTOCK_EUNSUPPO
                    PENSTOCK_ENOFILE == -3 && PENSTOCK_EACCESS == -4 && PENSTOCK_EREADONLY == -5 &&
                    PENSTOCK_ENOSPACE == -6 && PENSTOCK_EQUOTA == -7 && PENSTOCK_ETOOLARGE == -8 &&
                    PENSTOCK_EIO == -9 && PENSTOCK_ENOMEMORY == -10 &&
-                   PENSTOCK_ECOMMUNICATION == -11 && PENSTOCK_EINTERNAL == -12,
+                   PENSTOCK_ECOMMUNICATION == -11 && PENSTOCK_EINTERNAL == -12 &&
+                   PENSTOCK_EEXISTS == -13,
                "codes");

@@ -271,6 +271,25 @@ static void emptied_beside(const struct place* p) {
   OK(penstock_close(first));
 }
 
+/* What a handle writes over the other's bytes that is not verified itself is no damage either. */
+static void written_over_unverified(const struct place* p) {
+  char path[4096];
+  name_in(p, "over_unverified", path);
+  penstock_file* first = opened(p, path, NULL, NULL);
+  penstock_options options = PENSTOCK_OPTIONS_INIT;
+  options.flags |= PENSTOCK_TRUNCATE;
+  options.config = "verify = true\n";
+  penstock_file* second;
+  OK(penstock_open(p->rank, path, &options, &second));
+  unsigned char data[1000];
+  memset(data, 'b', sizeof data);
+  OK(penstock_write_at_all(second, (int64_t)p->number * 1000, data, 1000, NULL));
+  memset(data, 'a', sizeof data);
+  OK(penstock_write_at_all(first, (int64_t)p->number * 1000, data, 1000, NULL));
+  OK(penstock_close(second));
+  OK(penstock_close(first));
+}
+
 /* ---- sync and statistics; several files at a time */
 
 static void statistics(const struct place* p) {
@@ -327,7 +346,7 @@ static void opening(const struct place* p) {
   OK(penstock_open(p->rank, path, &options, &file));
   OK(penstock_write_at_all(file, p->number * 100, data, p->number == 0 ? 100 : 0, NULL));
   OK(penstock_close(file));
-  CODE(PENSTOCK_EIO, penstock_open(p->rank, path, &options, &file)); /* EEXIST */
+  CODE(PENSTOCK_EEXISTS, penstock_open(p->rank, path, &options, &file));
   CHECK(file == NULL);
   options.flags = 0; /* it is there, and its bytes stay */
   OK(penstock_open(p->rank, path, &options, &file));
@@ -351,6 +370,7 @@ const struct test_case cases[] = {{"contiguous", contiguous},
                                   {"mixed", mixed},
                                   {"two_handles", two_handles},
                                   {"emptied_beside", emptied_beside},
+                                  {"written_over_unverified", written_over_unverified},
                                   {"statistics", statistics},
                                   {"opening", opening},
                                   {"open_errors", open_errors},

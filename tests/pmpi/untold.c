@@ -76,17 +76,45 @@ static void a_split_read_that_starts(void) {
   close_it(MPI_ERR_IO);
 }
 
-static void wrong_arguments(void) {
-  MPI_Request request;
+static void lose_what_is_known(void) {
   MPI_Offset size = 0;
   open_it();
   lose_on_first_rank();
   CHECK(MPI_File_get_size(fh, &size) == MPI_SUCCESS); /* it is known now, and untold */
+}
+
+static void wrong_arguments(void) {
+  MPI_Request request;
+  lose_what_is_known();
   const int told = class_of(MPI_File_iwrite_at(fh, mine(), data, -1, MPI_BYTE, &request));
   CHECK(rank == 0 ? told == MPI_ERR_IO : told != MPI_SUCCESS);
   CHECK(class_of(MPI_File_write_at(fh, mine(), data, n, MPI_BYTE, MPI_STATUS_IGNORE)) ==
         MPI_SUCCESS);
   written += n;
+  close_it(MPI_ERR_IO);
+}
+
+/* Likewise, and it is the library that refuses them. */
+static void refused_by_the_library(void) {
+  lose_what_is_known();
+  const int told = class_of(MPI_File_seek(fh, -1000000000, MPI_SEEK_END));
+  CHECK(rank == 0 ? told == MPI_ERR_IO : told != MPI_SUCCESS);
+  CHECK(read_mine() == MPI_SUCCESS);
+  close_it(MPI_ERR_IO);
+  lose_what_is_known();
+  CHECK(class_of(MPI_File_set_size(fh, -1)) == MPI_ERR_IO);
+  CHECK(read_mine() == MPI_SUCCESS);
+  close_it(MPI_ERR_IO);
+}
+
+/* It looks for the end of the file, and has lost nothing itself. */
+static void a_second_handle(void) {
+  MPI_File other;
+  open_it();
+  lose_on_first_rank();
+  CHECK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR, MPI_INFO_NULL, &other) == MPI_SUCCESS);
+  CHECK(MPI_File_close(&other) == MPI_SUCCESS);
+  CHECK(read_mine() == (rank == 0 ? MPI_ERR_IO : MPI_SUCCESS));
   close_it(MPI_ERR_IO);
 }
 
@@ -134,6 +162,8 @@ int main(int argc, char** argv) {
   a_read_that_starts();
   a_split_read_that_starts();
   wrong_arguments();
+  refused_by_the_library();
+  a_second_handle();
   a_write_that_is_never_ended(1);
   a_write_that_is_never_ended(0);
   requests();
