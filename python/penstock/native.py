@@ -120,7 +120,12 @@ def detect_mpi() -> tuple[str, str]:
 def _version_text(mpiexec: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - the user's own mpiexec
-            [mpiexec, "--version"], capture_output=True, text=True, timeout=20, check=False
+            [mpiexec, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LaunchError(f"{mpiexec} --version failed ({error}): give --mpi") from error

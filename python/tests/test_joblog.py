@@ -112,7 +112,8 @@ def test_that_not_all_files_are_listed_is_said(
     cli: Cli, tmp_path: Path, n: int, begins: str
 ) -> None:
     totals = LOG["totals"] | {"files_not_listed": n}
-    file = str(write(tmp_path, totals=totals, files=2 * LOG["files"][:1]))
+    one = LOG["files"][0]
+    file = str(write(tmp_path, totals=totals, files=[one, one | {"path": "/scratch/other"}]))
     page = cli("report", file, "--format", "md").stdout
     for said in (cli("log", file).stdout, page):
         assert f"{begins} in the sums of the job" in said
@@ -190,6 +191,14 @@ def test_a_name_cannot_move_the_cursor(cli: Cli, tmp_path: Path) -> None:
     done = cli("log", str(write(tmp_path, files=[one])))
     assert "\ufffd[2Ja[red]b\ufffd" in done.stdout
     assert "\x1b" not in done.stdout
+
+
+def test_a_name_makes_no_line_and_a_calls_name_no_markup(cli: Cli, tmp_path: Path) -> None:
+    changes = {"path": "a\nb", "calls": {"[/x]\x1b[2J": 1}}
+    done = cli("log", str(write(tmp_path, files=[LOG["files"][0] | changes])))
+    assert done.returncode == 0, done.stderr
+    assert "a\ufffdb" in done.stdout
+    assert "1 [/x]\ufffd[2J" in done.stdout
 
 
 def test_a_log_is_shown_where_stdout_takes_ascii_only(cli: Cli, tmp_path: Path) -> None:

@@ -150,6 +150,7 @@ class Program:
             env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=_PATIENCE_S,
             check=False,
         )
@@ -340,6 +341,7 @@ def _all_output(words: list[str], environ: Mapping[str, str]) -> str:
             env=dict(environ),
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=_PATIENCE_S,
             check=False,
         )

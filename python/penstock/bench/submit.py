@@ -338,7 +338,7 @@ def _write(path: Path, text: str) -> None:
 
 def _as_typed(command: Sequence[str]) -> Sequence[str]:
     """What a person types where an element of the array needs a path."""
-    return ["penstock", *command[3:]] if command[1:3] == ["-m", "penstock"] else command
+    return ["penstock", *command[4:]] if command[1:4] == ["-P", "-m", "penstock"] else command
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -497,4 +497,4 @@ def _environment(sweep: Sweep, measurement: Measurement) -> dict[str, str]:
 
 def command_of(arguments: Sequence[str]) -> list[str]:
     """A command line that runs ``penstock`` with ``arguments`` as this one runs."""
-    return [sys.executable, "-m", "penstock", *arguments]
+    return [sys.executable, "-P", "-m", "penstock", *arguments]

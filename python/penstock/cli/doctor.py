@@ -11,6 +11,7 @@ from rich.table import Table
 
 from penstock import doctor as library
 from penstock.cli.output import console, print_json
+from penstock.plain import plain
 
 _COLOURS = {"ok": "green", "note": "cyan", "warn": "yellow", "problem": "red"}
 
@@ -50,10 +51,12 @@ def _print(report: library.Report) -> None:
     table.add_column()
     for finding in report.findings:
         colour = _COLOURS[finding.level]
-        text = escape(finding.text)
+        text = escape(plain(finding.text))
         if finding.remedy:
-            text += f"\n[bold]remedy:[/] {escape(finding.remedy)}"
-        table.add_row(f"[{colour}]{finding.level}[/]", f"[bold]{escape(finding.topic)}[/]", text)
+            text += f"\n[bold]remedy:[/] {escape(plain(finding.remedy))}"
+        table.add_row(
+            f"[{colour}]{finding.level}[/]", f"[bold]{escape(plain(finding.topic))}[/]", text
+        )
     out = console()
     out.print(table, highlight=False)
     problems = sum(f.level == "problem" for f in report.findings)

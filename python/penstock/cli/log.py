@@ -92,7 +92,7 @@ def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     ran = (
         ", ".join(f"{name} ({_count(n, 'time')})" for name, n in file.algorithms.items()) or "none"
     )
-    calls = ", ".join(f"{n} {name}" for name, n in file.calls.items() if n) or "none"
+    calls = ", ".join(f"{n} {shown(name)}" for name, n in file.calls.items() if n) or "none"
     facts = [
         ("bytes", f"{_core.human_size(file.engine_bytes)} by engine, "
          f"{_core.human_size(file.passthrough_bytes)} passed through"),

@@ -6,6 +6,7 @@ import codecs
 import inspect
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ from rich.markup import escape
 from penstock import whole
 from penstock.errors import ArgumentError, WriteError
 from penstock.plain import plain
+
+_WHITE = re.compile(r"[\n\r\t]")
 
 
 def print_json(value: Any) -> None:
@@ -60,8 +63,8 @@ def write_picture(path: Path, svg: str) -> None:
 
 
 def shown(text: str) -> str:
-    """Text of strangers for a terminal: nothing in it is markup, or moves the cursor."""
-    return escape(plain(text))
+    """Text of strangers for a line of a terminal: nothing in it is markup, or moves the cursor."""
+    return escape(_WHITE.sub("\ufffd", plain(text)))
 
 
 def print_whatever_comes() -> None:

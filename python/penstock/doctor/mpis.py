@@ -99,8 +99,11 @@ def _library_directories(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _version(path: Path, environ: Mapping[str, str]) -> str:
-    """Asked in another process: loading an MPI library may do anything."""
-    text = ask.output([sys.executable, "-c", _ASK_VERSION, str(path)], environ)
+    """Asked in another process: loading an MPI library may do anything.
+
+    Isolated, since a program given by ``-c`` finds its modules in the working directory first.
+    """
+    text = ask.output([sys.executable, "-I", "-c", _ASK_VERSION, str(path)], environ)
     line = next((" ".join(part.split()) for part in text.splitlines() if part.strip()), "")
     return "" if line.startswith(("Traceback", "OSError")) else line.partition(", package:")[0]
 

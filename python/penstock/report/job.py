@@ -57,15 +57,32 @@ def _verdict(job: joblog.JobLog) -> Verdict:
         headline += f": {size(totals.passthrough_bytes)} were passed through to the MPI library."
         return Verdict(headline, "single run", (_NOT_COMPARED,))
     largest = max(written, key=_written)
-    said = f"{_who(largest)} wrote {size(_written(largest))} to {largest.path} at an "
+    said = f"{_wrote(largest)} to {largest.path} at an "
     said += f"application rate of {_rate(largest.application_rate_bytes_per_s)}; "
     said += f"actual rate: {_actual(largest)}."
     listed = " that the log lists" if job.not_listed else ""
-    more = len(job.files) - 1
-    details = (f"It is the largest of {len(job.files)} files{listed}.",) if more else ()
-    return Verdict(said, "single run", (*details, _NOT_COMPARED))
+    files = len({f.path for f in job.files})
+    details = (f"It is the largest of {files} files{listed}.",) if files > 1 else ()
+    return Verdict(said, "single run", (*details, *_part(largest), _NOT_COMPARED))
 
 
+def _wrote(file: joblog.File) -> str:
+    """Who wrote how much: both, where the rates are of both."""
+    said = f"{_who(file)} wrote {size(_written(file))}"
+    if file.passthrough_bytes and not file.is_observed:
+        said += f", and the MPI library {size(file.passthrough_bytes)}, together"
+    return said
+
+
+def _part(file: joblog.File) -> Iterator[str]:
+    if not file.closed:
+        yield _ONE_RANK
+
+
+_ONE_RANK = (
+    "The file was not closed when the log was written: what is said of it is one rank's part, not "
+    "the job's."
+)
 _NOT_COMPARED = (
     "One run, n=1: there is no interval, and it compares with nothing. Whether another method is "
     "faster here, and how sure that is, penstock bench tells."
@@ -239,7 +256,8 @@ def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
     if calls.strided_calls + calls.irregular_calls > calls.contiguous_calls:
         pattern = "interleaved"
     method = f.method.replace("auto", _ran(f), 1) if f.method.startswith("auto") else f.method
-    return plan.figure(plan.Work(method, max(1, f.ranks), pattern))
+    ranks = f.ranks if f.closed else job.ranks  # of an open file one rank's part is known
+    return plan.figure(plan.Work(method, max(1, ranks), pattern))
 
 
 def _machine(job: joblog.JobLog) -> Section:
@@ -286,7 +304,9 @@ def _cautions_of(f: joblog.File) -> Iterator[Caution]:
             "docs/methods.md says what is served",
         )
     if not f.closed:
-        yield Caution(f"{f.path} was not closed when the log was written")
+        yield Caution(
+            f"{f.path} was not closed when the log was written: its numbers are one rank's part"
+        )
     if f.verify.unverified_bytes:
         yield Caution(f"{f.path}: {size(f.verify.unverified_bytes)} were not verified")
 

@@ -7,9 +7,9 @@ whose members are not what they should be is counted, not drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from penstock.bench.sample import RateKind, Sample
 
@@ -38,6 +38,12 @@ class Series(_Model):
     bin_s: Annotated[float, Field(gt=0)]
     application_bytes: Annotated[list[_Bytes], Field(max_length=1_000_000)]
     actual_bytes: list[_Bytes] | None
+
+    @model_validator(mode="after")
+    def _alike(self) -> Self:
+        if self.actual_bytes is not None and len(self.actual_bytes) != len(self.application_bytes):
+            raise ValueError("actual_bytes must have as many bins as application_bytes")
+        return self
 
     def of(self, kind: RateKind) -> list[int] | None:
         """The bytes of one of the two rates."""

@@ -13,11 +13,14 @@ from penstock.reproduce.measures import MEASURES
 
 Values = dict[int, float]  # by block
 NOT_MEASURED = "not measured in this size"
+_WRONG = "left wrong bytes in the file"  # in a warm-up too: a fast way to a wrong file is none
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was planned, and the samples that count: no warm-ups, canaries and failed ones.
+
+    Nor any of a variant that left wrong bytes once: it is invalid.
 
     Attributes
     ----------
@@ -48,10 +51,15 @@ class Evidence:
         plan = header_plan.get("measurements", [])
         budget_s = results.latest[0].plan.get("budget_s") if results.headers else None
         chosen_for_s = header_plan.get("budget_s")
-        counting = tuple(sample for sample in results.samples if sample.counts)
+        wrong = {(s.cell, s.variant): _WRONG for s in results.samples if s.wrong_bytes}
+        counting = tuple(
+            sample
+            for sample in results.samples
+            if sample.counts and (sample.cell, sample.variant) not in wrong
+        )
         planned = tuple((one["cell"], one["variant"]) for one in plan)
         where = tuple(results.provenances.values())
-        return cls(planned, counting, where, budget_s, chosen_for_s)
+        return cls(planned, counting, where, budget_s, chosen_for_s, wrong)
 
     def cells(self, patterns: Iterable[str]) -> list[str]:
         """The planned cells that fit any of the patterns, in the plan's order."""

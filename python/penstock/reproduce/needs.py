@@ -131,7 +131,7 @@ NEEDS: dict[str, Need] = {
 
 
 def invalid(evidence: Evidence, names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The variants of cells that do not have what is needed of each, and why."""
+    """The variants of cells that are invalid, or do not have what is needed of each, and why."""
     by_pair: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for sample in evidence.samples:
         by_pair[sample.cell, sample.variant].append(sample)
@@ -140,7 +140,7 @@ def invalid(evidence: Evidence, names: Sequence[str]) -> dict[tuple[str, str], s
         pair: "; ".join(why for need in asked if (why := need(evidence, samples)))
         for pair, samples in by_pair.items()
     }
-    return {pair: why for pair, why in told.items() if why}
+    return {pair: why for pair, why in told.items() if why} | dict(evidence.invalid)
 
 
 def file_systems(evidence: Evidence) -> list[str]:

@@ -102,7 +102,14 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
     )
     used = {s.provenance for s in samples}
     provenances = tuple(p for p in whole.provenances if p.id in used)
-    return replace(whole, planned=planned, samples=samples, provenances=provenances)
+    invalid = {
+        (cell, v): why
+        for (full, v), why in whole.invalid.items()
+        if (cell := own(full)) is not None
+    }
+    return replace(
+        whole, planned=planned, samples=samples, provenances=provenances, invalid=invalid
+    )
 
 
 def across(claim: c.Claim, places: Places) -> c.Claim | str:

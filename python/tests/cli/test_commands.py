@@ -177,6 +177,15 @@ def test_env_says_which_mpi_it_found(cli: Cli, tmp_path: Path) -> None:
     assert "preloading for openmpi" in done.stderr
 
 
+def test_env_bears_a_launcher_that_says_more_than_utf8(cli: Cli, tmp_path: Path) -> None:
+    fake = tmp_path / "mpiexec"
+    fake.write_bytes(b"#!/bin/sh\necho 'caf\xe9'\necho 'mpiexec (OpenRTE) 9.9'\n")
+    fake.chmod(0o755)
+    done = cli("env", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert "libpenstock-openmpi.so" in done.stdout
+
+
 def test_env_without_any_mpi_asks_for_it(cli: Cli, tmp_path: Path) -> None:
     done = cli("env", PATH=str(tmp_path))
     assert done.returncode == 127

@@ -74,6 +74,18 @@ def test_a_library_is_known_by_its_name_and_asked_for_its_version(
     assert found.version == version.partition(", package")[0]
 
 
+def test_modules_in_the_working_directory_are_not_ours(
+    tmp_path: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = fake_mpi(tmp_path / "lib", "libmpi.so.12", "MPICH Version: 4.0")
+    (tmp_path / "ctypes.py").write_text("open('imported', 'w')")
+    monkeypatch.chdir(tmp_path)
+    environ = bare | {"LD_LIBRARY_PATH": str(library.parent)}
+    found = next(x for x in mpis.find_libraries(environ) if x.path == library)
+    assert found.version == "MPICH Version: 4.0"
+    assert not (tmp_path / "imported").exists()
+
+
 def test_an_open_mpi_that_penstock_exec_does_not_serve_is_not_told_as_served(
     tmp_path: Path, bare: dict[str, str], native_dir: Path
 ) -> None:

@@ -42,6 +42,27 @@ def test_what_degraded_failed_or_passed_is_a_warning(tmp_path: Path) -> None:
     assert [c.grave for c in report.cautions][:2] == [True, True]
 
 
+def test_of_a_file_still_open_one_ranks_part_is_told_as_that(tmp_path: Path) -> None:
+    of_one = {"closed": False, "ranks": 1}
+    report = of(tmp_path, state="running", ranks=4, file=of_one)
+    assert any("one rank's part" in words for words in report.verdict.details)
+    assert any("one rank's part" in c.text for c in report.cautions)
+    assert "ranks: 4 ranks" in section(report, "plan").parts[0].figure.description
+
+
+def test_entries_of_several_ranks_are_one_file(tmp_path: Path) -> None:
+    log = made_reports.job_log(tmp_path / "log.json", file={"closed": False, "ranks": 1})
+    known = joblog.load(log)
+    twice = known.model_copy(update={"files": known.files * 2})
+    assert not any("largest" in words for words in job.report("log", twice).verdict.details)
+
+
+def test_rates_of_both_writers_name_both_amounts(tmp_path: Path) -> None:
+    file = {"engine_bytes": 4096, "passthrough_bytes": 10 << 30, "passthrough_calls": 9}
+    said = of(tmp_path, file=file).verdict.headline
+    assert "wrote 4.0 KiB, and the MPI library 10.0 GiB, together to /scratch/heat.dat" in said
+
+
 def test_errors_and_wrong_bytes_are_the_verdict(tmp_path: Path) -> None:
     wrong = {"verified_bytes": 0, "unverified_bytes": 0, "mismatched_bytes": 512}
     report = of(tmp_path, file={"verify": wrong})

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from made_runs import Rates, results
-from made_samples import sample
+from made_samples import result, sample
 from penstock.errors import ArgumentError
 from penstock.reproduce import render
 from penstock.reproduce.report import Concluded, Report, report
@@ -116,6 +116,17 @@ def test_a_report_is_printed_whole_and_as_json() -> None:
     told = json.loads(json.dumps(said.as_json()))
     assert told["schema"] == "penstock.reproduction/1"
     assert len(told["conclusions"]) == 17
+
+
+def test_a_variant_that_left_wrong_bytes_once_decides_nothing() -> None:
+    parameters = {(CELL, SYNCED): {"syncsize": "8MiB"}}
+    found = results(rates(2.0), "reproduce benson2003 quick", parameters)
+    unsynced = "threads S1A write,syncsize=0"
+    wrong = {"warm_up": True, "failed": "512 bytes are wrong", "result": result(1e9, wrong=512)}
+    found.samples += [sample(v, 0, cell=CELL, **wrong) for v in (SYNCED, unsynced)]
+    one = concluded(report(found), "threads-where-io-dominates")
+    assert one.verdict == "cannot be tested here"
+    assert "left wrong bytes in the file" in one.why
 
 
 def test_what_failed_is_told() -> None:
