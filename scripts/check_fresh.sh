@@ -2,11 +2,12 @@
 # The README's commands, and an installation as a user, on a Debian that has nothing yet: debootstrap
 # into build/fresh, and a clean clone of HEAD. As root, since it changes its root directory.
 #
-#   scripts/check_fresh.sh [root] [user] [image]     default: all three
+#   scripts/check_fresh.sh [refused] [root] [user] [image]     default: all four
 #
+#   refused a user without rights, where nothing is installed yet: is told what is missing
 #   root    the README's commands as written, as root (make demo installs what it needs)
-#   user    a user without rights: is told what is missing; builds, installs into the home directory,
-#           deletes the build, runs programs, uninstalls
+#   user    a user without rights, where it is installed: sees the demo, builds, installs into the home
+#           directory, deletes the build, runs programs, uninstalls
 #   image   the sections of packaging/apptainer/penstock.def, each executed as Apptainer would
 #
 # Packages come from where this machine's own come from. Everything runs in mount and process
@@ -18,7 +19,7 @@ cd "$(dirname "$0")/.."
 readonly suite=bookworm top=$PWD
 readonly work=$top/build/fresh
 readonly rootfs=$work/root
-passed=0 failed=0 prepared=no
+passed=0 failed=0 has_git=no has_all=no
 
 stop() {
   printf 'check-fresh: %s\n' "$@" >&2
@@ -69,6 +70,7 @@ hand_in_network() {
 fresh_root() {
   ! mountpoint -q "$rootfs" || umount -R "$rootfs"
   rm -rf --one-file-system "$rootfs"
+  has_git=no has_all=no
   mkdir -p "$rootfs" "$work/packages"
   mount --bind "$rootfs" "$rootfs" # so that one umount takes all that is mounted below
   tar -C "$rootfs" -xf "$work/base.tar"
@@ -119,7 +121,7 @@ bring_program() {
 
 readonly expect_bytes='cmp out.dat <(printf "a%.0s" {1..1000}; printf "b%.0s" {1..1000})'
 
-# ---- the three ----
+# ---- the four ----
 
 # `...` spans that begin with penstock in README.md's table of uses, as a reader would type them: with a
 # program in place of the names that stand for one, and as many ranks as a small machine bears. 1 from
@@ -134,14 +136,29 @@ readme_uses() {
     sed -E 's/^(penstock reproduce) NAME$/\1/; s/^penstock report RESULTS$/penstock report AFTER --format md/'
 }
 
-check_root() {
+# With what brings the sources, and nothing else.
+bring_git() {
+  [ $has_git = no ] || return 0
   fresh_root
   as root 'apt-get update -q && apt-get install -y -q --no-install-recommends git make ca-certificates' \
     >"$work/prepare.log" 2>&1 || stop "apt-get failed in the fresh root; see build/fresh/prepare.log"
+  has_git=yes
+}
+
+check_refused() {
+  bring_git
+  clone_for user
+  step "user: make demo names what root must install" as user 'cd penstock
+    ! make demo >said 2>&1 && cat said && grep -q "sudo apt-get install -y .*libmpich-dev" said'
+  as user 'rm -rf penstock'
+}
+
+check_root() {
+  bring_git
   clone_for root
-  prepared=yes
   bring_program /root/penstock/here
   step "root: make demo" as root 'cd penstock && make demo'
+  has_all=yes
   local prepare='cd penstock/here && export PATH=~/penstock/.venv/bin:~/penstock/build/release/native:$PATH
     mpicc -o app writer.c && cp app your_app; rm -f out.dat
     printf "rounds = 5\n[defaults]\nmpi = \"none\"\n[[variant]]\nname = \"engine\"\n" >sweep.toml;'
@@ -159,18 +176,13 @@ check_root() {
 }
 
 check_user() {
-  if [ $prepared = no ]; then
-    fresh_root
-    as root 'apt-get update -q && apt-get install -y -q --no-install-recommends git make ca-certificates' \
-      >"$work/prepare.log" 2>&1 || stop "apt-get failed in the fresh root; see build/fresh/prepare.log"
-    clone_for user
-    step "user: make demo names what root must install" as user 'cd penstock
-      ! make demo >said 2>&1 && cat said && grep -q "sudo apt-get install -y .*libmpich-dev" said'
+  bring_git
+  if [ $has_all = no ]; then
     clone_for root
     step "root: scripts/bootstrap.sh build" as root 'cd penstock && scripts/bootstrap.sh build'
-  else
-    clone_for user
   fi
+  clone_for user
+  step "user: make demo" as user 'cd penstock && make demo'
   bring_program /home/user/app
   chroot "$rootfs" chown -R user: /home/user/app
   step "user: make install PREFIX=\$HOME/x" as user 'cd penstock && make install PREFIX=$HOME/x'
@@ -217,9 +229,12 @@ $(section test)"
 
 mkdir -p "$work"
 make_base
-for part in "${@:-root user image}"; do
+for part in "${@:-refused root user image}"; do
   for one in $part; do
-    case $one in root | user | image) "check_$one" ;; *) stop "the parts are root, user and image, got '$one'" ;; esac
+    case $one in
+      refused | root | user | image) "check_$one" ;;
+      *) stop "the parts are refused, root, user and image, got '$one'" ;;
+    esac
   done
 done
 echo "$passed passed, $failed failed, 0 skipped"

@@ -8,6 +8,7 @@ is wrong are listed in oracle-exceptions.md.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
 from run_mpi import (
+    HANDED_ON,
     Bench,
     Outcome,
     Penstock,
@@ -236,6 +238,15 @@ def methods(batch: Batch, number: int, share: Share, *, full: bool) -> list[str]
     return [m for place, m in enumerate(some) if share.takes(number, place)]
 
 
+def run_handed_on(bench: Bench, suite: Suite) -> None:
+    """What this suite was started with once more is what the ranks are started with."""
+    for name in (name for name in HANDED_ON if name in os.environ):
+        out = launch(bench, 2, ["printenv", name])
+        told = out.output.split()
+        arrived = told == [os.environ[name]] * 2
+        suite.check(f"{name} reaches the ranks", [] if arrived else [f"it is {told}"], out)
+
+
 def run_null(bench: Bench, suite: Suite) -> None:
     """The mechanism that drops everything: the same calls, an untouched file."""
     batch = Batch("views.null.2", 2, {"seed": 42, "cases": 10, "null": 1})
@@ -321,6 +332,8 @@ def main() -> int:
         run_batch(bench, suite, batch, number, options)
     if options.alone:
         return suite.finish()
+    if options.only in "handed on":
+        run_handed_on(bench, suite)
     if options.only in "null":
         run_null(bench, suite)
     for name, required in passed(options.share):
