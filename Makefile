@@ -1,6 +1,6 @@
 # A thin front: every target is one script that can be run by hand. `make help` lists them.
 PRESET ?= release
-PYTHON := .venv/bin/python
+VENV_PYTHON := .venv/bin/python
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -17,20 +17,20 @@ tests: bootstrap ## build Penstock and the layers' own tests, build/PRESET/LAYER
 	@scripts/build.sh $(PRESET) all layer_tests
 
 demo: build ## three things Penstock does, measured live (under three minutes)
-	@$(PYTHON) scripts/demo.py
+	@$(VENV_PYTHON) scripts/demo.py
 
 check: ## every test of the quick tier
 	@scripts/bootstrap.sh check
-	@$(PYTHON) scripts/check.py quick
+	@$(VENV_PYTHON) scripts/check.py quick
 
 check-full: ## every test there is; picks up where it was stopped
 	@scripts/bootstrap.sh full
-	@$(PYTHON) scripts/check.py full
+	@$(VENV_PYTHON) scripts/check.py full
 
 check-the-checks: ## faults sown into the engine: every one must turn a suite red
 	@scripts/bootstrap.sh check
 	@scripts/build.sh faulty all layer_tests
-	@$(PYTHON) tests/check_the_checks.py
+	@$(VENV_PYTHON) tests/check_the_checks.py
 
 install: ## into PREFIX, without root: make install PREFIX=DIR (docs/install.md)
 	@scripts/install.sh "$(PREFIX)"
@@ -48,12 +48,12 @@ bench-peers: ## beside ROMIO, OMPIO and what else programs use, every pattern (t
 	@scripts/bootstrap.sh check
 	@scripts/get_peers.sh
 	@scripts/build.sh release
-	@$(PYTHON) bench/peers/run.py
+	@$(VENV_PYTHON) bench/peers/run.py
 
 bench-limit: ## how much Penstock reaches of what fio can write here (half an hour; make it quiet)
 	@scripts/bootstrap.sh check
 	@scripts/build.sh release
-	@$(PYTHON) bench/peers/run.py --spec bench/limit --out build/bench-limit
+	@$(VENV_PYTHON) bench/peers/run.py --spec bench/limit --out build/bench-limit
 
 bench-overlap: ## does writing overlap with computing, on one node and on two? (some minutes; as root; make it quiet)
 	@scripts/bootstrap.sh check
@@ -63,17 +63,17 @@ bench-overlap: ## does writing overlap with computing, on one node and on two? (
 	@bench/overlap/run.py --build build/release --nodes 2
 
 honesty: build ## how often the verdicts of penstock compare are wrong
-	@$(PYTHON) -m penstock.bench.honesty --recorded python/tests/bench/data/recorded.jsonl
+	@$(VENV_PYTHON) -m penstock.bench.honesty --recorded python/tests/bench/data/recorded.jsonl
 
 docs-table: build ## the table of algorithms, mechanisms and sync policies in docs/
-	@$(PYTHON) scripts/docs_table.py
+	@$(VENV_PYTHON) scripts/docs_table.py
 
 drawings: build ## the pictures of docs/algorithms.md and docs/models.md, out of real plans and runs
-	@$(PYTHON) scripts/drawings.py
+	@$(VENV_PYTHON) scripts/drawings.py
 
 site: ## the documentation as a site, read without network: build/site/index.html
 	@scripts/bootstrap.sh site
-	@$(PYTHON) scripts/docs_site.py
+	@$(VENV_PYTHON) scripts/docs_site.py
 
 clean: ## remove what was built; the environment in .venv stays
 	rm -rf build demo-output

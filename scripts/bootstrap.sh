@@ -69,7 +69,7 @@ install_packages() {
   [ -z "$missing" ] && return
   local command="apt-get install -y --no-install-recommends $missing"
   if [ "$(id -u)" != 0 ]; then
-    stop "these packages are missing: $missing" "install them, then run this again:" "  sudo $command"
+    stop "these packages are missing: $missing" "install them, then run this again:" "  sudo apt-get update && sudo $command"
   fi
   say "installing $missing"
   export DEBIAN_FRONTEND=noninteractive

@@ -26,7 +26,7 @@ stop() {
 run() {
   echo "+ $*" >>"$log"
   "$@" >>"$log" 2>&1 </dev/null && return
-  grep -E 'error:|Error:|penstock:|FAILED:|undefined reference' "$log" | head -n 15 >&2 ||
+  grep -E 'error:|Error:|penstock:|FAILED:|undefined reference|cannot find' "$log" | head -n 15 >&2 ||
     tail -n 15 "$log" >&2
   stop "this failed: $*" "(the whole story is in $log)"
 }
@@ -74,8 +74,23 @@ print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], se
   rm -rf "$target/bin"  # their commands, which would start the build's environment
 }
 
+# Whether others have something in the prefix: what is neither listed nor in the directory that pip and Python fill.
+is_shared() {
+  [ -n "$(find "$prefix" -path "$prefix/lib/penstock" -prune -o \( ! -type d -o -empty \) -print |
+    grep -vxFf "$build/cmake/install_manifest.txt" | head -n 1)" ]
+}
+
+say_how_to_uninstall() {
+  if is_shared; then
+    say "Uninstall (others use $prefix too):"
+    say "  xargs -d '\n' rm -f <$PWD/$build/cmake/install_manifest.txt; rm -rf $prefix/lib/penstock"
+  else
+    say "Uninstall by removing it:   rm -rf $prefix"
+  fi
+}
+
 [ -n "${1:-}" ] || stop "say where to: scripts/install.sh PREFIX (make install PREFIX=\$HOME/penstock)"
-case $1 in /*) prefix=$1 ;; *) stop "PREFIX must be an absolute path, got '$1'" ;; esac
+case $1 in /*) prefix=${1%/} ;; *) stop "PREFIX must be an absolute path, got '$1'" ;; esac
 shift
 deps=${DEPS:-$([ -d third_party ] && echo bundled || echo system)}
 mkdir -p "$prefix" 2>/dev/null && [ -w "$prefix" ] ||
@@ -115,4 +130,4 @@ elif [ "${PYTHON:-}" != none ]; then
 fi
 say "done. Put it in your path:  export PATH=$prefix/bin:\$PATH"
 say "or load its module:         module use $prefix/share/modulefiles && module load penstock"
-say "Uninstall by removing it:   rm -rf $prefix"
+say_how_to_uninstall
