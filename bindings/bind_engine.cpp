@@ -174,6 +174,18 @@ void bind_method(nb::module_& m) {
       "Reads \"two_phase(writers=4, cycle=16MiB) + messages + pwrite + none + written\".");
   m.def("default_method", &engine::default_method);
   m.def(
+      "fixed",
+      [](const std::optional<std::string>& name, const plan::Team& team,
+         const layout::Geometry& geometry) -> std::optional<std::string> {
+        if (!name) return std::nullopt;
+        const plan::Algorithm* const named = plan::find_algorithm(*name);
+        if (named == nullptr) raise_argument("fixed", "there is no algorithm \"" + *name + "\"");
+        const plan::Algorithm* const kept = engine::fixed(named, team, geometry);
+        return kept != nullptr ? std::optional<std::string>(kept->name) : std::nullopt;
+      },
+      "algorithm"_a.none(), "team"_a, "geometry"_a,
+      "The named algorithm; None where there is no name, or this file system lets it not be.");
+  m.def(
       "decide",
       [](const plan::Crowd& crowd, const plan::Team& team, const layout::Geometry& geometry) {
         return engine::decide(crowd, team, geometry).name;

@@ -108,6 +108,7 @@ def waiting_steps() -> list[Step]:
         suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
         suite_step("messages", "tests/messages/run.py", "--check"),
+        suite_step("every MPI", "tests/lib/every_mpi.py"),
         pytest_step("docs site", "tests/docs_site"),
         pytest_step("install", "tests/install"),
     ]
@@ -220,6 +221,7 @@ def full_steps() -> list[Step]:
         suite_step("bound", "tests/trials/bound.py", "--mpi", "openmpi"),
         nfs_clients(),
         beside_fio(),
+        suite_step("site spoiled", "tests/site/run.py", "--mpi", "openmpi", "--spoiled"),
         suite_step("peers mpich", "tests/peers/run.py", "--mpi", "mpich"),
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),
         build_tests("build tsan", "tsan"),

@@ -561,6 +561,9 @@ def parse_method(text: str) -> Method:
 
 def default_method() -> Method: ...
 
+def fixed(algorithm: str | None, team: Team, geometry: Geometry) -> str | None:
+    """The named algorithm; None where there is no name, or this file system lets it not be."""
+
 def decide(crowd: Crowd, team: Team, geometry: Geometry) -> str:
     """The algorithm that "auto" chooses for one call."""
 

@@ -1,11 +1,11 @@
 #include "base/populate.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/extent.hpp"
-#include "base/units.hpp"
 
 #ifndef MADV_POPULATE_READ  // glibc before 2.35
 #define MADV_POPULATE_READ 22
@@ -13,6 +13,11 @@
 #endif
 
 namespace penstock {
+
+int64_t memory_page_bytes() noexcept {
+  static const int64_t bytes = ::sysconf(_SC_PAGESIZE);
+  return bytes;
+}
 
 int populate_for_stores(std::span<std::byte> pages) noexcept {
   int rc;
@@ -23,7 +28,8 @@ int populate_for_stores(std::span<std::byte> pages) noexcept {
 }
 
 bool are_readable(std::span<const std::byte> bytes) noexcept {
-  const auto begin = align_down(Off(reinterpret_cast<uintptr_t>(bytes.data())), kPageStep);
+  const auto begin =
+      align_down(Off(reinterpret_cast<uintptr_t>(bytes.data())), memory_page_bytes());
   const auto end = Off(reinterpret_cast<uintptr_t>(bytes.data())) + Off(bytes.size());
   void* const first = reinterpret_cast<void*>(uintptr_t(begin));
   int rc;

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace penstock {
 
+// Of this machine: 4 KiB, on AArch64 often 64.
+int64_t memory_page_bytes() noexcept;
 // Takes memory, or room in the file, and maps it. `pages` begin a page. 0, or the errno: EFAULT
 // where a store would be a SIGBUS.
 int populate_for_stores(std::span<std::byte> pages) noexcept;

@@ -29,16 +29,17 @@ constexpr std::array<Suffix, 13> kSuffixes = {{{"", 1},
                                                {"PiB", kGiB << 20},
                                                {"PB", kK* kK* kK* kK* kK}}};
 
-// Messages quote what the user wrote, but never a megabyte of it.
-std::string quoted(std::string_view text) {
-  constexpr size_t kLongest = 40;
-  if (text.size() <= kLongest) return "\"" + std::string(text) + "\"";
-  return "\"" + std::string(text.substr(0, kLongest)) + "...\"";
+// Bytes of the first characters that are short enough for a message.
+size_t quoted_bytes(std::string_view text) {
+  size_t n = 40;
+  if (text.size() <= n) return text.size();
+  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  return n;
 }
 
 tl::unexpected<Error> bad_size(std::string_view text, std::string_view what) {
   return fail(ErrorClass::argument, "parse size",
-              std::string(what) + " must be a size like 4MiB, 4MB or 4096, got " + quoted(text));
+              std::string(what) + " must be a size like 4MiB, 4MB or 4096, got " + quote(text));
 }
 
 std::string_view without_leading_spaces(std::string_view s) {
@@ -58,10 +59,20 @@ Result<int64_t> parse_size(std::string_view text, std::string_view what) {
     if (s.name != suffix) continue;
     if (number > std::numeric_limits<int64_t>::max() / s.bytes)
       return fail(ErrorClass::argument, "parse size",
-                  std::string(what) + " is larger than a file can be, got " + quoted(text));
+                  std::string(what) + " is larger than a file can be, got " + quote(text));
     return number * s.bytes;
   }
   return bad_size(text, what);
+}
+
+std::string quote(std::string_view given) {
+  const size_t n = quoted_bytes(given);
+  std::string text = "\"";
+  for (const char c : given.substr(0, n)) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += byte < 0x20 || byte == 0x7f ? '?' : c;
+  }
+  return text + (n < given.size() ? "...\"" : "\"");
 }
 
 std::string format_size(int64_t bytes) {

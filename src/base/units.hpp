@@ -21,6 +21,9 @@ Result<int64_t> parse_size(std::string_view text, std::string_view what);
 
 // 65536 -> "64KiB" when exact in a binary unit, else plain bytes: parse_size reads it back.
 std::string format_size(int64_t bytes);
+// What a user wrote, for a message: in quotes, without control characters, never a megabyte of it,
+// and of UTF-8 whole characters.
+std::string quote(std::string_view given);
 
 // 13325829734 -> "12.4 GiB": for people.
 std::string human_size(int64_t bytes);

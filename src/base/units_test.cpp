@@ -77,5 +77,15 @@ TEST(Units, SizesAreTheSameWhateverTheRoundingMode) {
   EXPECT_EQ(text, "7.8 KiB");
 }
 
+// What a message says may be shown where only UTF-8 is.
+TEST(Quote, CutsNoCharacter) {
+  std::string text = "x";
+  for (int i = 0; i < 22; ++i) text += "\u00e9";
+  EXPECT_EQ(quote(text), "\"" + text.substr(0, 39) + "...\"");
+  EXPECT_EQ(quote("a\nb"), "\"a?b\"");
+  EXPECT_EQ(quote(std::string(40, 'x')), "\"" + std::string(40, 'x') + "\"");
+  EXPECT_EQ(quote(std::string(41, '\x80')), "\"...\"") << "no character at all";
+}
+
 }  // namespace
 }  // namespace penstock::units_test

@@ -106,8 +106,11 @@ std::string dump_toml(const Config& config) {
 std::string resolved_toml(const Config& config) {
   std::vector<std::string> parts, options;
   for (const Key& key : keys()) {
-    if (!key.in_file || origin(config, key) == nullptr || key.show(config).empty()) continue;
-    parts.push_back(std::string(key.name) + " = " + key.show(config));
+    if (!key.in_file || origin(config, key) == nullptr) continue;
+    // Who says that the team decides rules others too, and people are shown no value of it.
+    const std::string value =
+        key.name == "writers" && key.show(config).empty() ? "0" : key.show(config);
+    if (!value.empty()) parts.push_back(std::string(key.name) + " = " + value);
   }
   for (const Assignment& a : config.options) {
     const std::string key = a.key == "observe" ? "method" : a.key;

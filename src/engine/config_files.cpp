@@ -45,6 +45,21 @@ std::string prefix_of(const std::string& library_directory) {
   return "";
 }
 
+// Of a directory with a name; or from here upwards, where the caller cannot say its name.
+std::string above(const std::string& directory) {
+  if (directory.starts_with('/')) return parent(directory);
+  return directory == "." ? ".." : directory + "/..";
+}
+
+bool is_root(const std::string& directory) {
+  struct stat here {
+  }, up{};
+  if (directory.starts_with('/')) return directory == "/";
+  const bool known =
+      ::stat(directory.c_str(), &here) == 0 && ::stat(above(directory).c_str(), &up) == 0;
+  return !known || (here.st_dev == up.st_dev && here.st_ino == up.st_ino);
+}
+
 // The working directory; then its parents, as long as they are the user's own: above them a file
 // would be a stranger's or everybody's.
 std::string project_file(const Surroundings& s) {
@@ -52,8 +67,8 @@ std::string project_file(const Surroundings& s) {
   std::string directory = s.directory;
   for (;;) {
     std::string file = file_in(directory);
-    if (::access(file.c_str(), F_OK) == 0 || directory == "/") return file;
-    directory = parent(directory);
+    if (::access(file.c_str(), F_OK) == 0 || is_root(directory)) return file;
+    directory = above(directory);
     if (owner(directory) != s.user) return file_in(s.directory);
   }
 }
@@ -151,7 +166,8 @@ std::vector<Candidate> candidates(const Surroundings& s, bool config_is_option) 
     add(s.etc + "/penstock/penstock.toml", Layer::system, system);
     if (!where.empty()) add(where + "/etc/penstock/penstock.toml", Layer::prefix, prefix);
     add(user_file(s), Layer::user, trusted);
-    if (s.directory.starts_with('/')) add(project_file(s), Layer::project, trusted);
+    if (s.directory.starts_with('/') || s.directory == ".")
+      add(project_file(s), Layer::project, trusted);
   }
   const std::string named = variable(s, "PENSTOCK_CONFIG");
   const Layer layer = config_is_option ? Layer::config_option : Layer::named_file;

@@ -92,6 +92,17 @@ TEST(Config, OffAndObserveAreWordsOfTheMethod) {
   EXPECT_EQ(load({{"PENSTOCK_OBSERVE", "1"}, {"PENSTOCK_METHOD", "off"}})->mode, Mode::off);
 }
 
+// Who says 0 on the command line has the team decide, whatever a table says.
+TEST(Config, AnOptionThatLeavesTheWritersOpenReachesRanks) {
+  const auto launcher = load({{"PENSTOCK_WRITERS", "0"}, {"PENSTOCK_OPTIONS", "WRITERS"}});
+  ASSERT_TRUE(launcher);
+  std::string line = resolved_toml(*launcher);
+  line.insert(line.size() - 1, R"(, file = [{pattern = ["*"], source = "a test", writers = 4}])");
+  const auto rank = load({{"PENSTOCK_RESOLVED", line}});
+  ASSERT_TRUE(rank) << rank.error().message();
+  EXPECT_EQ(for_file(*rank, "x")->method.parameters.writers, 0) << line;
+}
+
 TEST(Config, WrongValuesNameTheVariable) {
   EXPECT_TRUE(says(refused({{"PENSTOCK_REQUIRE", "maybe"}}), "PENSTOCK_REQUIRE: require must be"));
   EXPECT_TRUE(says(refused({{"PENSTOCK_METHOD", "two_fase"}}), "PENSTOCK_METHOD: algorithm"));
@@ -259,6 +270,12 @@ TEST(Toml, DeepNestingAndEndlessDotsAreRefusedNotFatal) {
   std::string braces;
   for (int i = 0; i < 100'000; ++i) braces += "{a=";
   EXPECT_NE(toml_refused("a = " + braces), "accepted");
+}
+
+TEST(Toml, DotsOfCommentsAreNoKeys) {
+  const std::string line = "# " + std::string(2000, '.') + "\n";
+  EXPECT_EQ(toml_refused(line + "quiet = true  " + line), "accepted");
+  EXPECT_NE(toml_refused(line + "a" + std::string(2000, '.') + "a = 1"), "accepted");
 }
 
 TEST(Toml, CharactersBeyondAsciiAreRefusedOutsideStringsAndKeptInside) {

@@ -223,8 +223,8 @@ Result<Parsed> Reader::read(const toml::table& table) const {
 }
 
 // The parser builds a nested table for each dot of a key and frees them recursively, so that a file
-// of dots would overflow the stack. Our keys have none; dots within the strings of one line are not
-// counted, and strings of several lines are not taken.
+// of dots would overflow the stack. Our keys have none; dots within comments and the strings of one
+// line are not counted, and strings of several lines are not taken.
 bool too_many_dots(std::string_view text) {
   constexpr int kMost = 1024;
   int dots = 0;
@@ -238,6 +238,8 @@ bool too_many_dots(std::string_view text) {
       quoted = c == quoted ? '\0' : quoted;
     else if (c == '"' || c == '\'')
       quoted = c;
+    else if (c == '#')
+      i = std::min(text.find('\n', i), text.size());
     else if (c == '.')
       ++dots;
   }

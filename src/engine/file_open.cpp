@@ -33,6 +33,7 @@ bool names_writers(const Config& config) {
 }
 
 constexpr const char* kDifferentFiles = "ranks see different files under this name";
+constexpr const char* kDifferentMethods = "ranks are configured with different methods";
 constexpr const char* kAnotherFile =
     "the MPI library has opened another file than is under this name now";
 constexpr const char* kOtherNodes =
@@ -167,19 +168,19 @@ void File::State::agree_on_service(const std::string& mine, const std::string& m
   // Where the library could not open it the program is told, and nobody is waited for.
   if (info.opened_here) exec::or_abandon(reached);
 
-  never_served =
-      first_reason({{!mine.empty(), mine},
-                    {!agreed[same_modes], kDifferentModes},
-                    {agreed[unserved], "another rank cannot be served"},
-                    {!agreed[same_as_library], kAnotherFile},
-                    {!agreed[same_file], kDifferentFiles},
-                    {!agreed[same_method], "ranks are configured with different methods"}});
+  never_served = first_reason({{!mine.empty(), mine},
+                               {!agreed[same_modes], kDifferentModes},
+                               {agreed[unserved], "another rank cannot be served"},
+                               {!agreed[same_as_library], kAnotherFile},
+                               {!agreed[same_file], kDifferentFiles},
+                               {!agreed[same_method], kDifferentMethods}});
   never_read =
       first_reason({{!mine_of_reads.empty(), mine_of_reads},
                     {!agreed[same_modes], kDifferentModes},
                     {agreed[unread], "another rank's reads cannot be served"},
                     {!agreed[same_as_library], kAnotherFile},
                     {!agreed[same_file], kDifferentFiles},
+                    {!agreed[same_method], kDifferentMethods},
                     {(comm->nodes() > 1 || agreed[other_nodes]) && agreed[incoherent],
                      "a node of this file system may not see at once what another wrote"}});
   g = {agreed[page_bytes], agreed[block_bytes], agreed[stripe_bytes],

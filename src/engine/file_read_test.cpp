@@ -118,6 +118,19 @@ TEST(FileReads, AreServedOfAFileThatIsOpenedForReadingAlone) {
   });
 }
 
+TEST(FileReads, AreNotServedWhereRanksWouldReadInSeveralWays) {
+  const io::TemporaryFile file;
+  comm::run_thread_team(kRanks, [&](comm::Comm& comm) {
+    OpenInfo info = readable(file.path());
+    info.writable = false;
+    info.config.method = *parse_method(comm.rank() == 1 ? "two_phase(writers=1)" : "individual");
+    auto f = File::open(comm::borrow(comm), info);
+    EXPECT_FALSE(f->serves_reads());
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+  });
+}
+
 // Not served; the same on every rank, though only rank 1 has a reason.
 void expect_unserved(const std::string& path, void (*spoil)(OpenInfo&)) {
   comm::run_thread_team(kRanks, [&](comm::Comm& comm) {

@@ -35,6 +35,14 @@ TEST(Method, TrailingChoicesMayBeLeftOut) {
             "individual + none + pwrite(direct=cold) + anticipate=1MiB + written");
 }
 
+// It is not spelled, so a rank that is handed the spelling would not have it.
+TEST(Method, AnExchangeOfWhatSendsNothingIsNone) {
+  const Method asked = *parse_method("individual + messages(pack=datatype)");
+  const Method handed_on = *parse_method(to_string(asked));
+  EXPECT_EQ(asked.exchange, handed_on.exchange);
+  EXPECT_EQ(asked.pack, handed_on.pack);
+}
+
 TEST(Method, OptionsAreReadWithOrWithoutSpaces) {
   const char* expected = "two_phase(writers=4, cycle=16MiB) + messages + pwrite + end + written";
   EXPECT_EQ(canonical("two_phase(writers=4,cycle=16MiB)+messages+pwrite+end+written"), expected);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/units.hpp"
+
 namespace penstock::engine {
 namespace {
 
@@ -55,15 +57,6 @@ std::string not_known(std::string_view given, const std::vector<std::string_view
     text += valid[i];
   }
   return text;
-}
-
-std::string quote(std::string_view given) {
-  std::string text = "\"";
-  for (const char c : given.substr(0, kLongestWord)) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += byte < 0x20 || byte == 0x7f ? '?' : c;
-  }
-  return text + (given.size() > kLongestWord ? "...\"" : "\"");
 }
 
 }  // namespace penstock::engine

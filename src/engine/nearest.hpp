@@ -13,7 +13,4 @@ std::string nearest(std::string_view given, const std::vector<std::string_view>&
 // `"two_fase" is not known; did you mean "two_phase"? Valid: auto, individual, two_phase`
 std::string not_known(std::string_view given, const std::vector<std::string_view>& valid);
 
-// What a user wrote, for a message: in quotes, without control characters, never a megabyte of it.
-std::string quote(std::string_view given);
-
 }  // namespace penstock::engine

@@ -20,19 +20,20 @@ int64_t in_file(Extent where, std::span<const Extent> dirty,
 void PageAccount::settle(int cycle, Extent where, std::span<const Extent> dirty,
                          const std::optional<io::Fault>& fault,
                          const std::optional<Result<bool>>& synced) {
-  if (fault) note_fault(cycle, where, *fault);
+  const int before = told_;
+  if (fault) note_fault(cycle, dirty.empty() ? where.begin : dirty.front().begin, *fault);
   const int64_t bytes = in_file(where, dirty, fault);
   written_ += bytes;
   told_ = cycle;
-  if (bytes > 0) follow(cycle, dirty, bytes, synced);
+  if (bytes > 0) follow(cycle, before, dirty, bytes, synced);
 }
 
 // Tells the sync policy what a page brought into the file. When the sync fails that it asks for, no
 // byte of this call since the last one is certain to be in the file.
-void PageAccount::follow(int cycle, std::span<const Extent> dirty, int64_t bytes,
+void PageAccount::follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
                          const std::optional<Result<bool>>& synced) {
   if (sync_ == nullptr) return;
-  if (!unsynced_) unsynced_ = {cycle, dirty.front().begin, 0};
+  if (!unsynced_) unsynced_ = {cycle, before, dirty.front().begin, 0};
   unsynced_->bytes += bytes;
   const Result<bool> pushed = synced ? *synced : push(dirty, bytes);
   if (pushed && !*pushed) return;
@@ -40,7 +41,7 @@ void PageAccount::follow(int cycle, std::span<const Extent> dirty, int64_t bytes
     ++spent_.traffic.syncs;
   } else {
     fail_with(pushed.error());
-    faults_.push_back({unsynced_->cycle, cycle + 1, unsynced_->begin});
+    add({unsynced_->cycle, cycle + 1, unsynced_->begin}, unsynced_->before, true);
     written_ -= unsynced_->bytes;
   }
   unsynced_.reset();
@@ -55,16 +56,19 @@ void PageAccount::fail_with(const Error& error) {
   if (!failure_ || failure_->error_class < error.error_class) failure_ = error;
 }
 
+void PageAccount::note_fault(int cycle, Off first, const io::Fault& fault) {
+  fail_with(fault.error);
+  add({cycle, cycle + 1, fault.first_missing}, told_, fault.first_missing <= first);
+  told_ = cycle;
+}
+
 // A disk that is full fails every later cycle from its first byte: they join the fault before.
 // Nobody has bytes in the cycles between that it was not told of.
-void PageAccount::note_fault(int cycle, Extent where, const io::Fault& fault) {
-  fail_with(fault.error);
-  const bool joins = !faults_.empty() && faults_.back().end == told_ + 1;
-  told_ = cycle;
-  if (joins && fault.first_missing <= where.begin)
-    faults_.back().end = cycle + 1;
+void PageAccount::add(const WriterFault& fault, int before, bool is_whole) {
+  if (is_whole && !faults_.empty() && faults_.back().end == before + 1)
+    faults_.back().end = fault.end;
   else
-    faults_.push_back({cycle, cycle + 1, fault.first_missing});
+    faults_.push_back(fault);
 }
 
 }  // namespace penstock::exec

@@ -25,16 +25,19 @@ class PageAccount {
   void settle(int cycle, Extent where, std::span<const Extent> dirty,
               const std::optional<io::Fault>& fault,
               const std::optional<Result<bool>>& synced = std::nullopt);
-  // Nothing of the page could be written.
-  void note_fault(int cycle, Extent where, const io::Fault& fault);
+  // Of a page whose first byte is `first` not all could be written.
+  void note_fault(int cycle, Off first, const io::Fault& fault);
 
   const std::optional<Error>& failure() const noexcept { return failure_; }
   std::span<const WriterFault> faults() const noexcept { return faults_; }
   int64_t written_bytes() const noexcept { return written_; }
 
  private:
-  void follow(int cycle, std::span<const Extent> dirty, int64_t bytes,
+  // `before`: the cycle that it was told of before this one.
+  void follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
               const std::optional<Result<bool>>& synced);
+  // A fault that begins behind cycle `before`; whole: with the first byte of its first cycle.
+  void add(const WriterFault& fault, int before, bool is_whole);
   Result<bool> push(std::span<const Extent> dirty, int64_t bytes);
   void fail_with(const Error& error);
 
@@ -47,6 +50,7 @@ class PageAccount {
   // What was written since the policy's last sync: from this cycle and file byte on.
   struct Unsynced {
     int cycle;
+    int before;  // the cycle that it was told of before that
     Off begin;
     int64_t bytes;
   };

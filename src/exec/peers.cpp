@@ -14,14 +14,18 @@ constexpr int kDescriptionTag = 1;
 bool ShapeCache::knows(Hash shape) const { return find(shape) != nullptr; }
 
 const layout::LoopTree* ShapeCache::find(Hash shape) const {
-  for (const auto& [hash, tree] : shapes_)
-    if (hash == shape) return &tree;
+  for (const Known& known : shapes_)
+    if (known.shape == shape) return &known.tree;
   return nullptr;
 }
 
-void ShapeCache::learn(Hash shape, layout::LoopTree tree) {
-  if (shapes_.size() == kShapes) shapes_.pop_front();
-  shapes_.emplace_back(shape, std::move(tree));
+void ShapeCache::learn(Hash shape, layout::LoopTree tree, int64_t bytes) {
+  shapes_.push_back({shape, std::move(tree), bytes});
+  bytes_ += bytes;
+  while (shapes_.size() > kShapes || (shapes_.size() > 1 && bytes_ > kBytes)) {
+    bytes_ -= shapes_.front().bytes;
+    shapes_.pop_front();
+  }
 }
 
 void Peers::send_descriptions(comm::Comm& comm, comm::Transfers& transfers, const plan::Plan& plan,
@@ -33,7 +37,7 @@ void Peers::send_descriptions(comm::Comm& comm, comm::Transfers& transfers, cons
     const int to = plan.writer_rank(writer);
     if (to == comm.rank() || told_[to].knows(mine.shape)) continue;
     if (description_.empty()) filetype.serialise(description_);
-    told_[to].learn(mine.shape, {});
+    told_[to].learn(mine.shape, {}, mine.description_bytes);
     transfers.send(to, kDescriptionTag, description_);
     ++sent_;
   }
@@ -72,9 +76,10 @@ Result<std::vector<Peer>> Peers::introduce(comm::Comm& comm, comm::Transfers& tr
     Result<layout::LoopTree> tree = layout::LoopTree::deserialise(a.bytes);
     if (!tree) return tl::unexpected(tree.error());
     a.bytes = {};
-    known_[a.rank].learn(a.summary.shape, *std::move(tree));
+    known_[a.rank].learn(a.summary.shape, *std::move(tree), a.summary.description_bytes);
   }
   std::vector<Peer> peers;
+  peers.reserve(senders.size());
   for (const auto& [rank, s] : senders) {
     const layout::LoopTree* tree = s.contiguous() ? nullptr : known_[rank].find(s.shape);
     Result<plan::Part> part = plan::locate(s, tree != nullptr ? *tree : layout::LoopTree());

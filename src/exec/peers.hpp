@@ -22,16 +22,25 @@ struct Peer {
   layout::Cursor cursor;  // over the file, to fill pages
 };
 
-// The last few shapes that passed between two ranks; the same on both.
+// The last few shapes that passed between two ranks; the same on both. A writer keeps those of all
+// its senders, so that old ones may not be long together.
 class ShapeCache {
  public:
   static constexpr size_t kShapes = 4;
+  static constexpr int64_t kBytes = int64_t{4} << 20;  // of all descriptions, where there are two
   bool knows(Hash shape) const;
-  void learn(Hash shape, layout::LoopTree tree);  // forgets the oldest when full
+  // Forgets the oldest when full. `bytes`: of its description.
+  void learn(Hash shape, layout::LoopTree tree, int64_t bytes);
   const layout::LoopTree* find(Hash shape) const;
 
  private:
-  std::deque<std::pair<Hash, layout::LoopTree>> shapes_;
+  struct Known {
+    Hash shape;
+    layout::LoopTree tree;
+    int64_t bytes;
+  };
+  std::deque<Known> shapes_;
+  int64_t bytes_ = 0;
 };
 
 class Peers {

@@ -16,7 +16,7 @@ Traffic PutLoads::put(int owner, SubBuffers& from, Which which) {
   Load load = *from.take_first(owner);
   put.hull = hull_of(put.hull, load.hull());
   std::vector<std::byte> parcel = std::move(load).take();
-  if (seeded_fault("load_lost")) {
+  if (seeded_fault("put_load_lost")) {
     from.give_back(std::move(parcel));
     return traffic;
   }

@@ -44,6 +44,8 @@ class ReadPage {
   // The first wanted byte that was not read; nullopt: all were. Without an error the file ended.
   std::optional<Off> missing() const noexcept { return missing_; }
   const std::optional<Error>& error() const noexcept { return error_; }
+  // REQUIRES missing().
+  Off first_wanted() const noexcept { return clipped_.front().begin; }
 
  private:
   void clip_wanted(Off end);

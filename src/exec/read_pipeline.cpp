@@ -25,17 +25,25 @@ class ReadFaults {
   void clear() {
     faults_.clear();
     failure_.reset();
+    told_ = -1;
   }
-  void note(int cycle, Off first_missing, const std::optional<Error>& error) {
-    faults_.push_back({cycle, cycle + 1, first_missing});
+  // Of a page whose first wanted byte is `first`. What cannot be read from there on joins the fault
+  // of the page before: ranks tell each other every fault.
+  void note(int cycle, Off first, Off first_missing, const std::optional<Error>& error) {
+    if (first_missing <= first && !faults_.empty() && faults_.back().end == told_ + 1)
+      faults_.back().end = cycle + 1;
+    else
+      faults_.push_back({cycle, cycle + 1, first_missing});
     if (error && (!failure_ || failure_->error_class < error->error_class)) failure_ = error;
   }
+  void page_told(int cycle) { told_ = cycle; }
   const std::vector<WriterFault>& all() const noexcept { return faults_; }
   const std::optional<Error>& failure() const noexcept { return failure_; }
 
  private:
   std::vector<WriterFault> faults_;
   std::optional<Error> failure_;
+  int told_ = -1;  // the cycle of the page before
 };
 
 struct ReadPipeline::State {
@@ -231,14 +239,16 @@ OutgoingPage& ReadPipeline::State::read_page(const ReadCall& call, int cycle, in
   if (ready)
     fill_page(call.file_bytes);
   else
-    faults.note(out.cycle, where.begin, ready.error());
+    faults.note(out.cycle, where.begin, where.begin, ready.error());
+  faults.page_told(out.cycle);
   return out;
 }
 
 void ReadPipeline::State::fill_page(Off file_bytes) {
   const Stopwatch watch(spent.read_s);
   out.page.fill(file, file_bytes, spent.file);
-  if (const auto missing = out.page.missing()) faults.note(out.cycle, *missing, out.page.error());
+  if (const auto missing = out.page.missing())
+    faults.note(out.cycle, out.page.first_wanted(), *missing, out.page.error());
 }
 
 // --- Errors and counts ---

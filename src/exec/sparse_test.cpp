@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "exec/page_account.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/read_pipeline.hpp"
+#include "io/faulty.hpp"
+#include "io/periodic_sync.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::sparse_test {
@@ -168,14 +171,49 @@ TEST(PageAccount, JoinsFaultsOverCyclesThatHaveNoBytes) {
   Spent spent;
   PageAccount account(spent, nullptr);
   const Error full{ErrorClass::no_space, 28, "pwrite", "full"};
-  account.note_fault(3, {0, 10}, {full, 5});
-  account.note_fault(900, {kFar, kFar + 10}, {full, kFar});
+  account.note_fault(3, 0, {full, 5});
+  account.note_fault(900, kFar, {full, kFar});
   ASSERT_EQ(account.faults().size(), 1u);
   EXPECT_EQ(account.faults()[0].begin, 3);
   EXPECT_EQ(account.faults()[0].end, 901);
   account.settle(901, {2 * kFar, 2 * kFar + 1}, {}, std::nullopt);
-  account.note_fault(902, {3 * kFar, 3 * kFar + 10}, {full, 3 * kFar});
+  account.note_fault(902, 3 * kFar, {full, 3 * kFar});
   EXPECT_EQ(account.faults().size(), 2u) << "a page between them was written";
+}
+
+// Where pages begin with a hole the first byte that is wanted is what counts.
+TEST(PageAccount, JoinsFaultsOfPagesThatBeginWithAHole) {
+  Spent spent;
+  PageAccount account(spent, nullptr);
+  const Error full{ErrorClass::no_space, 28, "pwrite", "full"};
+  for (int cycle = 0; cycle < 3; ++cycle) {
+    const Off begin = Off{100} * cycle;
+    const Extent dirty[] = {{begin + 10, begin + 20}, {begin + 30, begin + 40}};
+    account.settle(cycle, {begin, begin + 100}, dirty, io::Fault{full, begin + 10});
+  }
+  ASSERT_EQ(account.faults().size(), 1u);
+  EXPECT_EQ(account.faults()[0].first_missing, 10);
+  const Extent dirty[] = {{310, 320}, {330, 340}};
+  account.settle(3, {300, 400}, dirty, io::Fault{full, 330});
+  EXPECT_EQ(account.faults().size(), 2u) << "its first bytes are in the file";
+  EXPECT_EQ(account.written_bytes(), 10);
+}
+
+TEST(PageAccount, JoinsSyncsThatFailOneAfterTheOther) {
+  const io::TemporaryFile path;
+  io::FaultyFile file(io::find_mechanism("pwrite")->open({.path = path.path()}).value(),
+                      {.sync_errno = EIO});
+  io::PeriodicSync sync(file, 10, nullptr);
+  Spent spent;
+  PageAccount account(spent, &sync);
+  for (int cycle = 0; cycle < 4; ++cycle) {
+    const Extent dirty[] = {{100 * cycle + 5, 100 * cycle + 15}};
+    account.settle(cycle, {100 * cycle, 100 * cycle + 100}, dirty, std::nullopt);
+  }
+  ASSERT_EQ(account.faults().size(), 1u);
+  EXPECT_EQ(account.faults()[0].end, 4);
+  EXPECT_EQ(account.faults()[0].first_missing, 5);
+  EXPECT_EQ(account.written_bytes(), 0);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void StagedPage::assign(const Target& target, int cycle, Extent where,
 void StagedPage::write() noexcept {
   try {
     if (missing_)
-      target_.account->note_fault(cycle_, where_, {*missing_, where_.begin});
+      target_.account->note_fault(cycle_, where_.begin, {*missing_, where_.begin});
     else if (!dirty_.empty())
       target_.account->settle(cycle_, where_, dirty_, write_extents());
   } catch (const std::exception&) {

@@ -109,7 +109,8 @@ void WriterPages::submit(int cycle) {
   if (staged_ != nullptr) return stage(s);
   if (!s.page.usable()) {
     reap_all();  // faults are noted in the order of their cycles
-    if (s.no_memory) account_->note_fault(cycle, s.page.where, {*s.no_memory, s.page.where.begin});
+    if (s.no_memory)
+      account_->note_fault(cycle, s.page.where.begin, {*s.no_memory, s.page.where.begin});
     return;
   }
   const bool packed = s.page.list != nullptr;

@@ -25,7 +25,8 @@ constexpr double kLongestRest_s = 0.01;
 constexpr double kLongestTrust_s = 1e-4;
 
 std::span<std::byte> pages_around(std::span<std::byte> bytes) {
-  const auto before = size_t(reinterpret_cast<uintptr_t>(bytes.data()) % kPageStep);
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+  const auto before = size_t(at % uintptr_t(memory_page_bytes()));
   return {bytes.data() - before, bytes.size() + before};
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/populate.hpp"
 #include "base/seeded_fault.hpp"
 #include "base/units.hpp"
 #include "io/probe.hpp"
@@ -151,11 +152,12 @@ void CrumbWindows::open() {
   if (written_ == Written::through) return refuse("each write is to be on the device");
   const Result<FileSystem> found = probe(fd_);
   if (!found) return refuse(found.error().message());
+  if (!is_regular_file(fd_)) return refuse("it is no regular file");
   how_ = in_place(found->type);
   if (how_ == nullptr)
     return refuse("a store into a page of " + found->type + " may find no space");
   // A page that is stored to takes room for all of its blocks, a write only for its own.
-  if (found->geometry.block_bytes > 0 && found->geometry.block_bytes < kPageStep)
+  if (found->geometry.block_bytes > 0 && found->geometry.block_bytes < memory_page_bytes())
     return refuse("its blocks are smaller than a page of memory");
   auto both = Descriptor::open_for_mapping("/proc/self/fd/" + std::to_string(fd_), written_);
   if (!both) return refuse(both.error().message());

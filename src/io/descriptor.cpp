@@ -2,6 +2,7 @@
 #include "io/descriptor.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,11 @@ namespace {
 int flag_of(Written written) { return written == Written::through ? O_DSYNC : 0; }
 
 }  // namespace
+
+bool is_regular_file(int fd) noexcept {
+  struct stat file {};
+  return ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+}
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);

@@ -10,6 +10,9 @@
 
 namespace penstock::io {
 
+// And no device or pipe, which has no blocks and perhaps no sync.
+bool is_regular_file(int fd) noexcept;
+
 class Descriptor {
  public:
   Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)), path_(std::move(o.path_)) {}

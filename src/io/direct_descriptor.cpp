@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.hpp"
+#include "base/populate.hpp"
 #include "io/probe.hpp"
 #include "io/write_fully.hpp"
 
@@ -56,7 +57,7 @@ bool same_file(int a, int b) {
 // blocks one of these. What is written past the cache shares none with what goes through it, which
 // would read it before and write it back behind.
 int64_t cached_bytes(int fd) {
-  const auto page = int64_t(::sysconf(_SC_PAGESIZE));
+  const int64_t page = memory_page_bytes();
   const auto found = probe(fd);
   if (!found || found->geometry.sharing != layout::Sharing::any) return page;
   return std::max(page, std::min(found->geometry.block_bytes, kLargestUnit));

@@ -137,6 +137,7 @@ class MmapFile final : public MechanismFile {
   void learn_file_system() {
     const Result<FileSystem> found = probe(file_.fd());
     if (!found) return say(found.error().message() + "; written by pwrite");
+    if (!is_regular_file(file_.fd())) return say("it is no regular file; written by pwrite");
     how_ = in_place(found->type);
     if (how_ == nullptr)
       say("a store into a page of " + found->type +
@@ -164,7 +165,10 @@ class MmapFile final : public MechanismFile {
     // had.
     const std::lock_guard one(ready_mutex_);
     const RangeLock alone(file_.fd(), where);
-    if (!alone.held()) return {};
+    if (!alone.held()) {
+      say("a range was another's by a lock of the file and was written by pwrite");
+      return {};
+    }
     const int grow = where.end > size() ? FALLOC_FL_KEEP_SIZE : 0;
     const int mode = how->reserve_mode & ~grow;
     auto window = window_bytes_ == kWindowOfCycle ? Window::map(file_.fd(), where, mode)

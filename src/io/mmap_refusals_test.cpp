@@ -1,6 +1,9 @@
 // Where the kernel maps nothing, or not now: no store ends in SIGBUS on a full disk, and what is
 // not mapped is written all the same, and said.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -29,6 +32,19 @@ TEST_F(MmapRefusals, WithoutFallocateEverythingIsWrittenByPwriteAndSaid) {
   EXPECT_FALSE(is_mapped()) << "not asked again";
   file->submit(lease, {});
   EXPECT_EQ(file_.contents(), Bytes(65536, kX));
+}
+
+TEST_F(MmapRefusals, ALockedRangeIsWrittenByPwriteAndSaid) {
+  resize(65536);
+  auto file = open();
+  const int other = ::open(file_.path().c_str(), O_RDWR | O_CLOEXEC);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(other, F_OFD_SETLK, &whole), 0);
+  EXPECT_FALSE(write(*file, {0, 65536}, {{0, 65536}}, kX));
+  EXPECT_NE(file->degraded().find("by a lock"), std::string::npos) << file->degraded();
+  EXPECT_EQ(file_.contents(), Bytes(65536, kX));
+  ::close(other);
 }
 
 TEST_F(MmapRefusals, AKernelThatCannotPopulateIsNotTrusted) {

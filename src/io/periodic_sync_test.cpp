@@ -53,6 +53,16 @@ class PeriodicSyncs : public ::testing::Test {
   SyncRecord record_;
 };
 
+// The number that devices without a sync give is one that a file's write-back may have left too.
+TEST_F(PeriodicSyncs, OfAFileEveryNumberIsALoss) {
+  const auto file = open({.sync_errno = EINVAL, .nth_sync = 2});
+  PeriodicSync sync(*file, 4096, nullptr);
+  EXPECT_TRUE(sync.wrote(kSomewhere, 4096).value());
+  EXPECT_FALSE(sync.wrote(kSomewhere, 4096));
+  EXPECT_FALSE(sync.sync(SyncKind::full)) << "it stays lost";
+  EXPECT_FALSE(sync.at_close());
+}
+
 TEST_F(PeriodicSyncs, SyncsOnceForEachSoManyBytes) {
   const auto file = open();
   PeriodicSync sync(*file, 4096, nullptr);

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/despite_signals.hpp"
+#include "io/descriptor.hpp"
 
 namespace penstock::io {
 namespace {
@@ -20,6 +21,9 @@ bool is_unknown_here(int why) noexcept {
 
 Result<void> preallocate(int fd, Off bytes, const std::string& path) {
   if (bytes == 0) return {};  // which fallocate(2) refuses
+  // Before Linux 6.6 a block device dropped what its page cache had there, and then refused.
+  if (!is_regular_file(fd))
+    return fail(ErrorClass::unsupported, "fallocate", path + " is no regular file");
   const int rc = take_despite_signals(
       {0, bytes}, [&](Extent e) { return ::fallocate(fd, 0, e.begin, e.size()) == 0 ? 0 : errno; });
   if (rc == 0) return {};

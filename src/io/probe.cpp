@@ -107,10 +107,11 @@ int64_t plausible_block(int64_t reported, int64_t page) {
   return good ? reported : page;
 }
 
-// The file alone (chattr +S), whatever its mount says.
+// The file alone (chattr +S), whatever its mount says. The request is of a long: file systems write
+// an int, but FUSE before Linux 5.8 all that its daemon answers.
 bool is_marked_synchronous(int fd) {
-  int flags = 0;
-  return ::ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_SYNC_FL) != 0;
+  int flags[2] = {};
+  return ::ioctl(fd, FS_IOC_GETFLAGS, flags) == 0 && (flags[0] & FS_SYNC_FL) != 0;
 }
 
 }  // namespace

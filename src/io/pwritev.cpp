@@ -73,7 +73,7 @@ class PwritevFile final : public BlockingFile {
       const ssize_t n = ::pwritev(file().fd(), batch, count, offset);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return missing_from(offset, n < 0 ? errno : EIO);
-      if (seeded_fault("short_write_ignored")) return std::nullopt;
+      if (seeded_fault("short_vector_ignored")) return std::nullopt;
       cursor.advance(size_t(n));  // a short write only moves it less far
       offset += n;
     }

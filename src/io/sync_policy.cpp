@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "io/descriptor.hpp"
+
 namespace penstock::io {
 
 Result<bool> FileSync::wrote(Extent, int64_t) { return false; }
@@ -25,7 +27,9 @@ Result<bool> FileSync::at_close() {
   return !has_none;
 }
 
-bool FileSync::has_no_sync(const Error& error) noexcept { return error.sys_errno == EINVAL; }
+bool FileSync::has_no_sync(const Error& error) const noexcept {
+  return error.sys_errno == EINVAL && !is_regular_file(file_.fd());
+}
 
 Result<void> FileSync::kept(Result<void> now) {
   if (!now && has_no_sync(now.error())) return now;

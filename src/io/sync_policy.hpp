@@ -49,9 +49,9 @@ class FileSync {
  protected:
   virtual Result<void> sync_now(SyncKind kind);  // REQUIRES device_, but at close
   virtual Result<void> sync_at_close();
-  // What has no sync at all (EINVAL: a device like /dev/null) has lost nothing. Only who asks for a
-  // sync is told.
-  static bool has_no_sync(const Error& error) noexcept;
+  // What has no sync at all (EINVAL of a device like /dev/null) has lost nothing. Only who asks for
+  // a sync is told. Of a file EINVAL is what became of its bytes, as any other number.
+  bool has_no_sync(const Error& error) const noexcept;
 
   MechanismFile& file_;
   FirstFailure failure_;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 
@@ -13,11 +12,6 @@
 namespace penstock::io {
 namespace {
 
-Off page_bytes() {
-  static const Off bytes = ::sysconf(_SC_PAGESIZE);
-  return bytes;
-}
-
 // 0, or the errno.
 int reserve(int fd, Extent where, int mode) {
   return take_despite_signals(
@@ -26,7 +20,9 @@ int reserve(int fd, Extent where, int mode) {
 
 }  // namespace
 
-Extent whole_pages(Extent where) { return {align_down(where.begin, page_bytes()), where.end}; }
+Extent whole_pages(Extent where) {
+  return {align_down(where.begin, memory_page_bytes()), where.end};
+}
 
 tl::expected<Mapping, Refusal> Mapping::make(int fd, Extent where, ReadAhead read_ahead) {
   void* at =

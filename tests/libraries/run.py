@@ -32,7 +32,7 @@ from programs import (
 )
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 from same_file import difference
-from verdicts import Verdict, how_it_ended, verdicts_of, with_log
+from verdicts import Verdict, end_problems, how_it_ended, verdicts_of, with_log
 
 METHODS = ("auto", "two_phase(writers=2, cycle=64KiB)")
 
@@ -59,9 +59,6 @@ class Job:
             timeout_s=self.timeout_s,
         )
 
-    def cases(self, *more: str, method: str | None = None) -> dict[str, Verdict]:
-        return verdicts_of(self.run(*more, method=method))
-
     def complete(
         self, found: dict[str, Verdict], names: Iterable[str], *more: str, method: str | None = None
     ) -> None:
@@ -86,6 +83,10 @@ class Report:
         else:
             self.suite.check(name, problems)
         self.recorder.add(record)
+
+    def add_end(self, job: Job, how: str, problems: list[str]) -> None:
+        """Of a job whose cases have spoken: no line of the matrix."""
+        self.suite.check(f"{job.library.name} ends on {job.ranks} {how}", problems)
 
 
 def record_of(job: Job, served: Verdict, outcome: str, reason: str = "") -> Record:
@@ -146,9 +147,11 @@ def run_files(job: Job, method: str, report: Report) -> None:
         places = {x: Path(directory) / x for x in ("alone", "served")}
         for place in places.values():
             place.mkdir()
-        alone = job.cases("write", str(places["alone"]))
-        served = job.cases("write", str(places["served"]), method=method)
-        read = job.cases("read", str(places["served"]))
+        ended_alone = job.run("write", str(places["alone"]))
+        ended = job.run("write", str(places["served"]), method=method)
+        report.add_end(job, f"by {method}", end_problems(ended_alone, ended))
+        alone, served = verdicts_of(ended_alone), verdicts_of(ended)
+        read = verdicts_of(job.run("read", str(places["served"])))
         names = sorted(alone | served)
         job.complete(alone, names, "write", str(places["alone"]))
         job.complete(served, names, "write", str(places["served"]), method=method)
@@ -167,8 +170,9 @@ def run_files(job: Job, method: str, report: Report) -> None:
 
 
 def run_tests(job: Job, report: Report) -> None:
-    alone = job.cases()
-    served = job.cases(method="auto")
+    ended_alone, ended = job.run(), job.run(method="auto")
+    report.add_end(job, "by auto", end_problems(ended_alone, ended))
+    alone, served = verdicts_of(ended_alone), verdicts_of(ended)
     names = sorted(alone | served)
     job.complete(alone, names)
     job.complete(served, names, method="auto")

@@ -68,6 +68,16 @@ def how_it_ended(out: Outcome) -> str:
     return f"ends with code {out.code}: {last[:200]}"
 
 
+def end_problems(alone: Outcome, served: Outcome) -> list[str]:
+    """Behind the last case: in MPI_Finalize, and what libraries do when a process exits."""
+    if alone.hung or alone.code != 0:
+        return []  # a case of it is at fault, and judged
+    if served.hung or served.code != 0:
+        return [f"{how_it_ended(served)}, and alone with 0"]
+    states = sorted({str(log["state"]) for log in served.logs})
+    return [] if states in ([], ["finished"]) else [f"a job's log says {', '.join(states)}"]
+
+
 def mpi_version(out: Outcome) -> str:
     """The number in what the library says of itself, which begins with it or has it soon."""
     for log in out.logs:

@@ -105,23 +105,21 @@ def tell(example: Example) -> Story:
     held = _held(by_rank)
     geometry = _geometry(example)
     team = _core.Team(example.ranks, example.nodes, example.cores_per_node)
-    algorithm = method.algorithm or _core.decide(crowd, team, geometry)
+    fixed = _core.fixed(method.algorithm, team, geometry)
+    algorithm = fixed or _core.decide(crowd, team, geometry)
     descriptor = next(a for a in _core.algorithms() if a.name == algorithm)
     placed = _core.place(
         algorithm,
         team,
         crowd,
         geometry,
-        writers=method.writers,
-        cycle_bytes=method.cycle_for(algorithm, team),
-        stripe_bytes=method.stripe_bytes,
-        writer=method.writer,
+        **_parameters(method, fixed, algorithm, team),
     )
     _check_turns(placed)
     plan = placed.with_cuts([(p.view, (0, p.size)) for p in by_rank])
     return Story(
         title=example.title,
-        method=str(method) if method.algorithm else f"{method}: {algorithm} is chosen",
+        method=str(method) if fixed else f"{method}: {algorithm} is chosen",
         ranks=example.ranks,
         nodes=example.nodes,
         unit_bytes=geometry.unit_bytes,
@@ -136,6 +134,20 @@ def tell(example: Example) -> Story:
         writer_ranks=tuple(plan.writer_rank(w) for w in range(plan.writers)),
         cycles=_cycles(plan, by_rank),
     )
+
+
+def _parameters(
+    method: _core.Method, fixed: str | None, algorithm: str, team: _core.Team
+) -> dict[str, int]:
+    """Those that the engine gives: what ``auto`` was given is meant for what exchanges."""
+    if fixed is None and algorithm == "individual":
+        return {}
+    return {
+        "writers": method.writers,
+        "cycle_bytes": method.cycle_for(algorithm, team),
+        "stripe_bytes": method.stripe_bytes,
+        "writer": method.writer,
+    }
 
 
 def _geometry(example: Example) -> _core.Geometry:

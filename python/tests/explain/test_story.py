@@ -31,6 +31,25 @@ def test_every_held_byte_is_written_exactly_once(story: Story) -> None:
     assert join(written) == join(held)
 
 
+def changed(name: str, method: str) -> Story:
+    return tell(example.load(name).model_copy(update={"method": method}))
+
+
+def test_what_auto_was_given_is_meant_for_what_exchanges() -> None:
+    plain = changed("blocks", "auto")
+    for method in ("auto(writers=2)", "auto(cycle=8KiB)"):
+        told = changed("blocks", method)
+        assert told.method.endswith("individual is chosen")
+        assert told.cycles == plain.cycles
+
+
+def test_what_the_file_system_lets_not_be_is_not_drawn() -> None:
+    assert not changed("blocks", "individual").exchanges
+    told = changed("holes", "individual")
+    assert told.exchanges
+    assert told.method.endswith("two_phase is chosen")
+
+
 def test_each_turn_writes_only_inside_its_extent(story: Story) -> None:
     for turns in story.cycles:
         for turn in turns:
