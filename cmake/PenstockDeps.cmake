@@ -128,19 +128,6 @@ function(penstock_find_header_libraries)
   endforeach()
 endfunction()
 
-# penstock-exec is static, so that it starts whatever the program needs; the libraries have no libstdc++ beside them.
-function(penstock_check_static)
-  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_static.cpp "#include <string>\nint main(int n, char**) { return std::to_string(n).empty(); }\n")
-  try_compile(PENSTOCK_HAS_STATIC ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_static
-              ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_static.cpp LINK_OPTIONS -static)
-  if(NOT PENSTOCK_HAS_STATIC)
-    message(FATAL_ERROR "penstock: no static C library, or none of libstdc++ (a program does not link with "
-                        "-static). Install them (RHEL: glibc-static libstdc++-static; SUSE: glibc-devel-static; "
-                        "Debian: libc6-dev libstdc++-12-dev), or build in a container: packaging/apptainer/penstock.def")
-  endif()
-endfunction()
-
 penstock_check_compiler()
 penstock_check_system()
-penstock_check_static()
 penstock_find_header_libraries()

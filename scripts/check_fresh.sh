@@ -109,6 +109,7 @@ step() {
 clone_for() {
   local home=/root
   [ "$1" = root ] || home=/home/$1
+  rm -rf "$rootfs$home/penstock"
   git clone --quiet --no-hardlinks "$top" "$rootfs$home/penstock"
   [ "$1" = root ] || chroot "$rootfs" chown -R "$1:" "$home/penstock"
 }
@@ -146,6 +147,7 @@ bring_git() {
 }
 
 check_refused() {
+  [ $has_all = no ] || has_git=no # then it would be refused nothing
   bring_git
   clone_for user
   step "user: make demo names what root must install" as user 'cd penstock

@@ -76,7 +76,7 @@ print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], se
 
 # Whether others have something in the prefix: what is neither listed nor in the directory that pip and Python fill.
 is_shared() {
-  [ -n "$(find "$prefix" -path "$prefix/lib/penstock" -prune -o \( ! -type d -o -empty \) -print |
+  [ -n "$(find -H "$prefix" -path "$prefix/lib/penstock" -prune -o \( ! -type d -o -empty \) -print |
     grep -vxFf "$build/cmake/install_manifest.txt" | head -n 1)" ]
 }
 

@@ -42,8 +42,9 @@ int main(int argc, char** argv) {
     return wrong_usage();
   if (is_cold) {
     kept = cool_node_memory(warm_bytes, waits);
-  } else {
-    warm_node_memory(warm_bytes, 1, waits);
+    if (kept.left_bytes > 0) fprintf(stderr, "limit-in-memory: warm memory is left on this node\n");
+  } else if (warm_node_memory(warm_bytes, 1, waits) < warm_bytes / 10 * 9) {
+    fprintf(stderr, "limit-in-memory: not all of the memory could be touched\n");
   }
   const int code = run_and_wait(argv + 4);
   give_back_memory(&kept);

@@ -43,7 +43,7 @@ from beside import command, page, spec, variants  # noqa: E402
 from beside.place import MissingError  # noqa: E402
 
 from penstock.bench import provenance  # noqa: E402
-from penstock.bench.session import Measurement  # noqa: E402
+from penstock.bench.session import Measurement, environment  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
 MOST = 0.75  # of the time: then it is what limits
@@ -140,8 +140,9 @@ def _part(share: float | None) -> str:
 def sample(disk: Path, one: Measurement) -> Seen:
     """Run it once. Raises PenstockError when it fails."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        env = {**os.environ, **one.env}
-        looks, code = disk_busy.watch(disk, one.command, stdout=out, stderr=err, env=env)
+        looks, code = disk_busy.watch(
+            disk, one.command, stdout=out, stderr=err, env=environment(one.env)
+        )
         out.seek(0)
         err.seek(0)
         lines = [line for line in out if line.startswith("{")]

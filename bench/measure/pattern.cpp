@@ -322,7 +322,7 @@ std::string to_string(const PatternChoice& choice) {
 Result<Part> make_part(const PatternChoice& choice, int worker, const Amount& amount) {
   // Nothing a pattern multiplies overflows below this.
   constexpr int64_t kMostBytes = int64_t{1} << 62;
-  if (__int128(amount.bufsize_bytes + choice.block_bytes) * amount.workers * amount.iterations >
+  if ((__int128(amount.bufsize_bytes) + choice.block_bytes) * amount.workers * amount.iterations >
       kMostBytes)
     return refuse("iters x bufsize x workers must be at most 2^62 bytes, got " +
                   std::to_string(amount.iterations) + " x " + std::to_string(amount.bufsize_bytes) +

@@ -74,6 +74,10 @@ class Run {
                   p_.strategy +
                       " needs a worker that computes beside the one that writes: at "
                       "least 2 workers, got 1");
+    if (__int128(p_.bufsize_bytes) * workers >= (int64_t{1} << 62))
+      return fail(ErrorClass::argument, "bufsize",
+                  "bufsize times workers must be less than 2^62 bytes, got " +
+                      std::to_string(p_.bufsize_bytes) + " times " + std::to_string(workers));
     amount_ = amount_of(p_, workers);
     return {};
   }
@@ -259,8 +263,8 @@ class Run {
     if (!together("prepare", std::move(ready))) return;
     start_sampler();
     loop_.emplace(team_, **route, *memory_, plan(), p_.bin_s, *place_.pulse);
-    if (!together("barrier", team_.barrier())) return;
     const CpuTimes before = first_of_node() ? cpu_times().value_or(CpuTimes{}) : CpuTimes{};
+    if (!together("barrier", team_.barrier())) return;
     agreed_ = loop_->run();
     if (const EngineReport* report = (*route)->engine_report(); report && file_team_->rank() == 0)
       record_.engine = *report;

@@ -82,10 +82,9 @@ bool Loop::sync_is_due(int64_t iteration) const noexcept {
 bool Loop::iterate(int64_t iteration) {
   compute(iteration);
   if (plan_.barrier == Barrier::each && agree() != ErrorClass::none) return false;
-  // Without a barrier nobody knows of another's error: collective calls go on, so that nobody
-  // waits in one for ever, and own calls end with the first own error.
-  if (plan_.access == Access::independent && failure_) return true;
-  call(iteration);
+  // Without a barrier nobody knows of another's error: collective calls and syncs go on, so that
+  // nobody waits in one for ever, and own calls end with the first own error.
+  if (plan_.access != Access::independent || !failure_) call(iteration);
   if (measuring_ && sync_is_due(iteration))
     phase("sync", phases_.sync_s, [&] { return route_.sync(); });
   return true;

@@ -161,7 +161,8 @@ def started(script: Path, at: Path, *words: str) -> Iterator[Path]:
 
 @contextmanager
 def place_of(args: argparse.Namespace, folder: Path) -> Iterator[Place]:
-    size = ["--rate", str(args.rate), "--size", str(512 * MIB)]
+    room = max(512 * MIB, 2 * args.steps * args.step_bytes)
+    size = ["--rate", str(args.rate), "--size", str(room)]
     with started(SLOWDISK, folder / "disk", *size) as disk:
         if args.nodes == 1:
             yield Place(disk, MPIS[args.mpi].mpiexec(args.ranks))

@@ -16,20 +16,30 @@ static double compute(double seconds) {
   return x;
 }
 
+static void check(int rc, const char* what) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (rc == MPI_SUCCESS) return;
+  MPI_Error_string(rc, text, &length);
+  fprintf(stderr, "steps: %s: %.*s\n", what, length, text);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static void step(MPI_File fh, const char* how, MPI_Offset at, char* data, int bytes, double seconds,
                  double* inside) {
   MPI_Request request = MPI_REQUEST_NULL;
   const double begin = MPI_Wtime();
   if (strcmp(how, "iwrite_all") == 0)
-    MPI_File_iwrite_at_all(fh, at, data, bytes, MPI_BYTE, &request);
+    check(MPI_File_iwrite_at_all(fh, at, data, bytes, MPI_BYTE, &request), "iwrite_at_all");
   else if (strcmp(how, "split") == 0)
-    MPI_File_write_at_all_begin(fh, at, data, bytes, MPI_BYTE);
+    check(MPI_File_write_at_all_begin(fh, at, data, bytes, MPI_BYTE), "write_at_all_begin");
   else
-    MPI_File_write_at_all(fh, at, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    check(MPI_File_write_at_all(fh, at, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "write_at_all");
   *inside += MPI_Wtime() - begin;
   compute(seconds);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  if (strcmp(how, "split") == 0) MPI_File_write_at_all_end(fh, data, MPI_STATUS_IGNORE);
+  check(MPI_Wait(&request, MPI_STATUS_IGNORE), "wait");
+  if (strcmp(how, "split") == 0)
+    check(MPI_File_write_at_all_end(fh, data, MPI_STATUS_IGNORE), "write_at_all_end");
 }
 
 int main(int argc, char** argv) {

@@ -232,7 +232,9 @@ static void print_line(struct Peer* peer, const struct Totals* t, int failed_wor
          peer->ranks, peer->ranks, peer->nodes, t->bytes);
   print_times(t);
   if (peer->calls > 0) printf("\"calls\": %" PRId64 ", ", peer->calls);
-  printf("\"engine\": null, ");
+  printf("\"engine\": null, \"notes\": [");
+  if (peer->note[0] != '\0') peer_print_text(peer->note);
+  printf("], ");
   print_verified(peer, t);
   print_error(&peer->error, failed_worker);
   fflush(stdout);

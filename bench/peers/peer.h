@@ -62,8 +62,9 @@ struct Peer {
   MPI_Comm node;
 
   /* What was measured, on this rank. */
-  int64_t bytes; /* written by this rank: set by the program before peer_finish() */
-  int64_t calls; /* that wrote them; 0: not counted. Rank 0's is told */
+  int64_t bytes;  /* written by this rank: set by the program before peer_finish() */
+  int64_t calls;  /* that wrote them; 0: not counted. Rank 0's is told */
+  char note[128]; /* of a regime that was not reached on the first node; of rank 0 */
   double begun_s, lap_s, ended_s, drained_s, phase_s[PEER_PHASES];
   struct PeerError error;
   int64_t checked_bytes, wrong_bytes;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,15 +62,31 @@ static void warm_disk(struct Peer* peer) {
 
 static struct KeptMemory kept; /* of regime cold */
 
+/* The words are those of bench/measure/regime.cpp. */
+static void note_warm(struct Peer* peer, int64_t touched_each) {
+  const int64_t touched = touched_each * peer->node_ranks;
+  if (touched < peer->warm_memory / 10 * 9)
+    snprintf(peer->note, sizeof peer->note,
+             "regime warm: only %" PRId64 " bytes of memory were touched on a node", touched);
+}
+
+static void note_cold(struct Peer* peer, int64_t left) {
+  if (left > 0)
+    snprintf(peer->note, sizeof peer->note,
+             "regime cold: %" PRId64 " bytes of warm memory are left on a node", left);
+}
+
 void peer_begin(struct Peer* peer) {
   if (peer->rank == 0) remove_old(peer);
   if (peer->rank == 0 && peer->warm_disk > 0) warm_disk(peer);
   MPI_Barrier(MPI_COMM_WORLD);
   const bool waits = strcmp(peer->page_reports, "wait") == 0;
   if (strcmp(peer->regime, "warm") == 0)
-    warm_node_memory(peer->warm_memory, peer->node_ranks, waits);
-  if (strcmp(peer->regime, "cold") == 0 && peer->node_rank == 0)
+    note_warm(peer, warm_node_memory(peer->warm_memory, peer->node_ranks, waits));
+  if (strcmp(peer->regime, "cold") == 0 && peer->node_rank == 0) {
     kept = cool_node_memory(peer->warm_memory, waits);
+    note_cold(peer, kept.left_bytes);
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   peer->begun_s = peer->lap_s = now_s();
 }

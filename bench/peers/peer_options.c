@@ -80,7 +80,7 @@ static bool among(const char* choices, const char* value) {
   const size_t length = strlen(value);
   for (const char* p = choices; p != NULL; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL) {
     if (strncmp(p, value, length) == 0 && (p[length] == '|' || p[length] == '\0'))
-      return length > 0;
+      return length > 0 && strchr(value, '|') == NULL;
   }
   return false;
 }

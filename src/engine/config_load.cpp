@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/units.hpp"
 #include "engine/config_files.hpp"
 #include "engine/config_keys.hpp"
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.hpp"
 #include "engine/absolute_path.hpp"
 #include "engine/config_keys.hpp"
 

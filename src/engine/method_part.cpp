@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/units.hpp"
 #include "engine/nearest.hpp"
 
 namespace penstock::engine {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/units.hpp"
 #include "engine/nearest.hpp"
 
 namespace penstock::engine::method_test {

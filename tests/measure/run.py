@@ -306,6 +306,7 @@ def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -
         (["-o", "f", "--pattern", "spiral"], "interleaved:BYTES"),
         (["-o", "f", "--pattern", "btio", *QUICK], "square number"),
         (["-o", "f", "--op", "read"], "no reads"),
+        (["-o", "f", "--regime", "asis", "--bufsize", "4096PiB"], "2^62"),
     )
     for number, (words, text) in enumerate(every):
         case = f"wrong usage: {' '.join(words)}"

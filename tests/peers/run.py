@@ -232,7 +232,12 @@ def wrong_byte(place: Place, suite: Suite) -> None:
 
 def wrong_usage(place: Place, suite: Suite) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-peers-") as directory:
-        for options in (place.program.wrong, ("--bufsize", "4XB"), ("--no-such-option", "1")):
+        for options in (
+            place.program.wrong,
+            ("--bufsize", "4XB"),
+            ("--no-such-option", "1"),
+            ("--end", "sync|close"),
+        ):
             outcome = place.run(2, Path(directory), *options)
             problems = [] if outcome.code == 2 else [f"exit code {outcome.code}, not 2"]
             problems += ["there is a line on stdout"] if outcome.output.strip() else []

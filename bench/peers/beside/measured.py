@@ -88,8 +88,22 @@ def about(
         "conclusions_kept": kept,
         "findings": noise.find(results.samples, "application"),
         "provenances": list(results.provenances.values()),
-        "notices": [*results.notices, *_told(results), *notices],
+        "notices": [*results.notices, *_told(results), *_off_regime(results), *notices],
     }
+
+
+def _off_regime(results: Results) -> list[str]:
+    """Samples whose memory was not as warm or as cold as it was to be, by cell and variant."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for sample in counted(results):
+        notes = sample.more.get("notes") if sample.result else None
+        for note in notes if isinstance(notes, list) else []:
+            if str(note).startswith("regime "):
+                found.setdefault((sample.cell, sample.variant), []).append(str(note))
+    return [
+        f"{cell}, {variant}: {len(told)} samples not in their regime, the last: {told[-1]}"
+        for (cell, variant), told in found.items()
+    ]
 
 
 def _told(results: Results) -> list[str]:

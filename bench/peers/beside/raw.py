@@ -18,7 +18,7 @@ from penstock.bench.sample import Event, Header, Provenance, Sample, as_line
 from penstock.bench.store import load
 
 _KEPT = ("schema", "program", "version", "mpi", "workers", "ranks", "bytes", "application")
-_AFTER = ("actual", "phases", "verified", "error")
+_AFTER = ("actual", "phases", "verified", "notes", "error")
 
 
 def compact(source: Path, target: Path, words: Mapping[str, str]) -> int:

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -336,9 +337,20 @@ def _write(path: Path, text: str) -> None:
         raise WriteError(error.errno, f"{path} cannot be written: {error.strerror}") from error
 
 
+def command_of(arguments: Sequence[str]) -> list[str]:
+    """A command line that runs ``penstock`` with ``arguments`` as this one runs."""
+    main = str(getattr(sys.modules["__main__"], "__file__", ""))
+    own = [main] if main.endswith("/command_line.py") else ["-m", "penstock"]  # of an installation
+    return [sys.executable, "-P", *own, *arguments]
+
+
 def _as_typed(command: Sequence[str]) -> Sequence[str]:
     """What a person types where an element of the array needs a path."""
-    return ["penstock", *command[4:]] if command[1:4] == ["-P", "-m", "penstock"] else command
+    if command[1:4] == ["-P", "-m", "penstock"]:
+        return ["penstock", *command[4:]]
+    if command[1:2] == ["-P"] and command[2].endswith("/command_line.py"):
+        return ["penstock", *command[3:]]
+    return command
 
 
 def _ranges(numbers: Sequence[int]) -> str:

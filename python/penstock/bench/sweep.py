@@ -6,7 +6,6 @@ import functools
 import os
 import secrets
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -493,8 +492,3 @@ def estimate(sweep: Sweep) -> Estimate:
 
 def _environment(sweep: Sweep, measurement: Measurement) -> dict[str, str]:
     return {**environment(measurement.env), MARK: sweep.mark}
-
-
-def command_of(arguments: Sequence[str]) -> list[str]:
-    """A command line that runs ``penstock`` with ``arguments`` as this one runs."""
-    return [sys.executable, "-P", "-m", "penstock", *arguments]

@@ -172,7 +172,7 @@ def _submit(request: Request, parts: int, sbatch: list[str], dry_run: bool) -> N
     )
     submit.check(parts, made)
     sweep.check_submission(request, parts)
-    command = sweep.command_of(_arguments_to_repeat(sys.argv[1:]))
+    command = submit.command_of(_arguments_to_repeat(sys.argv[1:]))
     typer.echo(submit.submit(command, parts, made).text())
 
 

@@ -63,7 +63,7 @@ def _verdict(job: joblog.JobLog) -> Verdict:
     listed = " that the log lists" if job.not_listed else ""
     files = len({f.path for f in job.files})
     details = (f"It is the largest of {files} files{listed}.",) if files > 1 else ()
-    return Verdict(said, "single run", (*details, *_part(largest), _NOT_COMPARED))
+    return Verdict(said, "single run", (*details, *_part(job, largest), _NOT_COMPARED))
 
 
 def _wrote(file: joblog.File) -> str:
@@ -74,8 +74,13 @@ def _wrote(file: joblog.File) -> str:
     return said
 
 
-def _part(file: joblog.File) -> Iterator[str]:
-    if not file.closed:
+def _is_part(job: joblog.JobLog, file: joblog.File) -> bool:
+    """Whether what is known of it is what one rank did: nobody has put the ranks' together."""
+    return not file.closed and job.ranks > 1
+
+
+def _part(job: joblog.JobLog, file: joblog.File) -> Iterator[str]:
+    if _is_part(job, file):
         yield _ONE_RANK
 
 
@@ -256,7 +261,7 @@ def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
     if calls.strided_calls + calls.irregular_calls > calls.contiguous_calls:
         pattern = "interleaved"
     method = f.method.replace("auto", _ran(f), 1) if f.method.startswith("auto") else f.method
-    ranks = f.ranks if f.closed else job.ranks  # of an open file one rank's part is known
+    ranks = job.ranks if _is_part(job, f) else f.ranks
     return plan.figure(plan.Work(method, max(1, ranks), pattern))
 
 
@@ -288,10 +293,10 @@ def _cautions(job: joblog.JobLog) -> Iterator[Caution]:
             f"{size(elsewhere)} read back DIFFER in files that the log does not list", grave=True
         )
     for f in job.files:
-        yield from _cautions_of(f)
+        yield from _cautions_of(job, f)
 
 
-def _cautions_of(f: joblog.File) -> Iterator[Caution]:
+def _cautions_of(job: joblog.JobLog, f: joblog.File) -> Iterator[Caution]:
     if f.verify.mismatched_bytes:
         yield Caution(f"{f.path}: {size(f.verify.mismatched_bytes)} read back DIFFER", grave=True)
     if f.errors:
@@ -304,9 +309,8 @@ def _cautions_of(f: joblog.File) -> Iterator[Caution]:
             "docs/methods.md says what is served",
         )
     if not f.closed:
-        yield Caution(
-            f"{f.path} was not closed when the log was written: its numbers are one rank's part"
-        )
+        part = ": its numbers are one rank's part" if _is_part(job, f) else ""
+        yield Caution(f"{f.path} was not closed when the log was written{part}")
     if f.verify.unverified_bytes:
         yield Caution(f"{f.path}: {size(f.verify.unverified_bytes)} were not verified")
 

@@ -289,6 +289,8 @@ def _beaten(
     one: str, claim: c.NoneBest, rule: Rule, evidence: Evidence, cells: Sequence[str]
 ) -> Finding | None:
     """Whether it is slower than another in some cell; None where it is not planned."""
+    if why := next((why for cell in cells if (why := evidence.why_invalid(cell, [one]))), ""):
+        return Finding(one, "cannot be tested here", why)
     others = [other for other in claim.among if other != one]
     seen: list[tuple[str, Verdict, str]] = []
     for cell in cells:
@@ -352,6 +354,9 @@ def _varies_less(claim: c.VariesLess, rule: Rule, evidence: Evidence) -> list[Fi
 def _equals(claim: c.Equals, rule: Rule, evidence: Evidence) -> list[Finding]:
     found = []
     for cell, expected in claim.expected.items():
+        if why := evidence.why_invalid(cell, claim.of):
+            found.append(Finding(cell, "cannot be tested here", why))
+            continue
         names = evidence.variants(cell, claim.of)
         values = [v for n in names for v in evidence.values(cell, n, claim.measure).values()]
         if len(values) < rule.samples:

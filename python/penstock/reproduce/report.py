@@ -338,7 +338,8 @@ def _needed(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> str
     known = [name for name in of_all if samples or name in OF_FILE_SYSTEM]
     reasons = (NEEDS[name](evidence, samples) for name in known)
     unmet = "; ".join(reason for reason in reasons if reason)
-    return unmet or ("" if samples else NOT_MEASURED)
+    wrong = (f"{v}: {why}" for (cell, v), why in evidence.invalid.items() if cell in cells)
+    return unmet or ("" if samples else next(wrong, NOT_MEASURED))
 
 
 def _why(verdict: Verdict, findings: Sequence[Found]) -> str:

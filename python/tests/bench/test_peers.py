@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from made_samples import header, result, sample
 from peers_bench import PEERS, Bench, module
-from penstock.bench.store import load
+from penstock.bench.store import Results, load
 from penstock.errors import ArgumentError
 
 pytestmark = pytest.mark.skipif(not PEERS.is_dir(), reason="only in a checkout")
@@ -305,6 +306,14 @@ def test_a_page_of_some_cells_has_a_title_of_its_own(bench: Bench) -> None:
     title = "What nobody syncs"
     assert bench.run("--table", str(bench.out), "--page", str(page), "--title", title) == 0
     assert page.read_text().startswith(f"# {title}\n\n## Conclusions")
+
+
+def test_samples_out_of_their_regime_are_told() -> None:
+    note = "regime cold: 5 bytes of warm memory are left on a node"
+    own = [sample("a", block, result=result(1e9, notes=[note])) for block in (1, 2)]
+    found = Results(headers=[header()], provenances={}, samples=own)
+    told = module("measured").about(found, ())["notices"]
+    assert told == [f"c, a: 2 samples not in their regime, the last: {note}"]
 
 
 def test_raw_samples_are_compact_and_tell_no_path_of_the_machine(bench: Bench) -> None:

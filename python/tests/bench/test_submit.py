@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from penstock.bench.submit import SlurmError, SubmitOptions, script_text, submit
+from penstock.bench.submit import SlurmError, SubmitOptions, command_of, script_text, submit
 from penstock.errors import ArgumentError, UnsupportedError, WriteError
 
 COMMAND = ["penstock", "bench", "/mnt/my data", "--out", "results"]
@@ -149,10 +150,20 @@ def test_what_was_submitted_is_told(slurm: FakeSlurm, options: SubmitOptions) ->
 def test_the_gathering_command_is_told_as_it_is_typed(
     slurm: FakeSlurm, options: SubmitOptions
 ) -> None:
-    command = ["/opt/penstock/python3", "-m", "penstock", "bench", "/mnt"]
-    done = submit(command, 1, options)
-    assert done.gather == "penstock bench /mnt"
-    assert "exec /opt/penstock/python3 -m penstock bench /mnt --part" in done.script
+    installed = "/opt/lib/penstock/command_line.py"
+    for words in (["-P", "-m", "penstock"], ["-P", installed]):
+        done = submit(["/opt/penstock/python3", *words, "bench", "/mnt"], 1, options)
+        assert done.gather == "penstock bench /mnt"
+        assert f"exec /opt/penstock/python3 {' '.join(words)} bench /mnt --part" in done.script
+
+
+def test_what_an_installation_starts_is_its_own_command_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "__file__", "/opt/lib/penstock/command_line.py", raising=False)
+    wanted = [sys.executable, "-P", "/opt/lib/penstock/command_line.py", "bench", "/mnt"]
+    assert command_of(["bench", "/mnt"]) == wanted
 
 
 def test_a_clusters_name_is_no_part_of_the_number(slurm: FakeSlurm, options: SubmitOptions) -> None:
