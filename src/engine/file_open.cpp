@@ -17,6 +17,7 @@
 #include "engine/select.hpp"
 #include "exec/abandon.hpp"
 #include "exec/write_behind.hpp"
+#include "exec/write_behind_shape.hpp"
 #include "io/probe.hpp"
 
 namespace penstock::engine {
@@ -26,7 +27,7 @@ namespace {
 // of the file of all ranks comes to that of one), which asks for nothing.
 bool names_writers(const Config& config) {
   return std::ranges::any_of(config.given, [](const Assignment& a) {
-    if (a.key != "method" || a.layer == Layer::hint) return a.key == "writers";
+    if (a.key != "method" || a.layer == Layer::hint) return a.key == "writers" && a.value != "0";
     const Result<Method> named = parse_method(a.value);
     return named && named->parameters.writers != 0;
   });
@@ -281,9 +282,7 @@ bool File::State::wants_to_defer() const noexcept {
 
 // A node has a few pages, however large somebody wants them.
 void File::State::tell_of_pages(const exec::WriteBehind& behind) {
-  const int64_t given = info.config.write_behind_limit_bytes;
-  const int64_t limit =
-      (given > 0 ? given : exec::kWriteBehindLimitBytes) * divide_up(comm->size(), comm->nodes());
+  const int64_t limit = exec::limit_of_node(*comm, info.config.write_behind_limit_bytes);
   if (most_pages_bytes < limit)
     notes.degraded["write-behind: " + format_size(behind.most_bytes()) + " of pages, not " +
                    format_size(limit) + ": a memory limit (cgroup) lets the job have little more"] =

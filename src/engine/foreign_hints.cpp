@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <utility>
 
 #include "base/units.hpp"
 #include "engine/method.hpp"
@@ -37,7 +38,7 @@ class Foreign {
     if (changed.algorithm != nullptr) return;  // the configuration names one
     changed.algorithm = plan::find_algorithm(word == "enable" ? "two_phase" : "individual");
     if (auto legal = check(changed); !legal) return ignore("romio_cb_write", legal.error().detail);
-    config_.method = changed;
+    config_.method = as_spelled(std::move(changed));
   }
 
   // A file striped over so many devices is written by as many ranks, where nobody says how many:
@@ -46,7 +47,7 @@ class Foreign {
     const auto nodes = number("cb_nodes", kMaxWriters);
     const auto factor = striping("striping_factor", kMaxWriters);
     int& writers = config_.method.parameters.writers;
-    if (writers != 0 || !open_to("writers")) return;
+    if (writers != 0 || is_left_to_the_team() || !open_to("writers")) return;
     if (!nodes && factor) config_.striping_factor = int(*factor);
     writers = int(nodes ? *nodes : factor.value_or(0));
   }
@@ -64,6 +65,12 @@ class Foreign {
   }
 
  private:
+  // Who says 0 has said it.
+  bool is_left_to_the_team() const {
+    return std::ranges::any_of(
+        config_.given, [](const Assignment& a) { return a.key == "writers" && a.value == "0"; });
+  }
+
   bool open_to(std::string_view option) const {
     const plan::Algorithm* a = config_.method.algorithm;
     return a == nullptr || plan::takes(*a, option);

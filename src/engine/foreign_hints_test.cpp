@@ -54,6 +54,18 @@ TEST(ForeignHints, NeverMoveWhatIsConfigured) {
   EXPECT_EQ(hinted(all, method).striping_factor, 0);
 }
 
+TEST(ForeignHints, DoNotSayHowManyWhereTheTeamIsToDecide) {
+  Config config;
+  config.given = {{"writers", "0", "--writers", Layer::option}};
+  apply_foreign_hints({{"cb_nodes", "3"}}, config);
+  EXPECT_EQ(config.method.parameters.writers, 0);
+}
+
+TEST(ForeignHints, LeaveAMethodThatIsSpelledAsItIs) {
+  const Method asked = hinted({{"romio_cb_write", "disable"}}, "auto + messages").method;
+  EXPECT_EQ(asked.exchange, parse_method(to_string(asked))->exchange);
+}
+
 TEST(ForeignHints, BufferSizesComeInPagesWithinTheLimits) {
   const auto cycle = [](const char* value) {
     return hinted({{"cb_buffer_size", value}}).method.parameters.cycle_bytes;

@@ -346,16 +346,6 @@ Result<void> check_exchange(const Choices& c) {
   return {};
 }
 
-// An exchange that was named with what sends nothing is not spelled again, and so is none: where
-// the file system lets only an algorithm be that exchanges, all ranks have the same.
-Method as_spelled(Method m) {
-  if (m.algorithm == nullptr || m.algorithm->exchanges) return m;
-  const Method usual = default_method();
-  m.exchange = usual.exchange;
-  m.pack = usual.pack;
-  return m;
-}
-
 }  // namespace
 
 Result<Method> parse_method(std::string_view text) {
@@ -373,6 +363,14 @@ Result<Method> parse_method(std::string_view text) {
   if (auto legal = check_exchange(choices); !legal) return tl::unexpected(std::move(legal).error());
   if (auto legal = check(choices.method); !legal) return tl::unexpected(std::move(legal).error());
   return as_spelled(std::move(choices.method));
+}
+
+Method as_spelled(Method m) {
+  if (m.algorithm == nullptr || m.algorithm->exchanges) return m;
+  const Method usual = default_method();
+  m.exchange = usual.exchange;
+  m.pack = usual.pack;
+  return m;
 }
 
 Method default_method() {

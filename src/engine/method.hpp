@@ -52,6 +52,9 @@ struct Method {
 // Illegal combinations and unknown names are argument errors that name the value, the nearest
 // valid one and the reason. An option that some other choice of the family takes is `unsupported`.
 Result<Method> parse_method(std::string_view text);
+// An exchange that was named with what sends nothing is not spelled again, and so is none: where
+// the file system lets only an algorithm be that exchanges, all ranks have the same.
+Method as_spelled(Method m);
 Method default_method();  // "auto + shm + pwrite(direct=cold) + anticipate=1MiB + written"
 // Canonical and complete; parse_method reads it back.
 std::string to_string(const Method& method);

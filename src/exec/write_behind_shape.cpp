@@ -34,19 +34,22 @@ int64_t page_bytes_for(int64_t asked, const layout::Geometry& geometry, int node
 }
 
 // Of pages; and of loads, where there are other nodes.
-int64_t limit_of(const comm::Comm& comm, const WriteBehindShape& asked) {
-  const int64_t limit =
-      asked.limit_bytes_per_rank > 0 ? asked.limit_bytes_per_rank : kWriteBehindLimitBytes;
+int64_t limit_of(const comm::Comm& comm, int64_t asked) {
+  const int64_t limit = asked > 0 ? asked : kWriteBehindLimitBytes;
   return comm.nodes() > 1 ? limit / 2 : limit;
 }
 
 }  // namespace
 
+int64_t limit_of_node(const comm::Comm& comm, int64_t asked) {
+  return limit_of(comm, asked) * ranks_per_node(comm);
+}
+
 PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry) {
   PoolShape shape;
   const int64_t limit =
-      std::min(limit_of(comm, asked) * ranks_per_node(comm), asked.most_bytes_per_node);
+      std::min(limit_of_node(comm, asked.limit_bytes_per_rank), asked.most_bytes_per_node);
   shape.page_bytes = page_bytes_for(asked.page_bytes, geometry, comm.nodes(), limit / kLeastSlots);
   shape.slots = int(std::clamp(limit / shape.page_bytes, kLeastSlots, kMostSlots));
   shape.guests = comm.nodes() == 1 ? comm.size() : 0;
@@ -56,7 +59,7 @@ PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
 Shipping::Shape shipping_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                                const layout::Geometry& geometry) {
   return {asked.progress, asked.load_bytes > 0 ? asked.load_bytes : kSubBufferBytes,
-          limit_of(comm, asked), geometry.sharing};
+          limit_of(comm, asked.limit_bytes_per_rank), geometry.sharing};
 }
 
 // A thread that shares its core with a rank costs more than it hides.

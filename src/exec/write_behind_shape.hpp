@@ -7,6 +7,9 @@ namespace penstock::exec {
 
 constexpr int64_t kLeastSlots = 4;  // that a pool may fill whatever its bounds say
 
+// Bytes of a node's pages where each of its ranks may have `asked` (0: the usual): of several nodes
+// half of them, for the other half is of loads.
+int64_t limit_of_node(const comm::Comm& comm, int64_t asked);
 // The same on every rank.
 PoolShape pool_shape(const comm::Comm& comm, const WriteBehindShape& asked,
                      const layout::Geometry& geometry);

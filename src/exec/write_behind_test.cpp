@@ -17,6 +17,7 @@
 
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
+#include "exec/write_behind_shape.hpp"
 #include "io/faulty.hpp"
 #include "io/temporary_file.hpp"
 
@@ -109,6 +110,21 @@ TEST(WriteBehind, APageIsPartOfAStripeThatTheBoundHasNoRoomFor) {
         EXPECT_LE((*made)->most_bytes(), ranks * kWriteBehindLimitBytes);
       }
     });
+}
+
+// What a log says of bounds that cut something compares with this.
+TEST(WriteBehind, ANodesPagesMayBeWhatItsLimitSays) {
+  for (const int nodes : {1, 2})
+    comm::run_thread_team(
+        4,
+        [&](comm::Comm& comm) {
+          constexpr int64_t kLimit = int64_t{8} << 20;
+          const auto made = WriteBehind::make(comm, {0, kLimit}, {}, {});
+          ASSERT_TRUE(made);
+          EXPECT_EQ((*made)->most_bytes(), limit_of_node(comm, kLimit)) << nodes << " nodes";
+          EXPECT_EQ(limit_of_node(comm, 0), limit_of_node(comm, kWriteBehindLimitBytes));
+        },
+        {.nodes = nodes});
 }
 
 // A rank's later bytes win over its earlier ones, also where whole pages go past the pool.

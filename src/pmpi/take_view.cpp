@@ -303,6 +303,8 @@ namespace {
 // The library syncs too when it wrote on some rank: then it may hold what our sync cannot see.
 int sync_both(MPI_File handle, OpenFile& file) {
   const ErrorClass ours = file.file->sync();
+  // Raised before the library's: the first is what the handler hears.
+  const int lost = ours != ErrorClass::none ? raise(handle, mpi_class(ours)) : MPI_SUCCESS;
   // Taken down before the library syncs: what another thread writes meanwhile is not covered by it.
   const bool wrote = file.wrote_outside.exchange(false);
   int64_t outside = wrote || !file.file->served() ? 1 : 0;
@@ -318,7 +320,7 @@ int sync_both(MPI_File handle, OpenFile& file) {
     worst = worst_of_all(file, rc);
     if (worst != MPI_SUCCESS && wrote) file.wrote_outside = true;  // the next sync asks it again
   }
-  if (ours != ErrorClass::none) return raise(handle, mpi_class(ours));
+  if (lost != MPI_SUCCESS) return lost;
   return rc == MPI_SUCCESS && worst != MPI_SUCCESS ? raise(handle, worst) : rc;
 }
 

@@ -29,7 +29,7 @@ static void run_team(int ranks, const char* directory, void (*body)(const struct
 static void strings(void) {
   CHECK(penstock_api_version() == PENSTOCK_API_VERSION);
   CHECK(strchr(penstock_version(), '.') != NULL);
-  for (int code = PENSTOCK_OK; code >= PENSTOCK_EINTERNAL; --code) {
+  for (int code = PENSTOCK_OK; code >= PENSTOCK_EEXISTS; --code) {
     CHECK(*penstock_strerror(code) != '\0');
     for (int other = code + 1; other <= PENSTOCK_OK; ++other)
       CHECK(strcmp(penstock_strerror(code), penstock_strerror(other)) != 0);

@@ -112,7 +112,8 @@ static void a_second_handle(void) {
   MPI_File other;
   open_it();
   lose_on_first_rank();
-  CHECK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR, MPI_INFO_NULL, &other) == MPI_SUCCESS);
+  CHECK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_APPEND, MPI_INFO_NULL,
+                      &other) == MPI_SUCCESS);
   CHECK(MPI_File_close(&other) == MPI_SUCCESS);
   CHECK(read_mine() == (rank == 0 ? MPI_ERR_IO : MPI_SUCCESS));
   close_it(MPI_ERR_IO);
