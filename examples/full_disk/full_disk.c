@@ -57,7 +57,7 @@ static void set_interleaved_view(MPI_File file, int rank, int ranks) {
 static void write_all_of_it(MPI_File file, const char* data, int calls, int collective,
                             struct outcome* o) {
   for (; o->calls < calls && (o->write == MPI_SUCCESS || !collective); ++o->calls) {
-    MPI_Status status;
+    MPI_Status status = {0}; /* a call that fails need not set it */
     int count = 0;
     const int code = collective ? MPI_File_write_all(file, data, kCall, MPI_BYTE, &status)
                                 : MPI_File_write(file, data, kCall, MPI_BYTE, &status);

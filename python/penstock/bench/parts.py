@@ -6,6 +6,7 @@ N. A sweep that was submitted is in parts before the first begins: ``submit.json
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,12 @@ from penstock.bench.cases import Case
 from penstock.bench.sample import Header, RateKind, Sample
 from penstock.bench.session import SCRATCH, other_plan, plan_difference
 from penstock.bench.statistics import Stopping
-from penstock.bench.store import NAME, Results, first_header, load
+from penstock.bench.store import NAME, Results, first_header, read_into
 from penstock.bench.submit import listed, submitted_before
 from penstock.errors import ArgumentError
 from penstock.paths import real
+
+_NAMED = re.compile(r"samples\.([0-9]+)\.jsonl")
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ def division(out: Path) -> Division | None:
 
 def _files(out: Path) -> dict[int, Path]:
     """The files of parts by number."""
-    found = {path.name.split(".")[1]: path for path in out.glob("samples.*.jsonl")}
-    return {int(number): path for number, path in sorted(found.items()) if number.isdecimal()}
+    named = ((_NAMED.fullmatch(path.name), path) for path in sorted(out.glob("samples.*.jsonl")))
+    return {int(match[1]): path for match, path in named if match}
 
 
 def _of(header: Header) -> int | None:
@@ -150,7 +153,10 @@ def gather(out: Path, there: Division, wanted: Wanted) -> Gathered:
             raise other_plan(out / file_name((number, there.of)), why)
     if not there.headers:
         return Gathered(out, None, (_about_none(out, there),))
-    results = load(out)
+    results = Results()
+    for number in sorted(there.headers):  # and no other file, such as one that was moved away
+        results.paths.append(out / file_name((number, there.of)))
+        read_into(results, results.paths[-1])
     return Gathered(out, results, tuple(_notes(out, there, wanted, results.samples)))
 
 

@@ -22,6 +22,7 @@ from penstock import _core, joblog, native
 from penstock.bench.execute import ProgramResult
 from penstock.doctor import ask, tools
 from penstock.errors import ArgumentError, LaunchError
+from penstock.launch.rewrite import launcher_length
 
 THREADS = "threads"
 NAMES = ("none", "mpich", "openmpi", "abi")
@@ -66,7 +67,8 @@ class Launcher:
         if self.flavour == THREADS:
             return []
         words = [word.replace(_RANKS, str(ranks)) for word in self.words]
-        return [*words[:1], *more, *words[1:]]
+        end = launcher_length(words)
+        return [*words[:end], *more, *words[end:]]
 
     def as_json(self) -> dict[str, Any]:
         """For a provenance."""

@@ -142,7 +142,8 @@ def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
     """
     notes: list[str] = []
     workers = wish.threads or wish.ranks or min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
-    ways = in_turn([_ways_of(mpi, workers, wish, known, notes) for mpi in _mpis(wish)])
+    mpis = list(dict.fromkeys(_mpis(wish)))
+    ways = in_turn([labelled(_ways_of(m, workers, wish, known, notes), m, mpis) for m in mpis])
     if not ways:
         raise LaunchError("; ".join(notes) or "there is no measuring program: make build")
     scratch = Scratch(pilot.scratch)
@@ -182,6 +183,16 @@ def _ways_of(mpi: str, workers: int, wish: Wish, known: Programs, notes: list[st
     if program.launcher.flavour == THREADS:
         return thread_ways(workers, listed)
     return mpi_ways(mpi, workers, listed)
+
+
+def labelled(ways: Sequence[Way], mpi: str, mpis: Sequence[str]) -> list[Way]:
+    """The ways of one MPI, called by it where there are several: no two may have one name."""
+    others = [Path(other).name for other in mpis if other not in (mpi, "none")]
+    if mpi == "none" or not others:
+        return list(ways)
+    label = mpi if Path(mpi).name in others else Path(mpi).name
+    own = f"{label} alone"
+    return [w if w.name == own else replace(w, name=f"{w.name}, {label}") for w in ways]
 
 
 def in_turn(by_mpi: Sequence[Sequence[Way]]) -> list[Way]:

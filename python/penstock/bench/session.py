@@ -35,6 +35,7 @@ from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Decision, Stopping
 from penstock.bench.store import Store, mark_of
 from penstock.errors import ArgumentError
+from penstock.launch.shell import others_preloaded
 from penstock.words import duration_text
 
 TIMEOUT_S = 300.0
@@ -425,8 +426,8 @@ def process_mark(results: Path) -> str:
 def environment(own: Mapping[str, str]) -> dict[str, str]:
     """The environment of a measured program: nothing that a user set for other runs changes it."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PENSTOCK_")}
-    preload = [p for p in kept.pop("LD_PRELOAD", "").split(":") if p and "libpenstock" not in p]
-    if preload:
+    kept.pop("LD_PRELOAD", None)
+    if preload := others_preloaded(os.environ):
         kept["LD_PRELOAD"] = ":".join(preload)
     return {**kept, **own}
 

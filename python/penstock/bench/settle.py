@@ -100,12 +100,29 @@ class Scratch:
 
     def remove(self) -> None:
         """Remove it whole. Only what bears this session's marker is removed."""
-        if self._marker >= 0:
-            shutil.rmtree(self.path, ignore_errors=True)
-            os.close(self._marker)
-            self._marker = -1
+        if self._marker < 0:
+            return
+        # The marker last: what an interruption leaves is still known for this session's.
+        for entry in self._entries():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    entry.unlink()
+        if not self._entries():
             with contextlib.suppress(OSError):
-                self.path.rmdir()  # NFS keeps a name in it for as long as the file is open
+                (self.path / _MARKER).unlink()
+        os.close(self._marker)
+        self._marker = -1
+        with contextlib.suppress(OSError):
+            self.path.rmdir()  # NFS keeps a name in it for as long as the file is open
+
+    def _entries(self) -> list[Path]:
+        """What is in it but the marker; nothing where it cannot be looked into."""
+        try:
+            return [entry for entry in self.path.iterdir() if entry.name != _MARKER]
+        except OSError:
+            return []
 
 
 class Settle:

@@ -272,6 +272,29 @@ def mark_of(path: Path) -> str:
     return hashlib.sha256(os.fsencode(real(path))).hexdigest()
 
 
+def require_nobody_writes(path: Path) -> None:
+    """Raise ArgumentError where another process is writing a results file; it may not be there."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)  # NFS locks nothing else exclusively
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _in_use(path) from error
+    except OSError:
+        return  # who measures into it will say so
+    finally:
+        os.close(descriptor)
+
+
+def _in_use(path: Path) -> ArgumentError:
+    return ArgumentError(
+        f"{path} is being written by another penstock bench: wait for its end, or give another "
+        "--out"
+    )
+
+
 class Store:
     """The results file of one session, open for appending.
 
@@ -311,10 +334,7 @@ class Store:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ArgumentError(
-                f"{self.path} is being written by another penstock bench: wait for its end, or "
-                "give another --out"
-            ) from error
+            raise _in_use(self.path) from error
         except OSError as error:
             raise _refused("cannot be locked", self.path, error) from error
 

@@ -276,8 +276,10 @@ def _export(results: Results, out: Path, formats: list[Format], stem: str) -> No
 def _print_plan(sweep: Sweep, as_json: bool) -> None:
     """What would run, and how long; nothing is stored."""
     from penstock.bench.estimate import samples_range
+    from penstock.bench.store import require_nobody_writes
     from penstock.bench.sweep import estimate
 
+    require_nobody_writes(sweep.samples_file)  # whose directory, and mark of processes, is this one
     guess = estimate(sweep)
     least, most = samples_range(sweep.plan)
     if as_json:

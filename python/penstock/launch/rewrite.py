@@ -124,14 +124,35 @@ def _is_wrapped_penstock_exec(part: Part) -> bool:
     return first in WRAPPERS and "penstock-exec" in others
 
 
+def launcher_length(words: Sequence[str]) -> int:
+    """How many words come before the launcher's options: wrappers, it, and what it is to do."""
+    found = _find_launcher(words)
+    if found is None:
+        return 1
+    at, launcher = found
+    try:
+        return at + 1 + _subcommand_length(launcher, words[at + 1 :])
+    except LaunchError:
+        return at + 1
+
+
 def _find_launcher(words: Sequence[str]) -> tuple[int, Launcher] | None:
-    """The launcher and its index: the first word, or one behind wrappers such as ``timeout 10``."""
+    """The launcher and its index: the first word, or one behind wrappers such as ``timeout 10``.
+
+    Of several words that might be it, the first that can be started: a wrapper's options have
+    values, such as the file of ``strace -o mpiexec.trace``.
+    """
     wrapped = bool(words) and PurePath(words[0]).name in WRAPPERS
-    for at, word in enumerate(words if wrapped else words[:1]):
-        launcher = None if _ASSIGNMENT.match(word) else find(word)
-        if launcher is not None:
-            return at, launcher
-    return None
+    found = [
+        (at, launcher)
+        for at, word in enumerate(words if wrapped else words[:1])
+        if not _ASSIGNMENT.match(word) and (launcher := find(word)) is not None
+    ]
+    if len(found) < 2:
+        return found[0] if found else None
+    started = [one for one in found if _exists(words[one[0]])]
+    no_value = [one for one in found if not words[one[0] - 1].startswith("-")]
+    return (started or no_value or found)[0]
 
 
 def _subcommand_length(launcher: Launcher, words: Sequence[str]) -> int:

@@ -138,6 +138,17 @@ def test_without_its_plugin_open_mpi_keeps_its_own_launcher(
     assert found.words[0].endswith("mpiexec")
 
 
+def test_more_options_go_behind_the_launcher(tmp_path: Path, tool: Callable[..., Path]) -> None:
+    tool("mpirun", OPENMPI_SAYS)
+    tool("flux", "")
+    for template, begins in (
+        ("env A=1 mpirun -n {ranks}", ["env", "A=1", "mpirun"]),
+        ("flux run -n {ranks}", ["flux", "run"]),
+    ):
+        found = launcher("openmpi", environ(tmp_path), template)
+        assert found.before(2, ["-o", "x"]) == [*begins, "-o", "x", "-n", "2"]
+
+
 def test_a_template_is_used_as_it_is(tmp_path: Path, tool: Callable[..., Path]) -> None:
     tool("myrun", "")
     found = launcher("mpich", environ(tmp_path), "myrun --np={ranks} -x")

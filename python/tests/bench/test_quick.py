@@ -23,6 +23,7 @@ from penstock.bench.quick import (
     choose,
     fit,
     in_turn,
+    labelled,
     mpi_ways,
     thread_ways,
 )
@@ -73,6 +74,19 @@ def test_a_mechanism_is_put_into_the_default_method(listed: Listed) -> None:
 def test_a_mechanism_of_whole_blocks_goes_with_an_algorithm_that_owns_them(listed: Listed) -> None:
     way = next(w for w in thread_ways(2, listed) if w.name.startswith("mmap"))
     assert way.parameters["method"] == "two_phase + shm + mmap + anticipate=1MiB + written"
+
+
+@pytest.mark.parametrize(
+    "mpis", [("mpich", "openmpi"), ("/opt/a/bin/mpiexec", "/opt/b/bin/mpiexec"), ("mpich", "none")]
+)
+def test_ways_of_several_mpis_have_names_of_their_own(
+    listed: Listed, mpis: tuple[str, str]
+) -> None:
+    made = [thread_ways(2, listed) if m == "none" else mpi_ways(m, 2, listed) for m in mpis]
+    ways = in_turn([labelled(own, m, mpis) for own, m in zip(made, mpis, strict=True)])
+    names = [way.name for way in ways]
+    assert len(set(names)) == len(names)
+    assert ("penstock" in names) == ("none" in mpis)
 
 
 def test_what_users_have_now_comes_first(listed: Listed) -> None:

@@ -406,6 +406,11 @@ def test_a_users_settings_do_not_reach_the_measured_program(
     assert made["PENSTOCK_QUIET"] == "1"
     assert "PENSTOCK_METHOD" not in made
     assert "LD_PRELOAD" not in made
+    for others in ("/a.so /x/libpenstock-mpich.so", "/x/libpenstock-abi.so:/a.so"):
+        monkeypatch.setenv("LD_PRELOAD", others)
+        assert environment({})["LD_PRELOAD"] == "/a.so"
+    monkeypatch.setenv("LD_PRELOAD", "/home/me/libpenstock-work/a.so")
+    assert environment({})["LD_PRELOAD"] == "/home/me/libpenstock-work/a.so"
 
 
 def test_equal_names_are_refused(measurement: Make, session: MakeSession) -> None:

@@ -63,6 +63,28 @@ def test_scratch_is_emptied_and_removed(tmp_path: Path) -> None:
     assert not scratch.path.exists()
 
 
+def test_scratch_whose_removal_was_interrupted_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    scratch.make()
+    for name in ("a", "b"):
+        (scratch.path / name).touch()
+
+    def interrupted(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scratch.remove()
+    os.close(scratch._marker)
+    again = Scratch(tmp_path / "scratch")
+    again.make()
+    again.remove()
+    assert not again.path.exists()
+
+
 def test_scratch_of_a_killed_session_is_taken_over(tmp_path: Path) -> None:
     killed = Scratch(tmp_path / "scratch")
     killed.make()

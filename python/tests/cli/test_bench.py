@@ -182,6 +182,17 @@ def test_gathering_tells_which_parts_are_missing(cli: Cli, measure: Path, tmp_pa
         assert words in done.stderr
 
 
+def test_gathering_reads_parts_alone(cli: Cli, measure: Path, tmp_path: Path) -> None:
+    words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r")
+    assert cli(*words).returncode == 0
+    whole = tmp_path / "empty" / "r" / "samples.jsonl"
+    whole.rename(whole.with_name("samples-whole.jsonl"))
+    assert part_of_two(cli, measure).returncode == 0
+    done = cli(*words)
+    assert "not begun: part 1" in done.stderr
+    assert "iters=2" not in done.stdout  # which the other part measures
+
+
 def test_parts_are_exported_apart(cli: Cli, measure: Path, tmp_path: Path) -> None:
     words = ("bench", str(measure), "--matrix", "sizes.toml", "--out", "r", "--export", "csv")
     for number in (0, 1):

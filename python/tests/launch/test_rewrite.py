@@ -17,6 +17,8 @@ CASES = [
     "mpiexec -n 4 | ./app a b",
     "mpiexec.mpich -np 4 | ./app -n 3",
     "mpiexec.hydra -n 4 -hosts a,b -ppn 2 | ./app",
+    "strace -f -o mpiexec.trace mpiexec -n 2 | ./app",
+    "perf record -o mpirun.data mpirun -n 4 | ./app",
     "mpiexec -genv A 1 -genvlist X,Y -n 2 -env B 2 | ./app",
     "mpiexec -genv A=1 -n 2 -env B=2 | ./app",
     "mpiexec -n=4 -bind-to=core -l | ./app",
