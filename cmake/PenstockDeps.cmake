@@ -128,6 +128,23 @@ function(penstock_find_header_libraries)
   endforeach()
 endfunction()
 
+# The libraries bring libstdc++ along, since the programs that load them may have an older one.
+function(penstock_check_libstdcxx)
+  penstock_links(PENSTOCK_HAS_STATIC_LIBSTDCXX -static-libstdc++ -static-libgcc)
+  if(NOT PENSTOCK_HAS_STATIC_LIBSTDCXX)
+    message(FATAL_ERROR "penstock: no static libstdc++ (a program does not link with -static-libstdc++). "
+                        "Install it (RHEL: libstdc++-static), or build in a container: packaging/apptainer/penstock.def")
+  endif()
+endfunction()
+
+function(penstock_links variable)
+  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_links.cpp
+       "#include <string>\nint main(int n, char**) { return std::to_string(n).empty(); }\n")
+  try_compile(${variable} ${CMAKE_BINARY_DIR}/CMakeFiles/${variable}
+              ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_links.cpp LINK_OPTIONS ${ARGN})
+endfunction()
+
 penstock_check_compiler()
 penstock_check_system()
+penstock_check_libstdcxx()
 penstock_find_header_libraries()

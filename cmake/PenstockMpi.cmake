@@ -212,15 +212,13 @@ function(penstock_add_programs_for name)
   endif()
 endfunction()
 
-# penstock-exec is static, so that it starts whatever the program needs; the libraries have no libstdc++ beside them.
+# It starts whatever the program needs, so it needs nothing.
 function(penstock_check_static)
-  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_static.cpp "#include <string>\nint main(int n, char**) { return std::to_string(n).empty(); }\n")
-  try_compile(PENSTOCK_HAS_STATIC ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_static
-              ${CMAKE_BINARY_DIR}/CMakeFiles/penstock_static.cpp LINK_OPTIONS -static)
+  penstock_links(PENSTOCK_HAS_STATIC -static)
   if(NOT PENSTOCK_HAS_STATIC)
-    message(FATAL_ERROR "penstock: no static C library, or none of libstdc++ (a program does not link with "
-                        "-static). Install them (RHEL: glibc-static libstdc++-static; SUSE: glibc-devel-static; "
-                        "Debian: libc6-dev libstdc++-12-dev), or build in a container: packaging/apptainer/penstock.def")
+    message(FATAL_ERROR "penstock: no static C library (a program does not link with -static). Install it (RHEL: "
+                        "glibc-static libstdc++-static; SUSE: glibc-devel-static; Debian: libc6-dev), or build in a "
+                        "container: packaging/apptainer/penstock.def")
   endif()
 endfunction()
 

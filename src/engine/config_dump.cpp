@@ -91,6 +91,10 @@ std::string dump_toml(const Config& config) {
   std::string text = "# Every setting, its value and who set it. --config reads this text.\n";
   for (const Assignment& a : dump_settings(config)) {
     const bool part_of_method = a.layer == Layer::builtin && !a.value.empty();
+    if (a.key == "writers" && a.value.empty() && a.layer != Layer::builtin) {
+      text += "writers = 0" + comment(a.source);  // who says that the team decides rules others
+      continue;
+    }
     if (a.key == "writers" || a.key == "cycle") {
       if (part_of_method || a.value.empty()) {
         text += "# " + a.key + ": " +

@@ -258,6 +258,13 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   return agreed ? ErrorClass::none : agreed.error().error_class;
 }
 
+// Local. A thread that opens the file beside this handle may have it write until then.
+Result<void> File::State::close_file() {
+  const std::lock_guard one_at_a_time(by_itself);
+  pipeline->let_pages_go();  // others may fill them yet, through other handles
+  return file->close();
+}
+
 ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
   return exec::or_abandon("close", [&] { return close_together(report, own); });
 }
@@ -289,8 +296,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
     const Result<bool> synced = s.sync->at_close();
     c.sync_ns += ns(now_s() - sync_begin_s);
     if (synced && *synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
-    s.pipeline->let_pages_go();  // others may fill them yet, through other handles
-    Result<void> closed = s.file->close();
+    const Result<void> closed = s.close_file();
     s.note_mechanism();
     if (mine && !synced) mine = tl::unexpected(synced.error());
     if (mine && !closed) mine = closed;

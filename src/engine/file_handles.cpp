@@ -26,7 +26,8 @@ void File::State::share_nothing() {
 
 // A handle of one rank: several would have to find the same pages, and all of them some. What a
 // name stands for may have changed since the other handle was opened.
-bool File::State::lends_to(const State& other) const {
+bool File::State::lends_to(const State& other) {
+  const std::lock_guard not_closed(by_itself);  // by another thread
   if (!lends || other.comm->size() != 1 || !other.may_lend()) return false;
   if (file == nullptr || other.file == nullptr || file->fd() < 0 || other.file->fd() < 0)
     return false;
@@ -44,6 +45,7 @@ bool File::State::may_lend() const noexcept {
 bool File::State::borrow_pages() {
   if (lender == nullptr) return false;
   const int seconds = info.config.write_behind_seconds;
+  const std::lock_guard not_closed(lender->by_itself);
   defers = pipeline->share_pages_of(*lender->pipeline,
                                     seconds > 0 ? seconds : exec::kWriteBehindSeconds);
   may_defer = defers;

@@ -244,6 +244,8 @@ void File::flush_untold(Drain drain) {
   State& s = *state_;
   if (s.pipeline == nullptr) return;
   const bool all = s.is_of_all(drain);
+  std::unique_lock not_closed(s.by_itself, std::defer_lock);
+  if (drain == Drain::mine) not_closed.lock();  // by a thread that opens the file once more
   const auto one_at_a_time = s.drain_for(drain);
   if (all) exec::or_abandon(s.comm->barrier());  // another rank's bytes may be in its lane
 }

@@ -94,7 +94,7 @@ struct File::State {
   std::atomic<bool> lends = false;
   bool lends_on_all = false;      // or did, when it was opened
   int64_t most_pages_bytes = 0;   // of a node's independent writes, by its memory limit
-  const State* lender = nullptr;  // of the pages; while the file is being opened
+  State* lender = nullptr;  // of the pages; while the file is being opened
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
 
@@ -127,7 +127,7 @@ struct File::State {
   void share_nothing();
   void verify_beside();
   void forget_beside();
-  bool lends_to(const State& other) const;
+  bool lends_to(const State& other);
   bool may_lend() const noexcept;
   bool borrow_pages();
   void stop_deferring();
@@ -148,6 +148,7 @@ struct File::State {
   void drain();
   void drain_lane();
   void drain_together();
+  Result<void> close_file();
   void meet_in_pages();
   void settle_split();
   Result<void> never_ended() const;

@@ -89,7 +89,7 @@ def compare(place: Place, what: str, options: Options, why: str) -> None:
     """It must be served wherever it works alone."""
     mpi = place.site.bench.mpi
     alone = program_problems(place.alone(what, "@/out", options=options))
-    if alone and place.case in _FAILS_ALONE.get(mpi.name, ()):
+    if alone and place.case in _FAILS_ALONE[mpi.family]:
         raise FailsAloneError(f"{mpi.title} fails alone: {why}")
     place.problems += [f"alone: {problem}" for problem in alone]
     place.must_serve(place.served(what, "@/out", options=options))

@@ -12,6 +12,7 @@ from penstock.bench import noise
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import Results
+from penstock.words import number_of
 
 _KEPT = "conclusions"  # in the plan of results
 _UNKNOWN = {"predicted": "not kept with these samples"}
@@ -101,7 +102,8 @@ def _off_regime(results: Results) -> list[str]:
             if str(note).startswith("regime "):
                 found.setdefault((sample.cell, sample.variant), []).append(str(note))
     return [
-        f"{cell}, {variant}: {len(told)} samples not in their regime, the last: {told[-1]}"
+        f"{cell}, {variant}: not in its regime: {number_of(len(told), 'sample')}, "
+        f"the last: {told[-1]}"
         for (cell, variant), told in found.items()
     ]
 

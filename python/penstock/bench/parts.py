@@ -128,8 +128,8 @@ def check(out: Path, part: tuple[int, int]) -> None:
 def _refuse_whole(out: Path) -> None:
     if first_header(out / NAME) is not None:
         raise ArgumentError(
-            f"{out} holds {NAME}, of a sweep that was not measured in parts: move it away, or give "
-            "another --out"
+            f"{out} holds {NAME}, of a sweep that was not measured in parts: move it out of there, "
+            "or give another --out"
         )
 
 

@@ -139,8 +139,8 @@ def launcher_length(words: Sequence[str]) -> int:
 def _find_launcher(words: Sequence[str]) -> tuple[int, Launcher] | None:
     """The launcher and its index: the first word, or one behind wrappers such as ``timeout 10``.
 
-    Of several words that might be it, the first that can be started: a wrapper's options have
-    values, such as the file of ``strace -o mpiexec.trace``.
+    A wrapper's options have values, such as the file of ``strace -o mpiexec.trace``: what cannot be
+    started behind an option is one, where there is another, or it is called like no launcher.
     """
     wrapped = bool(words) and PurePath(words[0]).name in WRAPPERS
     found = [
@@ -148,11 +148,13 @@ def _find_launcher(words: Sequence[str]) -> tuple[int, Launcher] | None:
         for at, word in enumerate(words if wrapped else words[:1])
         if not _ASSIGNMENT.match(word) and (launcher := find(word)) is not None
     ]
-    if len(found) < 2:
-        return found[0] if found else None
-    started = [one for one in found if _exists(words[one[0]])]
-    no_value = [one for one in found if not words[one[0] - 1].startswith("-")]
-    return (started or no_value or found)[0]
+    sure = [one for one in found if not _may_be_a_value(words, one[0])]
+    named = [one for one in found if PurePath(words[one[0]]).name in launchers.names()]
+    return next(iter(sure or named), None)
+
+
+def _may_be_a_value(words: Sequence[str], at: int) -> bool:
+    return at > 0 and words[at - 1].startswith("-") and not _exists(words[at])
 
 
 def _subcommand_length(launcher: Launcher, words: Sequence[str]) -> int:

@@ -313,7 +313,7 @@ def test_samples_out_of_their_regime_are_told() -> None:
     own = [sample("a", block, result=result(1e9, notes=[note])) for block in (1, 2)]
     found = Results(headers=[header()], provenances={}, samples=own)
     told = module("measured").about(found, ())["notices"]
-    assert told == [f"c, a: 2 samples not in their regime, the last: {note}"]
+    assert told == [f"c, a: not in its regime: 2 samples, the last: {note}"]
 
 
 def test_raw_samples_are_compact_and_tell_no_path_of_the_machine(bench: Bench) -> None:

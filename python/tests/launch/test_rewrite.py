@@ -68,6 +68,12 @@ def test_the_program_alone_is_preloaded(case: str) -> None:
     assert rewrite(parse(given), ["penstock-exec", "--quiet"]) == expected
 
 
+def test_a_wrappers_file_is_no_launcher() -> None:
+    assert parse(shlex.split("strace -o mpiexec.trace ./app")).parts[0].program[0] == "strace"
+    found = parse(shlex.split("nice mpirun.none -n 4 ./app --launcher srun")).prefix
+    assert found == ("nice", "mpirun.none")
+
+
 def test_a_command_without_a_launcher_is_the_program() -> None:
     command = parse(["./app", "mpiexec", ":", "-n"])
     assert command.launcher is None
