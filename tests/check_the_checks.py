@@ -50,6 +50,7 @@ class Promise:
 
 
 LOOKS: list[Look | Promise] = [
+    Promise("exec_tests", "AgreeOrAbandon.WhatRanks*"),
     Look("conformance", "openmpi", "two_phase(writers=2, cycle=4KiB) views.2", ("--served-only",)),
     Look("conformance", "openmpi", "individual views.2", ("--served-only",)),
     Look("conformance", "mpich", "auto, two nodes, writes behind views.2", ("--served-only",)),
