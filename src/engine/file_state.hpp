@@ -92,9 +92,9 @@ struct File::State {
   std::atomic<bool> writes_at_once = false;
   // Another handle of this process may fill this one's pages.
   std::atomic<bool> lends = false;
-  bool lends_on_all = false;      // or did, when it was opened
-  int64_t most_pages_bytes = 0;   // of a node's independent writes, by its memory limit
-  State* lender = nullptr;  // of the pages; while the file is being opened
+  bool lends_on_all = false;     // or did, when it was opened
+  int64_t most_pages_bytes = 0;  // of a node's independent writes, by its memory limit
+  State* lender = nullptr;       // of the pages; while the file is being opened
   // Some rank may hold bytes of a collective non-blocking write; the same on every rank.
   std::atomic<bool> staged_by_all = false;
 
