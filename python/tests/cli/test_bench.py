@@ -107,7 +107,7 @@ def test_values_that_the_program_refuses_are_told_before_anything_runs(
 
 
 def test_a_dry_run_after_samples_estimates_from_them(cli: Cli, measure: Path) -> None:
-    cli("bench", str(measure), "--matrix", "sizes.toml", "--budget", "0.2s")
+    cli("bench", str(measure), "--matrix", "sizes.toml", "--rounds", "1")
     done = cli("bench", str(measure), "--matrix", "sizes.toml", "--dry-run", "--json")
     told = json.loads(done.stdout)
     assert "earlier samples" in told["estimate_source"]
