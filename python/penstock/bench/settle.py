@@ -88,13 +88,8 @@ class Scratch:
     def empty(self) -> None:
         """Remove every file but the marker."""
         try:
-            for entry in self.path.iterdir():
-                if entry.name == _MARKER:
-                    continue
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                else:
-                    entry.unlink()
+            for entry in self._entries():
+                _take_away(entry)
         except OSError as error:
             raise _refused("empties", self.path, error) from error
 
@@ -103,14 +98,11 @@ class Scratch:
         if self._marker < 0:
             return
         # The marker last: what an interruption leaves is still known for this session's.
-        for entry in self._entries():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
+        with contextlib.suppress(OSError):
+            for entry in self._entries():
                 with contextlib.suppress(OSError):
-                    entry.unlink()
-        if not self._entries():
-            with contextlib.suppress(OSError):
+                    _take_away(entry)
+            if not self._entries():
                 (self.path / _MARKER).unlink()
         os.close(self._marker)
         self._marker = -1
@@ -118,11 +110,15 @@ class Scratch:
             self.path.rmdir()  # NFS keeps a name in it for as long as the file is open
 
     def _entries(self) -> list[Path]:
-        """What is in it but the marker; nothing where it cannot be looked into."""
-        try:
-            return [entry for entry in self.path.iterdir() if entry.name != _MARKER]
-        except OSError:
-            return []
+        """What is in it but the marker."""
+        return [entry for entry in self.path.iterdir() if entry.name != _MARKER]
+
+
+def _take_away(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
 
 
 class Settle:
