@@ -21,6 +21,13 @@ int64_t first_missing(const layout::FileView& view, const plan::Slice& slice,
 
 }  // namespace
 
+void join(std::vector<WriterFault>& faults, const WriterFault& fault, int told, bool is_whole) {
+  if (is_whole && !faults.empty() && faults.back().end == told + 1)
+    faults.back().end = fault.end;
+  else
+    faults.push_back(fault);
+}
+
 int64_t intact_prefix(const plan::Plan& plan, const layout::FileView& view, StreamRange own,
                       plan::Slices& slices, std::span<const WriterFault> by_rank, size_t per_rank) {
   int64_t end = own.end;

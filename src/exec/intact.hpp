@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/extent.hpp"
 #include "layout/file_view.hpp"
@@ -16,6 +17,11 @@ struct WriterFault {
   int64_t begin = 0, end = 0;  // begin == end: none
   Off first_missing = 0;
 };
+
+// A disk that is full fails every later cycle from its first byte, and ranks tell each other every
+// fault: one that is whole, from the first byte of its first cycle on, joins the fault before.
+// `told`: the last cycle before it that anything is known of; nobody has bytes in those between.
+void join(std::vector<WriterFault>& faults, const WriterFault& fault, int told, bool is_whole);
 
 // The length of the longest prefix of `own` that no fault touches. `slices` are all of own's.
 // `by_rank`: the same number of faults for each rank.

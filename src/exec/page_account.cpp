@@ -41,7 +41,7 @@ void PageAccount::follow(int cycle, int before, std::span<const Extent> dirty, i
     ++spent_.traffic.syncs;
   } else {
     fail_with(pushed.error());
-    add({unsynced_->cycle, cycle + 1, unsynced_->begin}, unsynced_->before, true);
+    join(faults_, {unsynced_->cycle, cycle + 1, unsynced_->begin}, unsynced_->before, true);
     written_ -= unsynced_->bytes;
   }
   unsynced_.reset();
@@ -58,17 +58,8 @@ void PageAccount::fail_with(const Error& error) {
 
 void PageAccount::note_fault(int cycle, Off first, const io::Fault& fault) {
   fail_with(fault.error);
-  add({cycle, cycle + 1, fault.first_missing}, told_, fault.first_missing <= first);
+  join(faults_, {cycle, cycle + 1, fault.first_missing}, told_, fault.first_missing <= first);
   told_ = cycle;
-}
-
-// A disk that is full fails every later cycle from its first byte: they join the fault before.
-// Nobody has bytes in the cycles between that it was not told of.
-void PageAccount::add(const WriterFault& fault, int before, bool is_whole) {
-  if (is_whole && !faults_.empty() && faults_.back().end == before + 1)
-    faults_.back().end = fault.end;
-  else
-    faults_.push_back(fault);
 }
 
 }  // namespace penstock::exec

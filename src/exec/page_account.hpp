@@ -36,8 +36,6 @@ class PageAccount {
   // `before`: the cycle that it was told of before this one.
   void follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
               const std::optional<Result<bool>>& synced);
-  // A fault that begins behind cycle `before`; whole: with the first byte of its first cycle.
-  void add(const WriterFault& fault, int before, bool is_whole);
   Result<bool> push(std::span<const Extent> dirty, int64_t bytes);
   void fail_with(const Error& error);
 

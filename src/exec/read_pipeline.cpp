@@ -27,13 +27,9 @@ class ReadFaults {
     failure_.reset();
     told_ = -1;
   }
-  // Of a page whose first wanted byte is `first`. What cannot be read from there on joins the fault
-  // of the page before: ranks tell each other every fault.
+  // Of a page whose first wanted byte is `first`.
   void note(int cycle, Off first, Off first_missing, const std::optional<Error>& error) {
-    if (first_missing <= first && !faults_.empty() && faults_.back().end == told_ + 1)
-      faults_.back().end = cycle + 1;
-    else
-      faults_.push_back({cycle, cycle + 1, first_missing});
+    join(faults_, {cycle, cycle + 1, first_missing}, told_, first_missing <= first);
     if (error && (!failure_ || failure_->error_class < error->error_class)) failure_ = error;
   }
   void page_told(int cycle) { told_ = cycle; }
