@@ -51,6 +51,7 @@ class Promise:
 
 LOOKS: list[Look | Promise] = [
     Promise("exec_tests", "AgreeOrAbandon.WhatRanks*"),
+    Promise("exec_tests", "*Introduced*"),
     Look("conformance", "openmpi", "two_phase(writers=2, cycle=4KiB) views.2", ("--served-only",)),
     Look("conformance", "openmpi", "individual views.2", ("--served-only",)),
     Look("conformance", "mpich", "auto, two nodes, writes behind views.2", ("--served-only",)),
@@ -85,6 +86,7 @@ REQUIRED = {
     "holes_zero_filled",
     "short_write_ignored",
     "short_vector_ignored",
+    "chapter_forgotten",
     "error_swallowed",
     "agreement_swallowed",
     "page_forgotten",

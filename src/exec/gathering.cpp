@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "exec/abandon.hpp"
+#include "exec/peers.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -24,7 +25,7 @@ std::vector<WriterFault> gather(comm::Comm& comm, std::span<const WriterFault> m
 uint32_t DescriptionBytes::of(const layout::LoopTree& filetype) {
   if (bytes_ != 0 && shape_ == filetype.hash()) return bytes_;
   shape_ = filetype.hash();
-  bytes_ = uint32_t(filetype.serialised_bytes());
+  bytes_ = uint32_t(described_bytes(filetype));
   return bytes_;
 }
 

@@ -16,7 +16,8 @@
 
 namespace penstock::exec {
 
-// How many bytes describe a filetype, counted once as long as calls keep to one filetype.
+// How many bytes tell a writer of a filetype (described_bytes()), counted once as long as calls
+// keep to one filetype.
 class DescriptionBytes {
  public:
   uint32_t of(const layout::LoopTree& filetype);

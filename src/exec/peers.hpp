@@ -1,24 +1,35 @@
-// What a writer knows of the ranks that send to it. A filetype travels once per
-// (rank, writer) as a loop tree and is kept, so that a repeated pattern exchanges no
-// descriptions. Both sides replay the same cache, so neither needs to ask the other.
+// What a writer knows of the ranks that send to it. A filetype travels once per (rank, writer) as a
+// loop tree and is kept, so that a repeated pattern exchanges no descriptions. A long list of
+// irregular blocks travels as its outline, and of its chapters a writer gets those that lie where
+// it writes: together the writers get the list about once, however many they are. Both sides replay
+// the same cache, so neither needs to ask the other.
 #pragma once
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "comm/comm.hpp"
 #include "layout/cursor.hpp"
+#include "layout/outline.hpp"
 #include "plan/plan.hpp"
 #include "plan/summary.hpp"
 
 namespace penstock::exec {
 
+// Of a list that travels in chapters; with PENSTOCK_TEST_CHAPTER in the environment as many as it
+// says.
+int64_t blocks_per_chapter();
+
+// Bytes of what every writer is told of a filetype: all of it, or the outline of a long list.
+int64_t described_bytes(const layout::LoopTree& filetype);
+
 // One sender's part of the current call.
 struct Peer {
   int rank = 0;
   plan::Summary summary;
-  plan::Part part;
+  plan::Part part;        // where the writer writes; elsewhere its view may name other bytes
   layout::Cursor cursor;  // over the file, to fill pages
 };
 
@@ -28,17 +39,25 @@ class ShapeCache {
  public:
   static constexpr size_t kShapes = 4;
   static constexpr int64_t kBytes = int64_t{4} << 20;  // of all descriptions, where there are two
+
+  struct Known {
+    Hash shape = 0;
+    int64_t bytes = 0;  // of its description, with all chapters
+    // Of a writer: what it was told; of a long list as far as it was.
+    layout::LoopTree tree;
+    std::optional<layout::Excerpt> excerpt;
+    // Of a sender: the chapters that it told.
+    std::vector<bool> told;
+
+    const layout::LoopTree& known_tree() const { return excerpt ? excerpt->tree() : tree; }
+  };
+
   bool knows(Hash shape) const;
-  // Forgets the oldest when full. `bytes`: of its description.
-  void learn(Hash shape, layout::LoopTree tree, int64_t bytes);
-  const layout::LoopTree* find(Hash shape) const;
+  Known* find(Hash shape);
+  // Forgets the oldest when full.
+  void learn(Known known);
 
  private:
-  struct Known {
-    Hash shape;
-    layout::LoopTree tree;
-    int64_t bytes;
-  };
   std::deque<Known> shapes_;
   int64_t bytes_ = 0;
 };
@@ -54,9 +73,22 @@ class Peers {
   int64_t descriptions() const noexcept { return sent_; }
 
  private:
+  struct Call;
+  struct Sender;
   struct Arrival;
-  void send_descriptions(comm::Comm& comm, comm::Transfers& transfers, const plan::Plan& plan,
-                         const plan::Summary& mine, const layout::LoopTree& filetype);
+  struct Chapters;
+  using Senders = std::vector<Sender>;
+
+  Senders senders_to(const Call& call) const;
+  void send_description(const Call& call, const std::optional<layout::Outline>& outline);
+  Result<void> exchange_descriptions(const Call& call,
+                                     const std::optional<layout::Outline>& outline,
+                                     const Senders& senders);
+  Result<void> keep(const Arrival& arrival);
+  std::deque<std::vector<std::byte>> send_chapters(const Call& call,
+                                                   const layout::Outline& outline);
+  Result<void> exchange_chapters(const Call& call, const std::optional<layout::Outline>& outline,
+                                 const Senders& senders);
 
   std::map<int, ShapeCache> told_;   // by writer's rank: what it knows of me
   std::map<int, ShapeCache> known_;  // by sender's rank: what I know of it

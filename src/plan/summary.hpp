@@ -24,7 +24,7 @@ struct Summary {
   int64_t bytes = 0;  // of data; == hi - lo exactly when the rank's part is one contiguous extent
   int64_t phase = 0;  // stream position of the first byte within one filetype; 0 when contiguous
   Hash shape = 0;     // of the filetype; 0 when contiguous
-  uint32_t description_bytes = 0;  // of the serialised filetype; 0 when contiguous
+  uint32_t description_bytes = 0;  // of the serialised filetype, or a long list's outline; or 0
   uint32_t error = 0;              // ErrorClass: the rank cannot take part, and writes nothing
 
   Extent extent() const noexcept { return {lo, hi}; }
@@ -34,8 +34,8 @@ struct Summary {
 };
 static_assert(sizeof(Summary) == 48);
 
-// The summary of bytes `own` of a stream through `view`. `description_bytes` is the size of the
-// serialised filetype, which the caller keeps per view.
+// The summary of bytes `own` of a stream through `view`. `description_bytes` is the size of what a
+// writer is told of the filetype, which the caller keeps per view.
 Summary summarise(const layout::FileView& view, StreamRange own, uint32_t description_bytes);
 // The other way round: the view that a summary describes, and the rank's range in it. `filetype` is
 // the tree with hash `s.shape`, ignored when the summary is contiguous.

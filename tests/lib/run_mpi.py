@@ -95,7 +95,12 @@ class Bench:
 
 # What a whole suite runs with: a fault that check_the_checks.py sows, and what ctest gives a suite
 # that runs once more (tests/conformance/CMakeLists.txt).
-HANDED_ON = ("PENSTOCK_SEEDED_FAULT", "PENSTOCK_TEST_COLD", "PENSTOCK_TEST_VIEW_BLOCKS")
+HANDED_ON = (
+    "PENSTOCK_SEEDED_FAULT",
+    "PENSTOCK_TEST_CHAPTER",
+    "PENSTOCK_TEST_COLD",
+    "PENSTOCK_TEST_VIEW_BLOCKS",
+)
 
 
 def with_preload(library: Path, fault: str, program: Sequence[str]) -> list[str]:
