@@ -2,6 +2,7 @@
 #include "io/io_thread.hpp"
 
 #include <errno.h>
+#include <link.h>
 #include <sched.h>
 
 #include <csignal>
@@ -24,11 +25,26 @@ void leave_the_one_cpu(pthread_t thread) {
 // stacks is of gigabytes a thread would take as much.
 constexpr size_t kStackBytes = size_t{1} << 20;
 
-// 0, or an errno: EINVAL too where the program's thread-local variables, which lie there, are more.
+int add_thread_local(dl_phdr_info* object, size_t, void* sum) {
+  for (int i = 0; i < object->dlpi_phnum; ++i)
+    if (const auto& part = object->dlpi_phdr[i]; part.p_type == PT_TLS)
+      *static_cast<size_t*>(sum) += part.p_memsz + part.p_align;
+  return 0;
+}
+
+// The thread-local variables of the program and its libraries lie on each thread's stack, and may
+// take most of it: those of OpenMP's threadprivate in Fortran do.
+size_t thread_local_bytes() {
+  size_t sum = 0;
+  ::dl_iterate_phdr(&add_thread_local, &sum);
+  return sum;
+}
+
+// 0, or an errno.
 int start(pthread_t* thread, void* (*body)(void*), void* argument) {
   pthread_attr_t attributes;
   if (const int failed = ::pthread_attr_init(&attributes); failed != 0) return failed;
-  int failed = ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  int failed = ::pthread_attr_setstacksize(&attributes, kStackBytes + thread_local_bytes());
   if (failed == 0) failed = ::pthread_create(thread, &attributes, body, argument);
   ::pthread_attr_destroy(&attributes);
   return failed == EINVAL ? ::pthread_create(thread, nullptr, body, argument) : failed;

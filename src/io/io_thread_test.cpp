@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <array>
 #include <csignal>
 #include <thread>
 
@@ -62,6 +63,23 @@ cpu_set_t cpus_of_a_thread_started_on(const cpu_set_t& bound) {
   }).join();
   ::pthread_barrier_destroy(&waiting.started);
   return waiting.seen.cpus;
+}
+
+// As a program's may be: nearly all that a thread would have for its stack.
+thread_local std::array<volatile char, (size_t{1} << 20) - (size_t{40} << 10)> much_of_the_program;
+
+void* use_stack(void* bytes) {
+  std::array<volatile char, size_t{700} << 10> much;
+  for (size_t i = 0; i < much.size(); i += 512) much[i] = 1;
+  for (size_t i = 0; i < much_of_the_program.size(); i += 512) much_of_the_program[i] = 1;
+  *static_cast<size_t*>(bytes) = much.size();
+  return nullptr;
+}
+
+TEST(IoThread, HasAStackBesideTheProgramsThreadLocalVariables) {
+  size_t used = 0;
+  join(start_io_thread(&use_stack, &used));
+  EXPECT_GT(used, size_t{700} << 9);
 }
 
 TEST(IoThread, IsNotBoundToTheOneCpuOfItsCaller) {
