@@ -23,10 +23,6 @@ int64_t asked_or_usual() {
   return blocks >= 1 ? blocks : kBlocksPerChapter;
 }
 
-std::optional<layout::Outline> outline_of(const layout::LoopTree& filetype) {
-  return layout::Outline::of(filetype, blocks_per_chapter());
-}
-
 int64_t whole_bytes(const layout::Outline& outline) {
   return outline.serialised_bytes() + outline.chapter_bytes();
 }
@@ -59,7 +55,7 @@ int64_t blocks_per_chapter() {
 }
 
 int64_t described_bytes(const layout::LoopTree& filetype) {
-  const std::optional<layout::Outline> outline = outline_of(filetype);
+  const auto outline = layout::Outline::of(filetype, blocks_per_chapter());
   return outline ? outline->serialised_bytes() : filetype.serialised_bytes();
 }
 
@@ -89,6 +85,8 @@ struct Peers::Call {
   const plan::Crowd& crowd;
   const layout::LoopTree& filetype;
   plan::Summary mine;
+  const layout::Outline* outline;  // of a long list that this rank brings, or nullptr
+  Extent domain;                   // that this rank writes
 
   // Other ranks that write what this one brings and need to know how it lies.
   template <class Visit>
@@ -118,31 +116,40 @@ struct Peers::Chapters {
   std::vector<std::byte> bytes;
 };
 
-Peers::Senders Peers::senders_to(const Call& call) const {
+Peers::Senders Peers::senders_to(const Call& call) {
   Senders senders;
-  const int me = call.comm.rank();
-  const std::optional<int> writer = call.plan.writer_of(me);
-  if (!writer || call.plan.cycles(*writer) == 0) return senders;
-  const plan::IntRange may_send = call.plan.senders(*writer);
-  call.crowd.for_each_touching(domain_of(call.plan, *writer), may_send.begin, may_send.end,
+  if (call.domain.empty()) return senders;
+  const int me = call.comm.rank(), writer = *call.plan.writer_of(me);
+  const plan::IntRange may_send = call.plan.senders(writer);
+  call.crowd.for_each_touching(call.domain, may_send.begin, may_send.end,
                                [&](int rank, const plan::Summary& s) {
-                                 if (rank != me && call.plan.reached(s, rank).contains(*writer))
+                                 if (rank != me && call.plan.reached(s, rank).contains(writer))
                                    senders.push_back({rank, s});
                                });
   return senders;
 }
 
+// Made once for as long as calls keep to one filetype.
+const layout::Outline* Peers::outline_of(const layout::LoopTree& filetype) {
+  if (outlined_ != filetype.hash()) {
+    outlined_ = filetype.hash();
+    outline_ = layout::Outline::of(filetype, blocks_per_chapter());
+  }
+  return outline_ ? &*outline_ : nullptr;
+}
+
 // --- Descriptions: whole, or the outlines of long lists ---
 
-void Peers::send_description(const Call& call, const std::optional<layout::Outline>& outline) {
+void Peers::send_description(const Call& call) {
+  const layout::Outline* const outline = call.outline;
   description_.clear();
   call.for_each_writer_to_tell([&](int, int to) {
     ShapeCache& told = told_[to];
     if (told.knows(call.mine.shape)) return;
-    if (description_.empty() && outline) outline->serialise(description_);
+    if (description_.empty() && outline != nullptr) outline->serialise(description_);
     if (description_.empty()) call.filetype.serialise(description_);
     ShapeCache::Known known{.shape = call.mine.shape, .bytes = int64_t(description_.size())};
-    if (outline) {
+    if (outline != nullptr) {
       known.bytes = whole_bytes(*outline);
       known.told.resize(size_t(outline->chapters()));
     }
@@ -169,15 +176,13 @@ Result<void> Peers::keep(const Arrival& arrival) {
   return {};
 }
 
-Result<void> Peers::exchange_descriptions(const Call& call,
-                                          const std::optional<layout::Outline>& outline,
-                                          const Senders& senders) {
+Result<void> Peers::exchange_descriptions(const Call& call, const Senders& senders) {
   std::deque<Arrival> arrivals;  // a deque: the receive buffers must not move
   for (const Sender& s : senders)
     if (!s.summary.contiguous() && !known_[s.rank].knows(s.summary.shape))
       arrivals.push_back({s, std::vector<std::byte>(s.summary.description_bytes)});
   for (Arrival& a : arrivals) call.transfers.receive(a.from.rank, kDescriptionTag, a.bytes);
-  send_description(call, outline);
+  send_description(call);
   if (Result<void> r = call.transfers.finish(); !r) return r;
   description_ = {};  // may be as large as the list of the rank's blocks
   for (Arrival& a : arrivals) {
@@ -190,18 +195,18 @@ Result<void> Peers::exchange_descriptions(const Call& call,
 // --- Chapters of long lists ---
 
 // What is sent must stay until it has left.
-std::deque<std::vector<std::byte>> Peers::send_chapters(const Call& call,
-                                                        const layout::Outline& outline) {
+std::deque<std::vector<std::byte>> Peers::send_chapters(const Call& call) {
   std::deque<std::vector<std::byte>> messages;
+  if (call.outline == nullptr) return messages;
   call.for_each_writer_to_tell([&](int writer, int to) {
     std::vector<bool>& told = told_[to].find(call.mine.shape)->told;
     const std::vector<int64_t> chapters =
-        missing_chapters(outline, call.mine, domain_of(call.plan, writer),
+        missing_chapters(*call.outline, call.mine, domain_of(call.plan, writer),
                          [&](int64_t c) { return bool(told[size_t(c)]); });
     if (chapters.empty()) return;
     std::vector<std::byte>& message = messages.emplace_back();
     for (const int64_t c : chapters) {
-      outline.serialise_chapter(call.filetype, c, message);
+      call.outline->serialise_chapter(call.filetype, c, message);
       told[size_t(c)] = true;
     }
     call.transfers.send(to, kChaptersTag, message);
@@ -210,28 +215,34 @@ std::deque<std::vector<std::byte>> Peers::send_chapters(const Call& call,
   return messages;
 }
 
-Result<void> Peers::exchange_chapters(const Call& call,
-                                      const std::optional<layout::Outline>& outline,
-                                      const Senders& senders) {
-  std::deque<Chapters> arrivals;
-  for (const Sender& s : senders) {
-    if (s.summary.contiguous()) continue;
-    std::optional<layout::Excerpt>& excerpt = known_[s.rank].find(s.summary.shape)->excerpt;
+Result<std::deque<Peers::Chapters>> Peers::receive_chapters(const Call& call,
+                                                            const Senders& senders) {
+  std::deque<Chapters> arrivals;  // a deque: the receive buffers must not move
+  for (const auto& [rank, s] : senders) {
+    if (s.contiguous()) continue;
+    std::optional<layout::Excerpt>& excerpt = known_[rank].find(s.shape)->excerpt;
     if (!excerpt) continue;
-    const Extent domain = domain_of(call.plan, *call.plan.writer_of(call.comm.rank()));
-    std::vector<int64_t> chapters = missing_chapters(excerpt->outline(), s.summary, domain,
-                                                     [&](int64_t c) { return excerpt->knows(c); });
+    const layout::Outline& outline = excerpt->outline();
+    if (s.phase < 0 || s.phase >= outline.size())
+      return fail(ErrorClass::argument, "outline", "the call begins outside the filetype");
+    std::vector<int64_t> chapters =
+        missing_chapters(outline, s, call.domain, [&](int64_t c) { return excerpt->knows(c); });
     if (chapters.empty()) continue;
     int64_t bytes = 0;
-    for (const int64_t c : chapters) bytes += excerpt->outline().chapter_bytes(c);
+    for (const int64_t c : chapters) bytes += outline.chapter_bytes(c);
     arrivals.push_back({&*excerpt, std::move(chapters), std::vector<std::byte>(size_t(bytes))});
-    call.transfers.receive(s.rank, kChaptersTag, arrivals.back().bytes);
+    call.transfers.receive(rank, kChaptersTag, arrivals.back().bytes);
   }
-  std::deque<std::vector<std::byte>> messages;
-  if (outline) messages = send_chapters(call, *outline);
-  if (arrivals.empty() && messages.empty()) return {};
+  return arrivals;
+}
+
+Result<void> Peers::exchange_chapters(const Call& call, const Senders& senders) {
+  auto arrivals = receive_chapters(call, senders);
+  if (!arrivals) return tl::unexpected(arrivals.error());
+  const auto messages = send_chapters(call);
+  if (arrivals->empty() && messages.empty()) return {};
   if (Result<void> r = call.transfers.finish(); !r) return r;
-  for (Chapters& a : arrivals) {
+  for (Chapters& a : *arrivals) {
     if (Result<void> r = a.excerpt->learn(a.chapters, a.bytes); !r) return r;
     a.bytes = {};
   }
@@ -241,14 +252,20 @@ Result<void> Peers::exchange_chapters(const Call& call,
 Result<std::vector<Peer>> Peers::introduce(comm::Comm& comm, comm::Transfers& transfers,
                                            const plan::Plan& plan, const plan::Crowd& crowd,
                                            const layout::LoopTree& filetype) {
-  const Call call{comm, transfers, plan, crowd, filetype, crowd.summary(comm.rank())};
+  const plan::Summary mine = crowd.summary(comm.rank());
+  const std::optional<int> writer = plan.writer_of(comm.rank());
+  const bool writes = writer && plan.cycles(*writer) > 0;
+  const Call call{comm,
+                  transfers,
+                  plan,
+                  crowd,
+                  filetype,
+                  mine,
+                  mine.contiguous() ? nullptr : outline_of(filetype),
+                  writes ? domain_of(plan, *writer) : Extent()};
   const Senders senders = senders_to(call);
-  std::optional<layout::Outline> outline;
-  if (!call.mine.contiguous()) outline = outline_of(filetype);
-  if (Result<void> r = exchange_descriptions(call, outline, senders); !r)
-    return tl::unexpected(r.error());
-  if (Result<void> r = exchange_chapters(call, outline, senders); !r)
-    return tl::unexpected(r.error());
+  if (Result<void> r = exchange_descriptions(call, senders); !r) return tl::unexpected(r.error());
+  if (Result<void> r = exchange_chapters(call, senders); !r) return tl::unexpected(r.error());
   std::vector<Peer> peers;
   peers.reserve(senders.size());
   for (const auto& [rank, s] : senders) {

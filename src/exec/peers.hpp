@@ -79,20 +79,20 @@ class Peers {
   struct Chapters;
   using Senders = std::vector<Sender>;
 
-  Senders senders_to(const Call& call) const;
-  void send_description(const Call& call, const std::optional<layout::Outline>& outline);
-  Result<void> exchange_descriptions(const Call& call,
-                                     const std::optional<layout::Outline>& outline,
-                                     const Senders& senders);
+  static Senders senders_to(const Call& call);
+  const layout::Outline* outline_of(const layout::LoopTree& filetype);
+  void send_description(const Call& call);
+  Result<void> exchange_descriptions(const Call& call, const Senders& senders);
   Result<void> keep(const Arrival& arrival);
-  std::deque<std::vector<std::byte>> send_chapters(const Call& call,
-                                                   const layout::Outline& outline);
-  Result<void> exchange_chapters(const Call& call, const std::optional<layout::Outline>& outline,
-                                 const Senders& senders);
+  std::deque<std::vector<std::byte>> send_chapters(const Call& call);
+  Result<std::deque<Chapters>> receive_chapters(const Call& call, const Senders& senders);
+  Result<void> exchange_chapters(const Call& call, const Senders& senders);
 
   std::map<int, ShapeCache> told_;   // by writer's rank: what it knows of me
   std::map<int, ShapeCache> known_;  // by sender's rank: what I know of it
   std::vector<std::byte> description_;
+  Hash outlined_ = 0;
+  std::optional<layout::Outline> outline_;  // of the shape outlined_; nullopt: it goes whole
   int64_t sent_ = 0;
 };
 

@@ -135,8 +135,11 @@ TEST_P(Introduced, SayWhereTheirBytesLieInTheWritersPartOfTheFile) {
   Random random(7);
   for (int n = 0; n < 12; ++n) {
     const int ranks = 2 + int(below(random, 4));
-    const int64_t blocks = 5 * blocks_per_chapter() + below(random, blocks_per_chapter() * 3);
+    // Neighbours join: with two ranks there are half as many blocks.
+    const int64_t blocks = blocks_per_chapter() * (10 + below(random, 4));
     const auto trees = dealt(random, ranks, blocks);
+    for (const layout::LoopTree& t : trees)
+      ASSERT_TRUE(layout::Outline::of(t, blocks_per_chapter()));
     Asked asked{algorithm, {}, {ranks, 1 + int(below(random, 2)), 2}, {}};
     asked.parameters.writers = 1 + int(below(random, ranks));
     asked.parameters.cycle_bytes = int64_t{1} << (10 + below(random, 8));
@@ -160,7 +163,7 @@ std::vector<const plan::Algorithm*> exchanging() {
 INSTANTIATE_TEST_SUITE_P(Every, Introduced, testing::ValuesIn(exchanging()),
                          [](const auto& tested) { return std::string(tested.param->name); });
 
-// Of static_segmentation, whose writers each have one part of the file.
+// Of two_phase, whose writers each have one part of the file.
 class Descriptions : public testing::Test {
  protected:
   static constexpr int kRanks = 8;
@@ -194,6 +197,65 @@ TEST_F(Descriptions, OfWhatAnotherCallWritesBringWhatIsNewAlone) {
   const auto by_call = sent({parts_of(trees, 0, 0, 0.5), parts_of(trees, 0, 0, 0.52)});
   for (size_t rank = 0; rank < size_t(kRanks); ++rank)
     EXPECT_LT(by_call[1][rank], trees[rank].serialised_bytes() / 5);
+}
+
+// A plan that counts what it is asked.
+class AskedOften final : public plan::Plan {
+ public:
+  AskedOften(std::unique_ptr<const plan::Plan> plan, int& extents)
+      : plan_(std::move(plan)), extents_(extents) {}
+  int writers() const noexcept override { return plan_->writers(); }
+  int writer_rank(int w) const noexcept override { return plan_->writer_rank(w); }
+  std::optional<int> writer_of(int rank) const noexcept override { return plan_->writer_of(rank); }
+  int cycles(int w) const noexcept override { return plan_->cycles(w); }
+  int cycles() const noexcept override { return plan_->cycles(); }
+  Extent extent(int w, int cycle) const override {
+    ++extents_;
+    return plan_->extent(w, cycle);
+  }
+  int64_t page_bytes() const noexcept override { return plan_->page_bytes(); }
+  bool owns_blocks() const noexcept override { return plan_->owns_blocks(); }
+  bool exchanges() const noexcept override { return plan_->exchanges(); }
+  plan::IntRange cycles_of(const plan::Summary& s, int rank) const override {
+    return plan_->cycles_of(s, rank);
+  }
+  plan::IntRange writers_of(const plan::Summary& s, int rank, int cycle) const override {
+    return plan_->writers_of(s, rank, cycle);
+  }
+  plan::IntRange reached(const plan::Summary& s, int rank) const override {
+    return plan_->reached(s, rank);
+  }
+  plan::IntRange senders(int w) const noexcept override { return plan_->senders(w); }
+  StreamRange part(const layout::FileView& view, StreamRange own, int rank, int w,
+                   int cycle) const override {
+    return plan_->part(view, own, rank, w, cycle);
+  }
+
+ private:
+  const std::unique_ptr<const plan::Plan> plan_;
+  int& extents_;
+};
+
+// With one writer: what it asks must not follow the number of its senders.
+TEST_F(Descriptions, OfManySendersAskThePlanAsOftenAsThoseOfFew) {
+  Random random(10);
+  for (const int ranks : {3, 12}) {
+    const auto trees = dealt(random, ranks, 6 * ranks * blocks_per_chapter());
+    const Parts parts = parts_of(trees, 0, 0, 1);
+    std::vector<int> asked(static_cast<size_t>(ranks));
+    comm::run_thread_team(ranks, [&](comm::Comm& comm) {
+      const plan::Crowd crowd = crowd_of(parts);
+      const AskedOften plan(
+          *plan::find_algorithm("static_segmentation")
+               ->place({.writers = 1, .cycle_bytes = 1 << 20}, {ranks, 1, 2}, crowd, {}),
+          asked[size_t(comm.rank())]);
+      const auto transfers = comm.transfers();
+      Peers peers;
+      const layout::LoopTree& mine = parts[size_t(comm.rank())].view.filetype();
+      EXPECT_TRUE(peers.introduce(comm, *transfers, plan, crowd, mine));
+    });
+    for (const int often : asked) EXPECT_LE(often, 4);
+  }
 }
 
 }  // namespace

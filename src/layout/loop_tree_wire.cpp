@@ -3,13 +3,13 @@
 // Every node is rebuilt by the normalising builders, so that what arrives obeys every invariant or
 // is refused. Neither side holds a second list of the blocks: they are taken from where they lie,
 // and a list that is normal already is copied as it is.
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 
 #include "layout/list_node.hpp"
 #include "layout/node.hpp"
 #include "layout/wire.hpp"
+#include "layout/wire_list.hpp"
 
 namespace penstock::layout {
 namespace {
@@ -21,7 +21,7 @@ constexpr int64_t kHeaderWords = 5;
 constexpr int64_t kKindMask = 15, kNarrowPlaces = 16, kNarrowStarts = 32;
 
 int64_t words_of(const OffsetList& list) {
-  return int64_t(list.narrow() ? 1 + (list.size() + 1) / 2 : list.size());
+  return words_of_list(int64_t(list.size()), list.narrow());
 }
 
 int64_t words_of(const Node& n) {
@@ -82,44 +82,6 @@ void put(WireWriter& out, const Node& n, const Distinct& known) {
   for (const NodePtr& c : n.children) out.put(known.id(c));
 }
 
-tl::unexpected<Error> malformed(const char* why) {
-  return fail(ErrorClass::argument, "loop tree", std::string("malformed description: ") + why);
-}
-
-// A list of numbers where it lies in a message.
-class WireList {
- public:
-  static WireList read(WireReader& in, int64_t count, bool narrow) {
-    WireList list;
-    list.narrow_ = narrow;
-    if (narrow) list.unit_ = in.get();
-    const auto n = uint64_t(count);
-    list.bytes_ = in.words(narrow ? n / 2 + n % 2 : n);
-    return list;
-  }
-
-  Wide operator[](size_t i) const {
-    return narrow_ ? Wide{load<uint32_t>(i)} * unit_ : Wide{load<int64_t>(i)};
-  }
-
-  // As a node keeps it; none where it is kept otherwise.
-  OffsetList kept(size_t n) const {
-    return narrow_ && unit_ > 0 ? OffsetList(bytes_, n, unit_) : OffsetList();
-  }
-
- private:
-  template <class T>
-  T load(size_t i) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + i * sizeof value, sizeof value);
-    return value;
-  }
-
-  std::span<const std::byte> bytes_;
-  int64_t unit_ = 1;
-  bool narrow_ = false;
-};
-
 class TreeReader {
  public:
   explicit TreeReader(WireReader& in) : in_(in) {}
@@ -160,7 +122,7 @@ class TreeReader {
     if (kind == NodeKind::sequence) return build_sequence(places, size_t(count));
     const auto starts = WireList::read(in_, count + 1, (word & kNarrowStarts) != 0);
     if (!in_.ok()) return malformed("cut short");
-    return build_segments(places, starts, size_t(count));
+    return segments_from(places, starts, size_t(count));
   }
 
   Result<Placed> build_loop(int64_t count) {
@@ -173,27 +135,9 @@ class TreeReader {
     return make_loop(count, stride, placed(Off(first), child));
   }
 
-  static Result<Placed> build_segments(const WireList& places, const WireList& starts, size_t n) {
-    if (NodePtr kept = keep_list(places.kept(n), starts.kept(n + 1), nullptr))
-      return placed(0, kept);
-    for (size_t i = 0; i < n; ++i) {
-      const Wide length = starts[i + 1] - starts[i];
-      const bool fit = fits(places[i]) && fits(length) && fits(places[i] + length);
-      if (length < 1 || !fit) return malformed("a segment");
-    }
-    return make_stretches(n, [&](size_t i) {
-      return Stretch{Off(places[i]), int64_t(starts[i + 1] - starts[i])};
-    });
-  }
-
   Result<Placed> build_blocks(const WireList& places, size_t n) {
     const NodePtr child = known();
-    if (!child) return malformed("an entry");
-    if (NodePtr kept = keep_list(places.kept(n), {}, child)) return placed(0, kept);
-    for (size_t i = 0; i < n; ++i)
-      if (!fits(places[i]) || !fits(places[i] + child->span)) return malformed("an entry");
-    const auto at = [&](size_t i) { return Stretch{Off(places[i]), child->size}; };
-    return child->kind == NodeKind::bytes ? make_stretches(n, at) : make_copies(n, child, at);
+    return child ? blocks_from(places, n, child) : malformed("an entry");
   }
 
   Result<Placed> build_sequence(const WireList& places, size_t n) {

@@ -220,10 +220,6 @@ Result<Placed> make_list(std::vector<Placed> items) {
 
 NodePtr keep_list(OffsetList displacements, OffsetList starts, NodePtr child) {
   if (!is_normal_list(displacements, starts, child.get())) return nullptr;
-  return keep_normal(std::move(displacements), std::move(starts), std::move(child));
-}
-
-NodePtr keep_normal(OffsetList displacements, OffsetList starts, NodePtr child) {
   Node n;
   n.kind = child ? NodeKind::blocks : NodeKind::segments;
   n.count = n.blocks = int64_t(displacements.size());

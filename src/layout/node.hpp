@@ -113,8 +113,6 @@ Result<Placed> make_list(std::vector<Placed> items);
 // The same node for numbers as it keeps them, which are looked at and not put together once more.
 // Nothing where they are none of is_normal_list(), or too large: for the builders to judge.
 NodePtr keep_list(OffsetList displacements, OffsetList starts, NodePtr child);
-// The same, nothing only where they are too large. REQUIRES is_normal_list() of them.
-NodePtr keep_normal(OffsetList displacements, OffsetList starts, NodePtr child);
 
 struct TreeBuilder {
   static Result<LoopTree> make(const Placed& body, Wide lb, Wide ub);

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "layout/cursor.hpp"
-#include "layout/list_node.hpp"
 #include "layout/node.hpp"
-#include "layout/normal_list.hpp"
 #include "layout/wire.hpp"
+#include "layout/wire_list.hpp"
 
 namespace penstock::layout {
 namespace {
@@ -18,10 +16,6 @@ namespace {
 constexpr int64_t kOutlineFormat = 0x316f6c70;  // "plo1"
 constexpr int64_t kHeadWords = 9;
 constexpr auto kWord = int64_t(sizeof(int64_t));
-
-tl::unexpected<Error> misshapen(const char* why) {
-  return fail(ErrorClass::argument, "outline", std::string("malformed description: ") + why);
-}
 
 // A monotone node that is one list of adjacent bytes; nullptr: something else.
 const Node* plain_list(const LoopTree& tree) {
@@ -158,7 +152,7 @@ std::vector<int64_t> numbers(WireReader& in, size_t n) {
 
 Result<Outline> Outline::deserialise(std::span<const std::byte> in, int64_t blocks_per_chapter) {
   WireReader r(in);
-  if (r.get() != kOutlineFormat) return misshapen("not an outline of this version");
+  if (r.get() != kOutlineFormat) return malformed("not an outline of this version");
   Outline o;
   o.true_lb_ = r.get();
   o.lb_ = r.get();
@@ -169,34 +163,36 @@ Result<Outline> Outline::deserialise(std::span<const std::byte> in, int64_t bloc
   o.equal_bytes_ = r.get();
   o.last_place_ = r.get();
   if (!r.ok() || o.per_chapter_ != blocks_per_chapter || o.blocks_ < 1)
-    return misshapen("its head");
+    return malformed("its head");
   const auto ends = size_t(divide_up(o.blocks_, o.per_chapter_)) + 1;
-  if (r.words_left() % 2 != 0 || r.words_left() / 2 != ends) return misshapen("its chapters");
+  if (r.words_left() % 2 != 0 || r.words_left() / 2 != ends) return malformed("its chapters");
   o.places_ = numbers(r, ends);
   o.starts_ = numbers(r, ends);
-  if (!o.is_sound()) return misshapen("numbers that no list has");
+  if (!o.is_sound()) return malformed("numbers that no list has");
   return o;
 }
 
 // That chapters ascend, each with room for its bytes, so that a tree can be made of them; the
 // blocks themselves are looked at when they come.
 bool Outline::is_sound() const noexcept {
-  const int64_t size = starts_.back();
-  const bool counts = unit_ >= 1 && equal_bytes_ >= 0 && equal_bytes_ <= size / blocks_ &&
-                      (equal_bytes_ == 0 || size == equal_bytes_ * blocks_);
-  if (!counts || places_.front() != 0 || starts_.front() != 0 || size < blocks_) return false;
-  if (extent_ < places_.back() || true_lb_ == INT64_MIN) return false;
+  const bool counts = unit_ >= 1 && size() >= blocks_ && equal_bytes_ >= 0 &&
+                      equal_bytes_ <= size() / blocks_ &&
+                      (equal_bytes_ == 0 || size() == equal_bytes_ * blocks_);
+  if (!counts || places_.front() != 0 || starts_.front() != 0) return false;
   for (size_t c = 1; c < places_.size(); ++c) {
-    const bool ascends = places_[c] > places_[c - 1] && starts_[c] > starts_[c - 1];
-    if (!ascends || starts_[c] - starts_[c - 1] > places_[c] - places_[c - 1]) return false;
+    if (places_[c] <= places_[c - 1] || starts_[c] <= starts_[c - 1]) return false;
+    if (starts_[c] - starts_[c - 1] > places_[c] - places_[c - 1]) return false;
   }
+  return extent_ >= places_.back() && has_sound_end();
+}
+
+// That the last block lies in the last chapter, with room for the others before it.
+bool Outline::has_sound_end() const noexcept {
   const auto last = size_t(chapters()) - 1;
-  const bool alone = blocks_of(int64_t(last)) == 1;
-  const int64_t last_bytes = places_.back() - last_place_;
-  if (last_place_ < places_[last] || last_bytes < 1 || (last_place_ == places_[last]) != alone)
-    return false;
-  const int64_t before = size - starts_[last] - last_bytes;  // of the chapter, its last block
-  return alone ? before == 0 : before >= 1 && before <= last_place_ - places_[last];
+  if (last_place_ < places_[last] || last_place_ >= places_.back()) return false;
+  const int64_t before = size() - starts_[last] - (places_.back() - last_place_);
+  if (blocks_of(int64_t(last)) == 1) return last_place_ == places_[last] && before == 0;
+  return before >= 1 && before <= last_place_ - places_[last];
 }
 
 // Places within the chapter fit 32 bits as multiples of the unit, and so do its places in the
@@ -208,8 +204,9 @@ bool Outline::is_narrow(int64_t chapter) const noexcept {
 
 int64_t Outline::chapter_bytes(int64_t chapter) const noexcept {
   const int64_t n = blocks_of(chapter);
-  const int64_t words = is_narrow(chapter) ? divide_up(n, 2) : n;
-  return words * (equal_bytes_ > 0 ? 1 : 2) * kWord;
+  const bool narrow = is_narrow(chapter);
+  const int64_t starts = equal_bytes_ > 0 ? 0 : words_of_list(n + 1, narrow);
+  return (words_of_list(n, narrow) + starts) * kWord;
 }
 
 int64_t Outline::chapter_bytes() const noexcept {
@@ -220,14 +217,13 @@ int64_t Outline::chapter_bytes() const noexcept {
 
 namespace {
 
-// `n` numbers of a list from the `first` on, less that one: halves of words, as multiples of the
-// unit, or words.
-void put_numbers(std::vector<std::byte>& out, const OffsetList& list, int64_t first, int64_t n,
-                 int64_t unit, bool narrow) {
-  WireWriter w(out);
+// `n` numbers of a list from the `first` on, less that one: as multiples of the unit, or as they
+// are.
+void put_numbers(WireWriter& out, const OffsetList& list, int64_t first, int64_t n, int64_t unit,
+                 bool narrow) {
   const auto at = [&](int64_t i) { return list[size_t(first + i)] - list[size_t(first)]; };
   if (!narrow) {
-    for (int64_t i = 0; i < n; ++i) w.put(at(i));
+    for (int64_t i = 0; i < n; ++i) out.put(at(i));
     return;
   }
   std::vector<uint32_t> halves(static_cast<size_t>(n));
@@ -237,31 +233,9 @@ void put_numbers(std::vector<std::byte>& out, const OffsetList& list, int64_t fi
   } else {
     for (int64_t i = 0; i < n; ++i) halves[size_t(i)] = uint32_t(at(i) / unit);
   }
-  w.put_halves(halves);
+  out.put(unit);
+  out.put_halves(halves);
 }
-
-// The same where they lie in a message.
-class ChapterNumbers {
- public:
-  ChapterNumbers(WireReader& in, int64_t n, int64_t unit, bool narrow)
-      : bytes_(in.words(uint64_t(narrow ? divide_up(n, 2) : n))), unit_(unit), narrow_(narrow) {}
-
-  Wide operator[](int64_t i) const {
-    return narrow_ ? Wide{load<uint32_t>(i)} * unit_ : Wide{load<int64_t>(i)};
-  }
-
- private:
-  template <class T>
-  T load(int64_t i) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + size_t(i) * sizeof value, sizeof value);
-    return value;
-  }
-
-  std::span<const std::byte> bytes_;
-  int64_t unit_;
-  bool narrow_;
-};
 
 }  // namespace
 
@@ -270,134 +244,72 @@ void Outline::serialise_chapter(const LoopTree& tree, int64_t chapter,
   const Node& list = *tree.body();
   const int64_t first = chapter * per_chapter_, n = blocks_of(chapter);
   const bool narrow = is_narrow(chapter);
-  put_numbers(out, list.displacements, first, n, unit_, narrow);
-  if (equal_bytes_ == 0) put_numbers(out, list.starts, first, n, unit_, narrow);
+  WireWriter w(out);
+  put_numbers(w, list.displacements, first, n, unit_, narrow);
+  if (equal_bytes_ == 0) put_numbers(w, list.starts, first, n + 1, unit_, narrow);
+}
+
+// Normalised: the chapter's lowest byte is at 0.
+Result<std::shared_ptr<const Node>> Outline::read_chapter(int64_t chapter, WireReader& in) const {
+  const auto c = size_t(chapter);
+  const int64_t n = blocks_of(chapter), bytes = starts_[c + 1] - starts_[c];
+  const bool narrow = is_narrow(chapter);
+  const WireList places = WireList::read(in, n, narrow);
+  const WireList starts = equal_bytes_ > 0 ? places : WireList::read(in, n + 1, narrow);
+  if (!in.ok()) return malformed("cut short");
+  auto built = equal_bytes_ > 0
+                   ? blocks_from(places, size_t(n), node_of({0, equal_bytes_, nullptr}))
+                   : segments_from(places, starts, size_t(n));
+  if (!built) return tl::unexpected(built.error());
+  const Off room = places_[c + 1] - places_[c];
+  const bool fills = built->size() == bytes && built->offset == 0 && built->span() <= room;
+  const NodePtr node = fills ? node_of(*built) : nullptr;
+  if (!node || !node->monotone) return malformed("a chapter");
+  return node;
 }
 
 // --- A tree of which a part is known ---
-
-// The lists of a tree's blocks, chapter by chapter.
-class Excerpt::Assembly {
- public:
-  Assembly(const Outline& outline, int64_t blocks)
-      : outline_(outline),
-        places_(size_t(blocks), outline.unit_, outline.places_.back()),
-        starts_(size_t(blocks) + 1, outline.unit_, outline.starts_.back()) {}
-
-  // As adjacent bytes; its last block at its place, where the tree ends with it.
-  void add_unknown(int64_t chapter) {
-    const auto c = size_t(chapter);
-    add(outline_.places_[c], outline_.starts_[c]);
-    if (blocks_unknown(outline_, chapter) == 1) return;
-    add(outline_.last_place_,
-        outline_.starts_[c + 1] - (outline_.places_.back() - outline_.last_place_));
-  }
-  static int64_t blocks_unknown(const Outline& outline, int64_t chapter) {
-    const bool has_last = chapter + 1 == outline.chapters() && outline.blocks_of(chapter) > 1;
-    return has_last ? 2 : 1;
-  }
-
-  void add_known(int64_t chapter, Cursor& cursor) {
-    const auto c = size_t(chapter);
-    cursor.seek(outline_.starts_[c]);
-    for (int64_t at = outline_.starts_[c]; at < outline_.starts_[c + 1]; at = cursor.position()) {
-      const Run run = cursor.next(outline_.starts_[c + 1] - at);
-      for (int64_t i = 0; i < run.count; ++i) add(run.offset + i * run.stride, at + i * run.block);
-    }
-  }
-
-  // False: a number lies outside the chapter.
-  bool add_new(int64_t chapter, WireReader& in) {
-    const auto c = size_t(chapter);
-    const int64_t n = outline_.blocks_of(chapter), equal = outline_.equal_bytes_;
-    const bool narrow = outline_.is_narrow(chapter);
-    const ChapterNumbers places(in, n, outline_.unit_, narrow);
-    const ChapterNumbers starts =
-        equal > 0 ? places : ChapterNumbers(in, n, outline_.unit_, narrow);
-    if (!in.ok()) return false;
-    const Off room = outline_.places_[c + 1] - outline_.places_[c];
-    const int64_t bytes = outline_.starts_[c + 1] - outline_.starts_[c];
-    bool fits = places[0] == 0 && (equal > 0 || starts[0] == 0);
-    for (int64_t i = 0; fits && i < n; ++i) {
-      const Wide start = equal > 0 ? Wide(i) * equal : starts[i];
-      fits = places[i] >= 0 && places[i] < room && start >= 0 && start < bytes;
-      if (fits) add(outline_.places_[c] + Off(places[i]), outline_.starts_[c] + int64_t(start));
-    }
-    return fits;
-  }
-
-  Result<LoopTree> done() && {
-    starts_.push_back(outline_.starts_.back());
-    auto body = make();
-    if (!body) return tl::unexpected(body.error());
-    body->offset = outline_.true_lb_;
-    auto tree = TreeBuilder::make(*body, outline_.lb_, Wide(outline_.lb_) + outline_.extent_);
-    if (!tree) return tree;
-    const bool same =
-        tree->size() == outline_.starts_.back() && body->span() == outline_.places_.back();
-    if (!same || !tree->is_monotone(Cursor::kForever)) return misshapen("blocks out of order");
-    return tree;
-  }
-
- private:
-  void add(Off place, int64_t start) {
-    places_.push_back(place);
-    starts_.push_back(start);
-  }
-
-  // Normalised: as the builders would, which are asked where it is not plain that they would.
-  Result<Placed> make() {
-    const NodePtr equal = equal_blocks();
-    if (equal && is_normal_list(places_, {}, equal.get()))
-      return placed(0, keep_normal(std::move(places_), {}, equal));
-    if (is_normal_list(places_, starts_, nullptr))
-      return placed(0, keep_normal(std::move(places_), std::move(starts_), nullptr));
-    for (size_t i = 0; i < places_.size(); ++i)
-      if (starts_[i + 1] <= starts_[i]) return misshapen("a block without bytes");
-    return make_stretches(places_.size(), [&](size_t i) {
-      return Stretch{places_[i], starts_[i + 1] - starts_[i]};
-    });
-  }
-
-  // What all blocks are, where each is there and all are alike.
-  NodePtr equal_blocks() const {
-    const bool all = int64_t(places_.size()) == outline_.blocks_ && outline_.equal_bytes_ > 0;
-    return all ? node_of({0, outline_.equal_bytes_, nullptr}) : nullptr;
-  }
-
-  const Outline& outline_;
-  OffsetList places_, starts_;
-};
 
 Excerpt::Excerpt(Outline outline)
     : outline_(std::move(outline)), known_(size_t(outline_.chapters())) {}
 
 Result<void> Excerpt::learn(std::span<const int64_t> chapters, std::span<const std::byte> in) {
-  std::vector<bool> is_new(known_.size());
-  for (const int64_t c : chapters) is_new[size_t(c)] = true;
-  int64_t blocks = 0;
-  for (int64_t c = 0; c < outline_.chapters(); ++c) {
-    const bool there = knows(c) || is_new[size_t(c)];
-    blocks += there ? outline_.blocks_of(c) : Assembly::blocks_unknown(outline_, c);
-  }
-  Assembly assembly(outline_, blocks);
-  Cursor cursor(tree_, -outline_.true_lb_, 1);
+  Nodes known = known_;
   WireReader reader(in);
-  for (int64_t c = 0; c < outline_.chapters(); ++c) {
-    if (is_new[size_t(c)]) {
-      if (!assembly.add_new(c, reader)) return misshapen("a block outside its chapter");
-    } else if (knows(c)) {
-      assembly.add_known(c, cursor);
-    } else {
-      assembly.add_unknown(c);
-    }
+  for (const int64_t c : chapters) {
+    auto node = outline_.read_chapter(c, reader);
+    if (!node) return tl::unexpected(node.error());
+    known[size_t(c)] = *std::move(node);
   }
-  if (!reader.rest().empty()) return misshapen("bytes behind its end");
-  auto tree = std::move(assembly).done();
+  if (!reader.rest().empty()) return malformed("bytes behind its end");
+  auto tree = assemble(known);
   if (!tree) return tl::unexpected(tree.error());
   tree_ = *std::move(tree);
-  for (const int64_t c : chapters) known_[size_t(c)] = true;
+  known_ = std::move(known);
   return {};
+}
+
+// The last block is at its place in any case: the tree ends with it.
+Result<LoopTree> Excerpt::assemble(const Nodes& known) const {
+  const Outline& o = outline_;
+  std::vector<Placed> items;
+  items.reserve(known.size() + 1);
+  for (size_t c = 0; c < known.size(); ++c) {
+    const int64_t bytes = o.starts_[c + 1] - o.starts_[c];
+    items.push_back(known[c] ? placed(o.places_[c], known[c]) : Placed{o.places_[c], bytes, {}});
+  }
+  if (!known.back()) {
+    const int64_t last = o.places_.back() - o.last_place_;
+    items.back().length -= last;
+    items.push_back({o.last_place_, last, {}});
+  }
+  auto body = make_list(std::move(items));
+  if (!body) return tl::unexpected(body.error());
+  const bool same = body->size() == o.size() && body->span() == o.places_.back();
+  body->offset = o.true_lb_;
+  auto tree = TreeBuilder::make(*body, o.lb_, Wide(o.lb_) + o.extent_);
+  if (tree && (!same || !tree->is_monotone(Cursor::kForever))) return malformed("its chapters");
+  return tree;
 }
 
 }  // namespace penstock::layout

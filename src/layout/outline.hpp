@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "layout/loop_tree.hpp"
 
 namespace penstock::layout {
+
+class WireReader;
 
 struct ChapterRange {  // half-open
   int64_t begin = 0, end = 0;
@@ -30,10 +33,11 @@ class Outline {
   static std::optional<Outline> of(const LoopTree& tree, int64_t blocks_per_chapter);
 
   int64_t chapters() const noexcept { return int64_t(places_.size()) - 1; }
+  int64_t size() const noexcept { return starts_.back(); }  // bytes of data in a tile
   // The ranges of chapters, ascending and apart, that say where the bytes `own` of the stream lie,
-  // as far as they lie in `file`, and where own.begin does, which is at `first`: a few chapters
-  // more perhaps. O(log chapters). REQUIRES 0 <= own.begin < the bytes of a tile, and own not
-  // empty.
+  // as far as they lie in `file`, and where own.begin does, which is at `first`; more where it is
+  // within a chapter, since where the tile lies is known to the length of that chapter's holes.
+  // O(log chapters). REQUIRES 0 <= own.begin < size(), and own not empty.
   std::vector<ChapterRange> needed(StreamRange own, Off first, Extent file) const;
 
   // To another rank of the same job. `deserialise` takes bytes from anywhere: malformed input is an
@@ -52,9 +56,11 @@ class Outline {
   friend class Excerpt;
 
   bool is_sound() const noexcept;
+  bool has_sound_end() const noexcept;
   bool is_narrow(int64_t chapter) const noexcept;
   int64_t blocks_of(int64_t chapter) const noexcept;
   int64_t chapter_at(int64_t position) const noexcept;
+  Result<std::shared_ptr<const Node>> read_chapter(int64_t chapter, WireReader& in) const;
 
   Off true_lb_ = 0, lb_ = 0;
   int64_t extent_ = 0;
@@ -68,13 +74,14 @@ class Outline {
 
 // A tree as far as its chapters are known. The bytes of a chapter that is not lie in it adjacent
 // from where the chapter begins, so that places in the stream are those of the whole tree, and what
-// lies in chapters that are known is where it is.
+// lies in chapters that are known is where it is. Chapters are nodes of their own: to learn one
+// costs its blocks, and a step for each chapter.
 class Excerpt {
  public:
   explicit Excerpt(Outline outline);
 
   const Outline& outline() const noexcept { return outline_; }
-  bool knows(int64_t chapter) const noexcept { return known_[size_t(chapter)]; }
+  bool knows(int64_t chapter) const noexcept { return known_[size_t(chapter)] != nullptr; }
   // `chapters`, which were not known, ascending, and what serialise_chapter() made of them. After a
   // failure, which malformed input is, nothing was learnt.
   Result<void> learn(std::span<const int64_t> chapters, std::span<const std::byte> in);
@@ -82,10 +89,12 @@ class Excerpt {
   const LoopTree& tree() const noexcept { return tree_; }
 
  private:
-  class Assembly;
+  using Nodes = std::vector<std::shared_ptr<const Node>>;
+
+  Result<LoopTree> assemble(const Nodes& known) const;
 
   Outline outline_;
-  std::vector<bool> known_;
+  Nodes known_;  // by chapter; nullptr: not known
   LoopTree tree_;
 };
 

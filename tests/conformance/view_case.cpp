@@ -80,7 +80,7 @@ View distributed(const Case& c, Random& shared, const Type& etype, int rank) {
 
 // Short runs of cells, each of some rank: an unstructured mesh. No two ranks have the same cell.
 View mesh(const Case& c, Random& shared, const Type& etype, int rank) {
-  const int64_t blocks = c.large ? shared.between(5000, 9000) : shared.between(3, 120);
+  const int64_t blocks = c.large ? shared.between(12'000, 20'000) : shared.between(3, 120);
   std::vector<int> lengths, at;
   int64_t cell = 0;
   for (int64_t i = 0; i < blocks * c.ranks; ++i) {
