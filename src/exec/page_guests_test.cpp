@@ -19,7 +19,7 @@ constexpr int64_t kPage = 4096;
 
 std::unique_ptr<PagePool> make_pool(PoolShape shape) {
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
-  for (int slot = 0; slot < shape.slots; ++slot) pool->add_slot();
+  for (int slot = 0; slot < shape.slots; ++slot) pool->add_slot(0);
   return pool;
 }
 

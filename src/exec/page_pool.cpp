@@ -53,6 +53,7 @@ bool is_filling(uint64_t word, const PagePool::Stay& stay) {
 constexpr int64_t kPiece = 64 * kKiB;  // of a page, that is mapped at least
 constexpr double kNobodyWrites = 0;
 constexpr double kLongestTurn_s = 0.02;  // then a writer is thought dead, or its device slow
+constexpr double kLackSeconds = 0.5;     // where there was no memory, it is asked for again
 constexpr uint64_t kNoStay = 0;
 uint64_t id_of(const PagePool::Stay& stay) { return (uint64_t(stay.slot) + 1) << 32 | stay.number; }
 // Guests that share a bit are looked at together.
@@ -68,6 +69,7 @@ struct PagePool::Header {
   uint32_t first_free;        // a slot's index + 1; 0: none
   std::atomic<int> used;      // slots for which memory was asked
   std::atomic<int> unusable;  // of these, without memory, or never given out again
+  std::atomic<double> lack_ends_s;
   PageLosses losses;
   std::atomic<bool> several_handles;
 
@@ -217,18 +219,22 @@ void PagePool::expect_stores(const Stay& stay, Extent bytes) noexcept {
 }
 
 // The kernel clears the memory, which takes about as long as filling it: not under the lock.
-void PagePool::add_slot() noexcept {
+bool PagePool::add_slot(double now_s) noexcept {
+  if (now_s < header_->lack_ends_s.load(std::memory_order_relaxed)) return false;
   int slot = used();
   do {
-    if (slot == shape_.slots) return;
+    if (slot == shape_.slots) return true;
   } while (!header_->used.compare_exchange_weak(slot, slot + 1, std::memory_order_relaxed));
   if (!segment_->populate(area_at(slot), map_bytes(shape_) + size_t(shape_.page_bytes))) {
-    header_->unusable.fetch_add(1, std::memory_order_relaxed);
-    return;
+    header_->lack_ends_s.store(now_s + kLackSeconds, std::memory_order_relaxed);
+    int mine = slot + 1;  // given back, but where somebody has come behind it
+    if (!header_->used.compare_exchange_strong(mine, slot)) ++header_->unusable;
+    return false;
   }
   if (segment_->is_used_again()) dirty({.slot = slot, .page = 0}).clear_all();
   const std::lock_guard lock(header_->lock);
   slots()[slot].next = std::exchange(header_->first_free, uint32_t(slot) + 1);
+  return true;
 }
 
 std::optional<PagePool::Stay> PagePool::find_locked(int64_t page) const noexcept {

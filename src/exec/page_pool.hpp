@@ -71,8 +71,9 @@ class PagePool {
   // faults from now on.
   Extent come_to(const Stay& stay, Extent bytes) noexcept;
   bool is_mapped(const Stay& stay) const noexcept;  // all of it
-  // Takes memory for one slot more, for whoever is the first to want it.
-  void add_slot() noexcept;
+  // Takes memory for one slot more, for whoever is the first to want it. false: the machine has
+  // none, or had none half a second ago.
+  bool add_slot(double now_s) noexcept;
   // Once more, cheaply. false: it is on its way into the file.
   bool pin(const Stay& stay) noexcept;
   std::byte* memory(const Stay& stay) const noexcept;

@@ -74,7 +74,7 @@ TEST(PagePoolLeft, TheNextStayOfASlotHasNotLeftBeforeItLeaves) {
   const auto segment = *comm::make_thread_segment(PagePool::bytes_for(shape));
   lock_word = segment->memory().data();
   auto pool = PagePool::make(segment, shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   std::thread releaser([&] {
     while (releasing == Releasing::runs) {
       const PagePool::Stay stay = pinned_and_closed(*pool, 0);

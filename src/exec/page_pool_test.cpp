@@ -46,12 +46,12 @@ TEST(PagePool, WithoutMemoryForAPageNoneIsGivenOut) {
   const PoolShape shape{kPage, 4};
   auto pool = PagePool::make(std::make_shared<Bare>(shape), shape);
   ASSERT_TRUE(pool);
-  for (int slot = 0; slot < shape.slots; ++slot) {
+  for (int n = 0; n < 2 * shape.slots; ++n) {
     EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_memory);
-    (*pool)->add_slot();
+    EXPECT_FALSE((*pool)->add_slot(n));
   }
-  EXPECT_EQ((*pool)->pin(3).first, PagePool::Pinning::no_room);
-  EXPECT_FALSE((*pool)->usable());
+  EXPECT_EQ((*pool)->used(), 0);
+  EXPECT_TRUE((*pool)->usable());
   EXPECT_TRUE((*pool)->empty());
 }
 
@@ -70,7 +70,7 @@ TEST(PagePool, MemoryIsNotTakenUnderTheLock) {
   const PoolShape shape{kPage, 4};
   const auto segment = std::make_shared<Slow>(shape);
   auto pool = PagePool::make(segment, shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   int others = 0;
   segment->meanwhile = [&] {
     const auto [pinning, stay] = pool->pin(7);
@@ -80,7 +80,7 @@ TEST(PagePool, MemoryIsNotTakenUnderTheLock) {
     pool->release(stay, 0);
     ++others;
   };
-  pool->add_slot();
+  pool->add_slot(0);
   EXPECT_EQ(others, 1);
   EXPECT_EQ(pool->used(), 2);
 }
@@ -106,7 +106,7 @@ TEST(PagePool, EachProcessMapsAroundItsFirstStoresThenAll) {
   const PoolShape shape{kManyPieces, 4};
   const auto mine = std::make_shared<Mapping>(shape);
   auto pool = PagePool::make(mine, shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   const PagePool::Stay stay = pool->pin(7).second;
   EXPECT_TRUE(mine->expected.empty()) << "nobody stores into it yet";
   const Extent page = pool->extent(7);
@@ -131,7 +131,7 @@ TEST(PagePool, MemoryIsMappedOnceWhateverPageIsThere) {
   const PoolShape shape{kPage, 4};
   const auto mine = std::make_shared<Mapping>(shape);
   auto pool = PagePool::make(mine, shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   for (const int64_t page : {7, 9}) {
     const PagePool::Stay stay = pool->pin(page).second;
     EXPECT_EQ(pool->is_mapped(stay), page == 9);
@@ -149,7 +149,7 @@ TEST(PagePool, MemoryOfAPageThatWasTakenOverHoldsNoOther) {
   const PoolShape shape{kPage, 2};
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
   for (int slot = 0; slot < shape.slots; ++slot) {
-    pool->add_slot();
+    pool->add_slot(0);
     const PagePool::Stay stay = pool->pin(slot).second;
     pool->dirty(stay).mark(pool->extent(slot));
     pool->unpin(stay, kPage);
@@ -172,7 +172,7 @@ void take_over_while_somebody_fills(bool by_a_guest) {
   constexpr int kGone = 1, kOther = 2, kGuest = 0;
   const PoolShape shape{kPage, 1, 1};
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   const PagePool::Stay stay = pool->pin(0).second;
   if (by_a_guest) {
     pool->come_as_guest(kGuest, stay);
@@ -212,7 +212,7 @@ TEST(PagePool, OnlyTheStayThatWasSeenIsTakenOver) {
   constexpr int kFirst = 1, kOther = 2;
   const PoolShape shape{kPage, 1};
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   const auto closed = [&](int64_t page) {
     const PagePool::Stay stay = pool->pin(page).second;
     pool->unpin(stay, 0);
@@ -231,7 +231,7 @@ TEST(PagePool, OnlySoManyPagesAreOfferedAndOneThatHasLeftIsNotClosed) {
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
   std::vector<PagePool::Stay> stays;
   for (int page = 0; page <= PagePool::kMostOffered; ++page) {
-    pool->add_slot();
+    pool->add_slot(0);
     stays.push_back(pool->pin(page).second);
     pool->unpin(stays.back(), kPage);
     EXPECT_EQ(pool->offer(stays.back()), page < PagePool::kMostOffered);
@@ -255,7 +255,7 @@ TEST(PagePool, NobodyIsWantedInAnothersTurnUnlessItLasts) {
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
   constexpr double kNow = 1000;
   EXPECT_FALSE(pool->wants_writer(kNow)) << "nothing is offered";
-  pool->add_slot();
+  pool->add_slot(0);
   ASSERT_TRUE(pool->offer(pool->pin(0).second));
   EXPECT_TRUE(pool->wants_writer(kNow));
   {
@@ -269,7 +269,7 @@ TEST(PagePool, NobodyIsWantedInAnothersTurnUnlessItLasts) {
 TEST(PagePool, AnEndedTurnLeavesThatOfWhoBeganSince) {
   const PoolShape shape{kPage, 1};
   auto pool = PagePool::make(*comm::make_thread_segment(PagePool::bytes_for(shape)), shape).value();
-  pool->add_slot();
+  pool->add_slot(0);
   ASSERT_TRUE(pool->offer(pool->pin(0).second));
   constexpr double kNow = 1000;
   auto first = std::make_unique<PagePool::Turn>(*pool, kNow);

@@ -59,20 +59,24 @@ class WriteBehind::Filling final : public Shipping::Stream {
   void pack(std::byte* out, StreamRange range) override {
     data.pack(out, range.begin, range.size());
   }
-  // Past the pages, and what the sync policy says to that.
-  void went_past(StreamRange range, const Result<bool>& synced) {
+  // Past the pages, and what the sync policy says to that; `turn`: of what was written since its
+  // last sync, before this was. How many bytes of this call before these are uncertain.
+  int64_t went_past(StreamRange range, const Result<bool>& synced, int64_t turn) {
+    if (turn_ != turn) forget_unsynced();  // a page that left had them synced, or told as lost
+    turn_ = turn;
+    const int64_t before = unsynced_bytes_;
     written_bytes += range.size();
     unsynced_bytes_ += range.size();
     if (!uncertain_from_) uncertain_from_ = range.begin;
-    if (synced && !*synced) return;
+    if (synced && !*synced) return before;
     if (!synced) {
       failed = synced.error();
       certain_end_ = uncertain_from_;
       uncertain_bytes = unsynced_bytes_;
       written_bytes -= unsynced_bytes_;
     }
-    uncertain_from_.reset();
-    unsynced_bytes_ = 0;
+    forget_unsynced();
+    return before;
   }
   // Of the stream, where this has come to `at`: a sync that failed may have lost what was before.
   int64_t certain_end(int64_t at) const { return certain_end_.value_or(at); }
@@ -91,10 +95,15 @@ class WriteBehind::Filling final : public Shipping::Stream {
   void seek(int64_t at) {
     if (cursor.position() != at) cursor.seek(at);
   }
+  void forget_unsynced() {
+    uncertain_from_.reset();
+    unsynced_bytes_ = 0;
+  }
 
   const int64_t most_in_place_bytes_;
   std::optional<int64_t> uncertain_from_;  // what went past since the policy's last sync
   int64_t unsynced_bytes_ = 0;             // of it
+  int64_t turn_ = 0;                       // when that began
   std::optional<int64_t> certain_end_;     // where a sync failed
 };
 
@@ -319,10 +328,9 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
         break;
       case PagePool::Pinning::no_memory:
         if (others_complete_a_page(seen, returns)) break;
-        if (pool_->empty() || may_take_memory())
-          pool_->add_slot();
-        else
-          make_room(target);
+        if ((pool_->empty() || may_take_memory()) && pool_->add_slot(now_s())) break;
+        if (pool_->empty()) return std::nullopt;
+        make_room(target);
         break;
       case PagePool::Pinning::no_room:
         if (!pool_->usable()) return std::nullopt;
@@ -434,7 +442,10 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   const int64_t written =
       fault ? std::clamp<int64_t>(fault->first_missing - offset, 0, whole) : whole;
   if (fault) filling.failed = fault->error;
-  filling.went_past({at, at + written}, follow(target, {offset, offset + written}, written, spent));
+  const int64_t turn = since_sync_.turn();
+  const Result<bool> synced = follow(target, {offset, offset + written}, written, spent);
+  const int64_t told = filling.went_past({at, at + written}, synced, turn);
+  if (!synced) lose_since_sync(told, synced.error());
   return written;
 }
 
@@ -452,49 +463,6 @@ int64_t WriteBehind::pages_elsewhere(int64_t first, int64_t count) const {
   for (int64_t i = 0; i < count; ++i)
     if (pool_->find(first + i)) return i;
   return count;
-}
-
-// Whose bytes a page had lost is not known: each handle takes them all for its
-// own, rather than count one that is not in the file.
-int64_t WriteBehind::written_beside_others(const StagedNotes& own, bool settled) const {
-  if (!settled) return std::min(own.written_bytes, own.accepted_bytes);
-  return std::max<int64_t>(0, own.accepted_bytes - pool_->losses().bytes());
-}
-
-void WriteBehind::note_written(int64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  notes_.accepted_bytes += bytes;
-  notes_.written_bytes += bytes;
-}
-
-StagedNotes WriteBehind::notes() const {
-  StagedNotes all;
-  const bool all_sent = shipping_ == nullptr || shipping_->empty();
-  {
-    const std::lock_guard lock(mutex_);
-    all = notes_;
-    const int64_t added = added_.bytes.sum();
-    all.accepted_bytes += added;
-    all.written_bytes += added_.over.sum();
-    all.spent.traffic.shared_bytes += added;
-    all.spent.times.pack_s += seconds_of(added_.pack.sum());
-    // Exact, when nothing is under way: counts of newly dirty bytes are not where ranks overlap.
-    // Who ends alone has flushed, while others may still fill pages: their part is theirs.
-    const bool settled = ended_alone_ || gone_ || (all_sent && pool_->empty());
-    if (pool_->has_several_handles())
-      all.written_bytes = written_beside_others(all, settled);
-    else if (settled)
-      all.written_bytes = all.accepted_bytes - lost_here_;
-  }
-  pool_->losses().add_to(all);
-  if (shipping_ == nullptr) return all;
-  shipping_->add_losses(all);
-  all.spent.traffic = all.spent.traffic + shipping_->traffic();
-  return all;
-}
-
-int64_t WriteBehind::failures() const {
-  return pool_->losses().failures() + (shipping_ != nullptr ? shipping_->failures() : 0);
 }
 
 }  // namespace penstock::exec

@@ -223,6 +223,7 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
     if (auto synced = follow(target, page.hull, page.written, page.spent); !synced) {
       pool_->losses().add(page.hull, page.written, synced.error());
       page.lost += std::exchange(page.written, 0);
+      lose_since_sync(0, synced.error());
     }
   }
   const std::lock_guard lock(mutex_);
@@ -262,13 +263,29 @@ std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent 
 }
 
 // The sync policy is told. When the sync fails that it asks for, these bytes are not certain to be
-// in the file, nor any that were written since the last one. true: they are on the device.
+// in the file, nor what was written since the last one. true: they are on the device.
 Result<bool> WriteBehind::follow(const Target& target, Extent where, int64_t bytes, Spent& spent) {
   if (target.sync == nullptr || bytes == 0) return false;
   const Stopwatch watch(spent.times.sync_s);
+  const int64_t before = since_sync_.writes();
   Result<bool> pushed = target.sync->wrote(where, bytes);
-  if (pushed && *pushed) ++spent.traffic.syncs;
+  if (pushed && *pushed) {
+    ++spent.traffic.syncs;
+    since_sync_.synced(before);
+  } else if (pushed) {
+    since_sync_.wrote(where, bytes);
+  }
   return pushed;
+}
+
+// A sync of the policy has failed. `told`: so much of it the call tells that is under way.
+void WriteBehind::lose_since_sync(int64_t told, const Error& why) {
+  const SinceSync::Bytes lost = since_sync_.take();
+  if (lost.count <= told) return;
+  pool_->losses().add(lost.hull, lost.count - told, why);
+  const std::lock_guard lock(mutex_);
+  notes_.written_bytes -= lost.count - told;
+  lost_here_ += lost.count - told;
 }
 
 }  // namespace penstock::exec

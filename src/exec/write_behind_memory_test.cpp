@@ -2,14 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
+#include "exec/blocks.hpp"
 #include "exec/write_behind.hpp"
+#include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::write_behind_memory_test {
@@ -78,6 +82,64 @@ TEST(WriteBehindMemory, WhereALimitLeavesNoneAndThereIsNoneToShareNothingIsAccep
     comm.spent = true;
     EXPECT_EQ(rank.write(bytes_at(0, 100), 0).prefix_bytes, 0) << "the caller writes";
     EXPECT_EQ(rank.notes().without_memory, 1);
+  });
+}
+
+TEST(WriteBehindMemory, WhatIsShortForAMomentIsAskedForAgain) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& owner) {
+    SpentMachine comm(owner);
+    BehindRank rank(comm, open(path.path()),
+                    {.page_bytes = kSmallPage, .limit_bytes_per_rank = 64 * kSmallPage},
+                    Thread::none);
+    rank.write_at(0, kSmallPage / 2);
+    rank.write_at(kSmallPage, kSmallPage / 2);
+    comm.spent = true;
+    rank.write_at(2 * kSmallPage, kSmallPage / 2);
+    EXPECT_EQ(rank.pages_in_memory(), 2) << "the oldest has made room";
+    rank.flush();
+    comm.spent = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    for (int64_t page = 3; page < 20; ++page) rank.write_at(page * kSmallPage, kSmallPage / 2);
+    EXPECT_EQ(rank.pages_in_memory(), 17);
+    EXPECT_EQ(rank.notes().without_memory, 0);
+    rank.flush();
+  });
+  for (int64_t page = 0; page < 20; ++page)
+    ASSERT_EQ(path.contents()[size_t(page * kSmallPage)], value_at(page * kSmallPage));
+}
+
+// After the nth write.
+class SyncFails final : public io::FileSync {
+ public:
+  SyncFails(io::MechanismFile& file, int nth) : FileSync(file), left_(nth) {}
+  Result<bool> wrote(Extent, int64_t) override {
+    if (--left_ == 0) return os_error("fdatasync", "the test", EIO);
+    return false;
+  }
+
+ private:
+  int left_;
+};
+
+// What the caller writes then is behind the same syncs as pages that have left.
+TEST(WriteBehindMemory, ASyncThatFailsWhereThereIsNoneLosesWhatHasLeftBefore) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& owner) {
+    SpentMachine comm(owner);
+    const auto file = open(path.path());
+    SyncFails sync(*file, 2);
+    const WriteBehind::Target target{*file, &sync};
+    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
+    const Blocks some(0, 100, 100, 1);
+    EXPECT_EQ(behind->write(target, some.request()).prefix_bytes, 100);
+    behind->flush(target);
+    WriteOutcome alone;  // of 50 bytes that the caller wrote
+    alone.sync_failed = true;
+    alone.mine = sync.wrote({}, 0).error();
+    behind->note_written(alone, {4096, 4146});
+    EXPECT_EQ(behind->notes().written_bytes, 0);
+    EXPECT_EQ(behind->notes().lost_bytes, 100);
   });
 }
 

@@ -88,8 +88,8 @@ TEST(WriteBehind, ASyncThatFailsTakesWholePagesOfTheCallOutOfItsCount) {
 }
 
 // The second of three pages goes into the pool, where it has bytes already, and leaves when it is
-// full.
-TEST(WriteBehind, ASyncThatFailsTakesNoPageThatWaitsOutOfTheCounts) {
+// full; with the third a sync fails.
+TEST(WriteBehind, ASyncThatFailsLosesAPageThatHasLeftSinceTheLastOne) {
   const io::TemporaryFile path;
   comm::run_thread_team(1, [&](comm::Comm& comm) {
     const auto file = open(path.path());
@@ -99,7 +99,95 @@ TEST(WriteBehind, ASyncThatFailsTakesNoPageThatWaitsOutOfTheCounts) {
     EXPECT_EQ(behind->write({*file, &sync}, few.request()).prefix_bytes, 10);
     EXPECT_EQ(behind->write({*file, &sync}, pages.request()).prefix_bytes, 0);
     behind->flush({*file, nullptr});
-    EXPECT_EQ(behind->notes().written_bytes, kSmallPage + 10) << "these twice";
+    const StagedNotes notes = behind->notes();
+    EXPECT_EQ(notes.written_bytes, 10) << "these twice";
+    EXPECT_EQ(notes.lost_bytes, kSmallPage);
+    EXPECT_EQ(notes.lost, (std::vector<Extent>{{0, 2 * kSmallPage}})) << "beside what was told";
+  });
+}
+
+// A page that waits in memory is none of a sync's.
+TEST(WriteBehind, ASyncThatFailsTakesNoPageThatWaitsOutOfTheCounts) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    const auto file = open(path.path());
+    SyncFails sync(*file, 1, 100);
+    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
+    const Blocks few(kSmallPage, 10, 10, 1), page(0, kSmallPage, kSmallPage, 1);
+    EXPECT_EQ(behind->write({*file, &sync}, few.request()).prefix_bytes, 10);
+    EXPECT_EQ(behind->write({*file, &sync}, page.request()).prefix_bytes, 0);
+    behind->flush({*file, nullptr});
+    EXPECT_EQ(behind->notes().written_bytes, 10);
+    EXPECT_EQ(behind->notes().lost_bytes, 0);
+  });
+}
+
+// One handle of a rank by itself, whose sync policy fails after the nth page that has left.
+class SyncsBehind : public testing::Test {
+ protected:
+  static constexpr int64_t kPiece = 100;
+
+  struct Handle {
+    io::MechanismFile& file;
+    SyncFails sync;
+    std::unique_ptr<WriteBehind> behind;
+
+    // A piece of a page, which leaves.
+    void write_page(Off page) {
+      const layout::FileView view;
+      const Off at = page * kSmallPage;
+      const auto bytes = bytes_at(at, kPiece);
+      behind->write({file, &sync},
+                    {&view, {at, at + kPiece}, bytes.data(), layout::LoopTree::bytes(1), kPiece});
+      behind->flush({file, &sync});
+    }
+  };
+
+  template <class Body>
+  static void with_handle(int nth, int every, Body&& body) {
+    const io::TemporaryFile path;
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      const auto file = open(path.path());
+      body(Handle{*file, SyncFails(*file, nth, every),
+                  WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value()});
+    });
+  }
+};
+
+TEST_F(SyncsBehind, LoseWhatHasLeftSinceTheLastOneThatSucceeded) {
+  with_handle(5, 2, [](Handle handle) {
+    for (Off page = 0; page < 4; ++page) handle.write_page(page);
+    EXPECT_EQ(handle.behind->notes().lost_bytes, 0);
+    handle.write_page(9);  // right behind a sync
+    EXPECT_EQ(handle.behind->notes().lost_bytes, kPiece);
+    EXPECT_EQ(handle.behind->notes().written_bytes, 4 * kPiece);
+  });
+  with_handle(6, 4, [](Handle handle) {
+    for (Off page = 0; page < 6; ++page) handle.write_page(page);
+    const StagedNotes notes = handle.behind->notes();
+    EXPECT_EQ(notes.lost_bytes, 2 * kPiece);
+    EXPECT_EQ(notes.written_bytes, 4 * kPiece);
+    for (Off page = 6; page < 8; ++page) handle.write_page(page);
+    EXPECT_EQ(handle.behind->notes().lost_bytes, 2 * kPiece) << "they are lost once";
+  });
+}
+
+TEST_F(SyncsBehind, LoseNothingThatTheProgramHasSynced) {
+  with_handle(3, 100, [](Handle handle) {
+    handle.write_page(0);
+    const int64_t before = handle.behind->writes();
+    handle.write_page(1);
+    handle.behind->synced(before);  // the second came meanwhile: both are uncertain still
+    handle.write_page(2);
+    EXPECT_EQ(handle.behind->notes().lost_bytes, 3 * kPiece);
+  });
+  with_handle(3, 100, [](Handle handle) {
+    handle.write_page(0);
+    handle.write_page(1);
+    handle.behind->synced(handle.behind->writes());
+    handle.write_page(2);
+    EXPECT_EQ(handle.behind->notes().lost_bytes, kPiece);
+    EXPECT_EQ(handle.behind->notes().written_bytes, 2 * kPiece);
   });
 }
 
