@@ -105,5 +105,51 @@ TEST(BeyondFiles, TheLastBytesBeforeItAreRead) {
   }
 }
 
+// Blocks of `bytes` at the beginning of tiles.
+layout::FileView tiles(Off begin, int64_t bytes, int64_t extent) {
+  const auto tile = layout::LoopTree::resized(layout::LoopTree::bytes(bytes), 0, extent);
+  return layout::FileView::make(begin, 1, *tile).value();
+}
+
+// What a rank reads of a file whose byte n is n.
+void expect_read(ReadPipeline& pipeline, const Pipeline::Policy& policy,
+                 const layout::FileView& view, StreamRange range, int64_t there) {
+  std::vector<std::byte> memory(size_t(range.size()), std::byte{0xEE});
+  const ReadOutcome outcome = pipeline.read_all(
+      {&view, range, memory.data(), layout::LoopTree::bytes(1), range.size(), ErrorClass::none},
+      policy);
+  EXPECT_EQ(outcome.agreed, ErrorClass::none);
+  EXPECT_EQ(outcome.prefix_bytes, there);
+  for (int64_t i = 0; i < there; ++i)
+    ASSERT_EQ(memory[size_t(i)], std::byte(view.offset_of(range.begin + i)));
+}
+
+// The second read brings another filetype, whose description is as long: it is not taken for one
+// that nobody has received.
+TEST(BeyondFiles, WhatARankWantsThereIsBehindTheEndOfTheFile) {
+  const InMemory file;
+  for (int n = 0; n < 128; ++n) {
+    const auto byte = std::byte(n);
+    ASSERT_EQ(::pwrite(file.fd(), &byte, 1, n), 1);
+  }
+  for_each_policy([&](const Pipeline::Policy& policy) {
+    comm::run_thread_team(3, [&](comm::Comm& comm) {
+      const auto reads = file.reads();
+      ReadPipeline pipeline(comm, *reads, {});
+      const bool beyond = comm.rank() == 2;
+      const layout::FileView near = tiles(4 * comm.rank(), 4, 8);
+      const layout::FileView far = tiles(0, 64, Off{1} << 62);
+      for (const StreamRange range : {StreamRange{128, 192}, StreamRange{60, 200}}) {
+        const bool reaches = beyond && range.begin == 128;
+        expect_read(pipeline, policy, beyond ? far : near, beyond ? range : StreamRange{0, 32},
+                    !beyond   ? 32
+                    : reaches ? 0
+                              : 4);
+        expect_read(pipeline, policy, tiles(4 * comm.rank(), 4, 12 + comm.rank()), {0, 16}, 16);
+      }
+    });
+  });
+}
+
 }  // namespace
 }  // namespace penstock::exec::beyond_files_test

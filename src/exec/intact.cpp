@@ -22,8 +22,9 @@ int64_t first_missing(const layout::FileView& view, const plan::Slice& slice,
 }  // namespace
 
 void join(std::vector<WriterFault>& faults, const WriterFault& fault, int told, bool is_whole) {
-  if (is_whole && !faults.empty() && faults.back().end == told + 1)
-    faults.back().end = fault.end;
+  const bool joins = is_whole && !faults.empty() && faults.back().end == told + 1;
+  if (joins || faults.size() >= kMostFaults)
+    faults.back().end = std::max(faults.back().end, fault.end);
   else
     faults.push_back(fault);
 }

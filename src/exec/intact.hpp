@@ -21,6 +21,8 @@ struct WriterFault {
 // A disk that is full fails every later cycle from its first byte, and ranks tell each other every
 // fault: one that is whole, from the first byte of its first cycle on, joins the fault before.
 // `told`: the last cycle before it that anything is known of; nobody has bytes in those between.
+// Where there are kMostFaults, what lies between the last one and this counts as missing, too.
+inline constexpr size_t kMostFaults = 256;
 void join(std::vector<WriterFault>& faults, const WriterFault& fault, int told, bool is_whole);
 
 // The length of the longest prefix of `own` that no fault touches. `slices` are all of own's.

@@ -64,16 +64,20 @@ void NodeLeaders::consider(const CollectiveCall& call, int writer, bool may_owe)
   const bool led = outbox_.leads(writer);
   if (where.empty() || (!mine && !led)) return;
   if (outbox_.map().node_of(call.plan.writer_rank(writer)) == outbox_.node()) return;
-  if (const int parts = parts_of(call, writer); parts > 1)
+  if (const int parts = parts_of(call, writer, led); parts > 1)
     bundles_.push_back({writer, parts, mine, led});
 }
 
-int NodeLeaders::parts_of(const CollectiveCall& call, int writer) const {
+// Who does not lead needs to know whether there are several alone.
+int NodeLeaders::parts_of(const CollectiveCall& call, int writer, bool all) const {
   const Extent where = call.plan.extent(writer, cycle_);
-  return int(std::ranges::count_if(outbox_.ranks(), [&](int rank) {
+  int parts = 0;
+  for (const int rank : outbox_.ranks()) {
     const plan::Summary s = call.crowd.summary(rank);
-    return where.overlaps(s.extent()) && owes(call, s, rank, writer, cycle_);
-  }));
+    if (where.overlaps(s.extent()) && owes(call, s, rank, writer, cycle_)) ++parts;
+    if (parts > 1 && !all) break;
+  }
+  return parts;
 }
 
 bool NodeLeaders::sends_to(int writer) const {

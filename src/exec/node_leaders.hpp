@@ -77,7 +77,7 @@ class NodeLeaders {
   void take_room(const CollectiveCall& call);
   void find_bundles(const CollectiveCall& call);
   void consider(const CollectiveCall& call, int writer, bool may_owe);
-  int parts_of(const CollectiveCall& call, int writer) const;
+  int parts_of(const CollectiveCall& call, int writer, bool all) const;
   void find_sources(const CollectiveCall& call, const Page& page);
   static bool before(const Source& a, const Source& b);
   Source* find_source(int rank);

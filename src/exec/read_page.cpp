@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace penstock::exec {
@@ -29,8 +30,13 @@ Result<void> ReadPage::reset(Extent where, int64_t granule) {
 
 void ReadPage::clip_wanted(Off end) {
   clipped_.clear();
-  for (const Extent e : wanted_.extents())
-    if (e.begin < end) clipped_.push_back({e.begin, std::min(e.end, end)});
+  try {
+    for (const Extent e : wanted_.extents())
+      if (e.begin < end) clipped_.push_back({e.begin, std::min(e.end, end)});
+  } catch (const std::bad_alloc&) {  // of crumbs the list may be longer than the page: read all
+    clipped_.assign(1, where_.intersect({where_.begin, end}));
+    if (clipped_.front().empty()) clipped_.clear();
+  }
 }
 
 // Invariant: of the wanted bytes before `rest` all have been read.

@@ -90,10 +90,23 @@ struct ReadPipeline::State {
 
 // --- The call ---
 
+namespace {
+
+// What lies beyond all offsets lies behind the end of every file.
+ReadRequest within_files(ReadRequest request) {
+  if (request.argument_error != ErrorClass::none) return request;
+  const int64_t end = request.view->position_at(kLastOff);
+  request.range.end = std::max(request.range.begin, std::min(request.range.end, end));
+  return request;
+}
+
+}  // namespace
+
 // All ranks meet even where each reads by itself: what another rank has written before its call is
 // in the file then.
-ReadOutcome ReadPipeline::State::read_all(const ReadRequest& request,
+ReadOutcome ReadPipeline::State::read_all(const ReadRequest& asked,
                                           const Pipeline::Policy& policy) {
+  const ReadRequest request = within_files(asked);
   mine.reset();
   faults.clear();
   const plan::Crowd crowd = meet(comm, summarise(request), spent.plan_s);

@@ -96,6 +96,7 @@ void StagedPiece::write() noexcept {
 // Keeps nothing alive that others own.
 void StagedPiece::retire() noexcept {
   account_.reset();
+  view_ = {};
   pool_.give_back(std::unique_ptr<StagedPiece>(this));
 }
 

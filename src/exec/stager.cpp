@@ -89,8 +89,9 @@ void Stager::take_back(AlignedBuffer memory) noexcept {
 
 int64_t Stager::stage(Lane& lane, std::unique_ptr<Staged> staged) {
   std::unique_lock lock(mutex_);
+  const bool has_thread = ensure_thread();
   const int64_t number = ++lane.staged_;
-  if (ensure_thread()) {
+  if (has_thread) {
     staged->lane_ = &lane;
     queue_.push(std::move(staged));
     ring();

@@ -1,6 +1,7 @@
 #include "exec/writer_pages.hpp"
 
 #include <cassert>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -104,8 +105,24 @@ Result<void> WriterPages::make_ready(Slot& s) {
   return s.page.coverage.reset(where, std::gcd(s.granule, std::gcd(where.begin, where.end)));
 }
 
+// The list of a page of crumbs may take more memory than the page, and where there is none the page
+// is as one that has none.
+void WriterPages::list_dirty(Slot& s, int cycle) {
+  if (!s.page.usable()) return;
+  try {
+    s.dirty =
+        sow_faults(s.lease, cycle,
+                   s.page.list != nullptr ? s.list.extents() : s.page.coverage.extents(), s.sown);
+  } catch (const std::bad_alloc&) {
+    give_memory_back(s);
+    s.page.memory = {};
+    s.no_memory = Error{ErrorClass::no_memory, 0, "write", "no memory for a list of dirty extents"};
+  }
+}
+
 void WriterPages::submit(int cycle) {
   Slot& s = slot(cycle);
+  list_dirty(s, cycle);
   if (staged_ != nullptr) return stage(s);
   if (!s.page.usable()) {
     reap_all();  // faults are noted in the order of their cycles
@@ -113,9 +130,6 @@ void WriterPages::submit(int cycle) {
       account_->note_fault(cycle, s.page.where.begin, {*s.no_memory, s.page.where.begin});
     return;
   }
-  const bool packed = s.page.list != nullptr;
-  s.dirty =
-      sow_faults(s.lease, cycle, packed ? s.list.extents() : s.page.coverage.extents(), s.sown);
   spent_.traffic.writes += int64_t(s.dirty.size());
   const Stopwatch watch(spent_.times.write_s);
   file().submit(s.lease, s.dirty);
@@ -127,7 +141,6 @@ void WriterPages::stage(Slot& s) {
   const int cycle = s.page.cycle;
   if (s.no_memory) return staged_->stage_missing(cycle, s.page.where, *s.no_memory);
   if (!s.page.usable()) return;
-  s.dirty = sow_faults(s.lease, cycle, s.page.coverage.extents(), s.sown);
   if (memory_ == Memory::of_the_stager)
     return staged_->stage(cycle, s.page.where, std::exchange(s.staged, AlignedBuffer()), s.dirty);
   staged_->stage_copy(cycle, s.lease, s.dirty);

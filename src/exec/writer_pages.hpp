@@ -75,6 +75,7 @@ class WriterPages {
   Slot& slot(int cycle) noexcept { return slots_[size_t(cycle) % slots_.size()]; }
   void shape(Slot& s);
   void lease(Slot& s);
+  void list_dirty(Slot& s, int cycle);
   Result<void> make_ready(Slot& s);
   Result<void> take_memory(Slot& s);
   void give_memory_back(Slot& s);
