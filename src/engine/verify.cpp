@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "engine/verify_blocks.hpp"
@@ -85,23 +86,34 @@ void Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_fil
   unverified_bytes_ += request.range.size() - left.size();
   if (left.empty()) return;
   ++moment_;
-  const bool is_full = parts_.size() >= kMostParts;
-  const std::optional<size_t> view = is_full ? std::nullopt : keep(*request.view);
-  if (!view) {
-    forget(left.size());
-    return;
+  const size_t parts = parts_.size(), blocks = blocks_.size();
+  bool kept = false;
+  try {
+    kept = parts < kMostParts && add_parts(request, left, began, in_file);
+  } catch (const std::bad_alloc&) {  // of no call a part
+    parts_.erase(parts_.begin() + std::ptrdiff_t(parts), parts_.end());
+    blocks_.erase(blocks_.begin() + std::ptrdiff_t(blocks), blocks_.end());
   }
+  if (!kept) forget(left.size());
+}
+
+// false: descriptions of views take too much memory.
+bool Verifier::add_parts(const exec::WriteRequest& request, StreamRange left, int64_t began,
+                         bool in_file) {
+  const std::optional<size_t> view = keep(*request.view);
+  if (!view) return false;
   exec::UserData data(request.memory, request.memory_type, request.memory_count, left.begin);
+  index_.reset();
   while (!left.empty()) {
     const auto [block_bytes, most_blocks] = grain_of_next(blocks_.size());
     const Off most_bytes = capped_product(block_bytes, most_blocks);
     const StreamRange part{left.begin, left.begin + std::min(left.size(), most_bytes)};
-    index_.reset();
     parts_.push_back({*view, part, request.view->extent_of(part), block_bytes, blocks_.size(),
                       began, moment_, in_file});
     add_blocks(data, part, block_bytes);
     left.begin = part.end;
   }
+  return true;
 }
 
 void Verifier::add_blocks(exec::UserData& data, StreamRange range, int64_t block_bytes) {
@@ -139,8 +151,8 @@ std::optional<size_t> Verifier::keep(const layout::FileView& view) {
   }
   if (views_memory_bytes_ > kMostViewBytes) return std::nullopt;
   views_memory_bytes_ += sizeof view + view.filetype().memory_bytes();
-  view_of_hash_.emplace(hash, views_.size());
   views_.push_back(view);
+  view_of_hash_.emplace(hash, views_.size() - 1);
   return views_.size() - 1;
 }
 

@@ -95,6 +95,7 @@ class Verifier {
   void remember(const exec::WriteRequest& request, int64_t began, bool in_file);
   void add(const exec::WriteRequest& request, int64_t began, bool in_file);
   std::optional<size_t> keep(const layout::FileView& view);
+  bool add_parts(const exec::WriteRequest& request, StreamRange left, int64_t began, bool in_file);
   void add_blocks(exec::UserData& data, StreamRange range, int64_t block_bytes);
   void forget(int64_t bytes);
   bool touches(const Part& part, Extent e) const;
