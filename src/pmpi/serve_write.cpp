@@ -2,45 +2,19 @@
 // library's own is moved along.
 #include "pmpi/serve_write.hpp"
 
-#include <climits>
 #include <cstddef>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "pmpi/decode_datatype.hpp"
+#include "pmpi/device_memory.hpp"
+#include "pmpi/packed.hpp"
 #include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
 namespace {
-
-// The data of a memory type that Penstock cannot read, packed by the MPI library itself, which in
-// one job on one kind of machine gives its bytes as they are.
-struct Packed {
-  std::vector<std::byte> bytes;
-  layout::LoopTree tree;
-};
-
-// The library counts packed bytes in an int.
-int pack_by_library(const WriteArguments& a, MPI_Comm comm, Packed& packed) {
-  MPI_Count size = 0;
-  int64_t bytes = 0;
-  int room = 0, position = 0;
-  PMPI_Type_size_x(a.type, &size);
-  if (size < 0 || __builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes) ||
-      bytes > INT_MAX)
-    return MPI_ERR_UNSUPPORTED_OPERATION;
-  packed.tree = layout::LoopTree::bytes(size);
-  if (bytes == 0) return MPI_SUCCESS;
-  if (PMPI_Pack_size(int(a.count), a.type, comm, &room) != MPI_SUCCESS || room < bytes)
-    return MPI_ERR_UNSUPPORTED_OPERATION;
-  packed.bytes.resize(size_t(room));
-  const int rc =
-      PMPI_Pack(a.buffer, int(a.count), a.type, packed.bytes.data(), room, &position, comm);
-  return rc == MPI_SUCCESS && position == bytes ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION;
-}
 
 // What is wrong with a call, as an MPI class; MPI_SUCCESS and `write` filled when nothing is.
 int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::Write& write) {
@@ -48,10 +22,13 @@ int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::W
   if (a.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
   if (a.offset < 0) return MPI_ERR_ARG;
   auto tree = decode_datatype(a.type, file.quiet());
-  if (!tree) {
+  const bool on_device = is_device_memory(a.buffer);
+  if (!tree || on_device) {
     if (!is_committed(a.type, file.quiet())) return MPI_ERR_TYPE;
     if (const int rc = pack_by_library(a, file.quiet(), packed); rc != MPI_SUCCESS) return rc;
-    file.file->degraded("memory packed by the MPI library: " + tree.error().message());
+    file.file->degraded("memory packed by the MPI library: " +
+                        (on_device ? "it is a device's" : tree.error().message()));
+    packed.has_gaps = !tree || !tree->is_contiguous();
     tree = packed.tree;
     a.buffer = packed.bytes.data();
   }
@@ -140,6 +117,7 @@ std::optional<engine::Piece> piece_of(const WriteArguments& a, const OpenFile& f
   const int64_t size = file.plain.bytes, etype_bytes = file.file->view().etype_bytes();
   int64_t bytes = 0, position = 0;
   if (a.type != file.plain.type || a.count <= 0 || a.offset < 0 || file.view_is_empty) return {};
+  if (is_device_memory(a.buffer)) return {};
   if (__builtin_mul_overflow(int64_t(a.count), size, &bytes) ||
       __builtin_mul_overflow(int64_t(a.offset), etype_bytes, &position) ||
       position > INT64_MAX - bytes || bytes == 0 || bytes % etype_bytes != 0)
@@ -223,15 +201,6 @@ bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer) {
 
 namespace {
 
-// The other way from pack_by_library: what was read went over the packed data that were there, so
-// what was not read is put back as it was.
-int unpack_by_library(const WriteArguments& a, MPI_Comm comm, Packed& packed) {
-  int position = 0;
-  const int rc = PMPI_Unpack(packed.bytes.data(), int(packed.bytes.size()), &position,
-                             const_cast<void*>(a.buffer), int(a.count), a.type, comm);
-  return rc == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
-}
-
 // Whether the library says of such a read, into memory with gaps, that it was whole wherever the
 // file ends: ROMIO always, OMPIO of collective ones of more than two ranks.
 bool is_told_whole([[maybe_unused]] const OpenFile& file, [[maybe_unused]] Together together) {
@@ -246,7 +215,7 @@ bool is_told_whole([[maybe_unused]] const OpenFile& file, [[maybe_unused]] Toget
 // leaves out as if there were no gaps, and with true counts the program's own bytes in them.
 int64_t told_bytes(const engine::Read& read, const Packed& packed, int64_t read_bytes,
                    bool is_whole) {
-  const bool has_gaps = !packed.bytes.empty() || !read.memory_type.is_contiguous();
+  const bool has_gaps = packed.bytes.empty() ? !read.memory_type.is_contiguous() : packed.has_gaps;
   return is_whole && has_gaps ? read.memory_count * read.memory_type.size() : read_bytes;
 }
 

@@ -13,6 +13,7 @@
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_strangers.hpp"
 #include "engine/method.hpp"
+#include "pmpi/device_memory.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/file_name.hpp"
 #include "pmpi/hints.hpp"
@@ -133,6 +134,7 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints, MPI_File handle) {
   auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
+  look_for_devices();
   info.other_nodes = may_have_other_nodes(**ranks);
   auto file = std::make_shared<OpenFile>();
   const std::vector<OpenFilePtr> already = open_already(info.path);

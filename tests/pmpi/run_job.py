@@ -33,6 +33,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--says", default="penstock: ", help="what the line at the end must say")
     parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
     parser.add_argument("--progress", help="that the log must name for the file")
+    parser.add_argument("--degraded", help="what the log must say was not done as usual")
     parser.add_argument("--fault", help="of the program's calls, as libpenstock_fault.so takes it")
     parser.add_argument("--fault-library", type=Path)
     parser.add_argument("--timeout-s", type=float, default=110)
@@ -109,6 +110,11 @@ def check_progress(log: dict, progress: str) -> None:
         sys.exit(f"write_behind_progress is {told}, not {progress}")
 
 
+def check_degraded(log: dict, why: str) -> None:
+    if not any(why in reason for reason in log["totals"]["degraded"]):
+        sys.exit(f"the log says {log['totals']['degraded']}, not {why!r}")
+
+
 def check_turns(file: Path, written: int, ranks: int, turn_bytes: int) -> None:
     """Every byte is where its rank wrote it."""
     turn = b"".join(bytes([ord("a") + rank]) * turn_bytes for rank in range(ranks))
@@ -174,6 +180,8 @@ def main() -> None:
         check(args, log, int(said.group(1)), of_library)
         if args.progress:
             check_progress(log, args.progress)
+        if args.degraded:
+            check_degraded(log, args.degraded)
         if (read := re.search(r"read (\d+)", output)) is not None:
             check_reads(log, int(read.group(1)), passed="PENSTOCK_READ" in os.environ)
         record(args, log)
