@@ -55,7 +55,8 @@ function(penstock_install_modulefile)
     set(penstock_module \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${directory}/${PROJECT_VERSION}.lua\")
     message(STATUS \"Installing: \${penstock_module}\")
     configure_file(\"${template}\" \"\${penstock_module}\" @ONLY)
-    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${penstock_module}\")"
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES
+         \"\${CMAKE_INSTALL_PREFIX}/${directory}/${PROJECT_VERSION}.lua\")"
     COMPONENT documents)
 endfunction()
 

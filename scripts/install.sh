@@ -77,20 +77,28 @@ print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], se
 # Whether others have something in the prefix: what is neither listed nor in the directory that pip and Python fill.
 is_shared() {
   [ -n "$(find -H "$prefix" -path "$prefix/lib/penstock" -prune -o \( ! -type d -o -empty \) -print |
-    grep -vxFf "$build/cmake/install_manifest.txt" | head -n 1)" ]
+    grep -vxFf "$manifest" | head -n 1)" ]
 }
 
 say_how_to_uninstall() {
   if is_shared; then
     say "Uninstall (others use $prefix too):"
-    say "  xargs -d '\n' rm -f <$PWD/$build/cmake/install_manifest.txt; rm -rf $prefix/lib/penstock"
+    say "  xargs -d '\n' rm -f <$manifest; rm -rf $prefix/lib/penstock"
   else
     say "Uninstall by removing it:   rm -rf $prefix"
   fi
 }
 
 [ -n "${1:-}" ] || stop "say where to: scripts/install.sh PREFIX (make install PREFIX=\$HOME/penstock)"
-case $1 in /*) prefix=${1%/} ;; *) stop "PREFIX must be an absolute path, got '$1'" ;; esac
+case $1 in
+*[[:space:]:]*)
+  stop "PREFIX must be without blanks and colons, got '$1': the loader preloads nothing from there" ;;
+/*) prefix=${1%/} ;;
+*) stop "PREFIX must be an absolute path, got '$1'" ;;
+esac
+[ -z "${DESTDIR:-}" ] ||
+  stop "DESTDIR is not taken, got '$DESTDIR': what is installed is run, and pip fills its directory." \
+    "Install to PREFIX itself, or by hand (docs/install.md: cmake --install)"
 shift
 deps=${DEPS:-$([ -d third_party ] && echo bundled || echo system)}
 mkdir -p "$prefix" 2>/dev/null && [ -w "$prefix" ] ||
@@ -118,9 +126,13 @@ if command -v ccache >/dev/null; then
 fi
 
 say "building for $prefix (libraries: $deps)"
-run cmake -S . -B "$build/cmake" "${options[@]}" "$@"
+# What an earlier installation found (compilers, MPI libraries, Python) may be another's by now.
+run cmake --fresh -S . -B "$build/cmake" "${options[@]}" "$@"
 run cmake --build "$build/cmake" --parallel "${JOBS:-$(nproc)}"
 run cmake --install "$build/cmake"
+# Beside what it lists: the next installation elsewhere has one of its own.
+manifest=$prefix/lib/penstock/install_manifest.txt
+run cp "$build/cmake/install_manifest.txt" "$manifest"
 run "$prefix/bin/penstock-exec" --version
 if [ "${PYTHON:-}" != none ] && [ "${PYTHON_DEPS:-yes}" = no ]; then
   say "PYTHON_DEPS=no: bin/penstock needs the typer, rich, pydantic, numpy, scipy, polars and jinja2 of $python"

@@ -132,6 +132,7 @@ def test_a_word_that_is_no_choice_is_answered_with_the_choices(tmp_path: Path) -
         ("", "say where to: scripts/install.sh PREFIX (make install PREFIX=$HOME/penstock)"),
         ("relative/x", "PREFIX must be an absolute path, got 'relative/x'"),
         ("/proc/x", "PREFIX must be a directory that you may write to, got '/proc/x'"),
+        ("/opt/a b", "PREFIX must be without blanks and colons, got '/opt/a b'"),
     ],
 )
 def test_a_prefix_that_cannot_be_is_refused_before_anything_is_built(
