@@ -24,7 +24,7 @@ from penstock.words import instead_of
 SCHEMA = "penstock.compare/1"
 # What may differ between two results of one machine, as it is what is compared.
 _JOB = "slurm_job"
-_SOFTWARE = ("penstock", "penstock_commit", "native", "python", _JOB)
+_SOFTWARE = ("penstock", "penstock_commit", "native", "native_digest", "python", _JOB)
 _WORK = ("bytes", "workers", "ranks")
 
 

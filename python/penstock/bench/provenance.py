@@ -57,6 +57,7 @@ def collect(directory: Path, *, mpi: Any = None, native: str = "") -> Provenance
         "penstock": __version__,
         "penstock_commit": _commit(),
         "native": native,
+        "native_digest": _digest(native),
         "python": platform.python_version(),
     }
     text = json.dumps(facts, sort_keys=True)
@@ -151,6 +152,18 @@ def _cpu_model() -> str:
         if name.strip() in ("model name", "Model", "cpu model"):
             return value.strip()
     return platform.processor()
+
+
+def _digest(native: str) -> str | None:
+    """Of the engines and measuring programs: two builds of one commit may differ."""
+    if not native:
+        return None
+    found = hashlib.blake2b(digest_size=8)
+    for pattern in ("penstock-engine-*", "penstock-measure-*"):
+        for file in sorted(Path(native).glob(pattern)):
+            found.update(file.name.encode())
+            found.update(file.read_bytes())
+    return found.hexdigest()
 
 
 def _commit() -> str | None:

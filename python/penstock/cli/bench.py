@@ -257,10 +257,11 @@ def _advice(cell: CellSummary) -> str:
     best = next((v for v in cell.variants if v.variant == cell.ranking.best), None)
     if best is None or not best.method:
         return ""
-    default, level = str(_core.default_method()), cell.ranking.as_good + cell.ranking.not_told_apart
+    default = str(_core.default_method())
     if best.method == default:
         return f"for programs like {cell.cell}: penstock run -- ..."
-    if any(v.variant in level and v.method == default for v in cell.variants):
+    slower = [v for v in cell.variants if v.variant in cell.ranking.slower]
+    if not any(v.method == default for v in slower):
         why = f"{best.variant} is not shown to be better than the default"
         return f"for programs like {cell.cell}, as {why}: penstock run -- ..."
     return f"for programs like {cell.cell}: penstock run --method {shlex.quote(best.method)} -- ..."

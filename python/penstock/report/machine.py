@@ -26,6 +26,7 @@ _WORDS = {
     "host": "host",
     "penstock": "Penstock",
     "penstock_commit": "commit",
+    "native_digest": "build",
     "python": "Python",
 }
 _LEFT_OUT = {"id", "record"}

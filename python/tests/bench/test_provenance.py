@@ -29,6 +29,16 @@ def test_the_same_machine_has_the_same_id(tmp_path: Path) -> None:
     assert provenance.collect(tmp_path).id == provenance.collect(tmp_path).id
 
 
+def test_two_builds_of_one_commit_are_two(tmp_path: Path) -> None:
+    engine = tmp_path / "penstock-engine-mpich.so"
+    engine.write_bytes(b"one")
+    before = provenance.collect(tmp_path, native=str(tmp_path))
+    engine.write_bytes(b"two")
+    now = provenance.collect(tmp_path, native=str(tmp_path))
+    assert before.id != now.id
+    assert provenance.changes(before, now).startswith("native_digest ")
+
+
 def test_what_changed_is_named() -> None:
     before = Provenance(id="1", kernel="6.1", file_system={"options": "rw"})
     now = Provenance(id="2", kernel="6.18", file_system={"options": "rw,noatime"})

@@ -32,3 +32,15 @@ def test_no_method_is_advised_that_is_not_shown_to_beat_the_default(
     (cell,) = summarise(load(write(tmp_path / "samples.jsonl", samples))).cells
     assert cell.ranking.best == "individual"
     assert _advice(cell) == f"for programs like {says}"
+
+
+def test_no_method_is_advised_where_the_default_was_not_measured(tmp_path: Path) -> None:
+    ways = ("individual + none + pwrite", "individual + none + pwritev")
+    samples = [
+        sample(way, block, result=result(rate * step, engine={"method": way}))
+        for way, rate in zip(ways, (2e9, 1e9), strict=True)
+        for block, step in enumerate((0.9, 0.95, 1.0, 1.05, 1.1, 1.15), start=1)
+    ]
+    (cell,) = summarise(load(write(tmp_path / "samples.jsonl", samples))).cells
+    assert cell.ranking.slower
+    assert "is not shown to be better than the default: penstock run -- ..." in _advice(cell)
