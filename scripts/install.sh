@@ -132,6 +132,7 @@ run cmake --build "$build/cmake" --parallel "${JOBS:-$(nproc)}"
 run cmake --install "$build/cmake"
 # Beside what it lists: the next installation elsewhere has one of its own.
 manifest=$prefix/lib/penstock/install_manifest.txt
+run mkdir -p "$prefix/lib/penstock"
 run cp "$build/cmake/install_manifest.txt" "$manifest"
 run "$prefix/bin/penstock-exec" --version
 if [ "${PYTHON:-}" != none ] && [ "${PYTHON_DEPS:-yes}" = no ]; then

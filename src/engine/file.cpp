@@ -243,7 +243,7 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   s.meet_in_pages();
   s.drain_together();
   (void)s.untold();  // told now
-  Result<void> mine = s.sync_file();
+  Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
   if (Result<void> accepted = s.all_that_was_accepted(); !accepted) mine = accepted;
   const Result<void> agreed = comm::agree(*s.comm, mine);
   s.staged_by_all = false;
@@ -256,15 +256,6 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   if (!agreed) ++s.notes.counters.errors;
   tell(own, mine);
   return agreed ? ErrorClass::none : agreed.error().error_class;
-}
-
-// Local.
-Result<void> File::State::sync_file() {
-  if (!sync) return {};
-  const int64_t writes = pipeline != nullptr ? pipeline->writes_behind() : 0;
-  Result<void> synced = sync->sync(io::SyncKind::full);
-  if (synced && pipeline != nullptr) pipeline->synced_behind(writes);
-  return synced;
 }
 
 // Local. A thread that opens the file beside this handle may have it write until then.

@@ -148,7 +148,6 @@ struct File::State {
   void drain();
   void drain_lane();
   void drain_together();
-  Result<void> sync_file();
   Result<void> close_file();
   void meet_in_pages();
   void settle_split();

@@ -23,10 +23,12 @@ int64_t first_missing(const layout::FileView& view, const plan::Slice& slice,
 
 void join(std::vector<WriterFault>& faults, const WriterFault& fault, int told, bool is_whole) {
   const bool joins = is_whole && !faults.empty() && faults.back().end == told + 1;
-  if (joins || faults.size() >= kMostFaults)
-    faults.back().end = std::max(faults.back().end, fault.end);
-  else
-    faults.push_back(fault);
+  if (!joins && faults.size() < kMostFaults) return faults.push_back(fault);
+  WriterFault& last = faults.back();
+  if (fault.begin == last.begin)
+    last.first_missing = std::min(last.first_missing, fault.first_missing);
+  if (fault.begin < last.begin) last = {fault.begin, last.end, fault.first_missing};
+  last.end = std::max(last.end, fault.end);
 }
 
 int64_t intact_prefix(const plan::Plan& plan, const layout::FileView& view, StreamRange own,

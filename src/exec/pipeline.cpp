@@ -76,9 +76,10 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   }
   flush_pages();
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
+  const int64_t writes = write_behind->writes();
   WriteOutcome last = exec::write_alone(
       {file, staging_alone, sync, by_itself.times, by_itself.traffic}, *request.view, rest, data);
-  write_behind->note_written(last, request.view->extent_of(rest));
+  write_behind->note_written({file, sync}, last, request.view->extent_of(rest), writes);
   last.prefix_bytes += outcome.prefix_bytes;
   return last;
 }
@@ -168,12 +169,6 @@ void Pipeline::drain_together() {
   if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.sync});
 }
 void Pipeline::flush_pages() { state_->flush_pages(); }
-int64_t Pipeline::writes_behind() const {
-  return state_->write_behind != nullptr ? state_->write_behind->writes() : 0;
-}
-void Pipeline::synced_behind(int64_t writes) {
-  if (state_->write_behind != nullptr) state_->write_behind->synced(writes);
-}
 void Pipeline::let_others_complete_pages() {
   State& s = *state_;
   if (s.write_behind != nullptr) s.write_behind->let_others_complete({s.file, s.sync});

@@ -173,9 +173,6 @@ class Pipeline {
   // Local. Where the last byte ends that is in such a page and was accepted before this was called;
   // 0: what was is in the file by now.
   Off pages_end() const;
-  // Around a sync that the program asks for: WriteBehind::writes() and synced() of such pages.
-  int64_t writes_behind() const;
-  void synced_behind(int64_t writes);
   StagedNotes staged_notes() const;
   int64_t staged_failures() const;  // of the notes, without making them
 

@@ -59,24 +59,25 @@ class WriteBehind::Filling final : public Shipping::Stream {
   void pack(std::byte* out, StreamRange range) override {
     data.pack(out, range.begin, range.size());
   }
-  // Past the pages, and what the sync policy says to that; `turn`: of what was written since its
-  // last sync, before this was. How many bytes of this call before these are uncertain.
-  int64_t went_past(StreamRange range, const Result<bool>& synced, int64_t turn) {
-    if (turn_ != turn) forget_unsynced();  // a page that left had them synced, or told as lost
-    turn_ = turn;
-    const int64_t before = unsynced_bytes_;
+  // Past the pages, and what the sync policy says to that. `noted`: the turn that these bytes were
+  // noted in; `taken`: the one that ended when the sync failed. How many of what was taken the call
+  // tells itself.
+  int64_t went_past(StreamRange range, const Result<bool>& synced, int64_t noted, int64_t taken) {
+    if (turn_ != noted) forget_unsynced();  // what was before is certain, or told as lost
+    turn_ = noted;
     written_bytes += range.size();
     unsynced_bytes_ += range.size();
     if (!uncertain_from_) uncertain_from_ = range.begin;
-    if (synced && !*synced) return before;
-    if (!synced) {
-      failed = synced.error();
+    if (synced && !*synced) return 0;
+    int64_t told = 0;
+    if (!synced) failed = synced.error();
+    if (!synced && taken == noted) {
       certain_end_ = uncertain_from_;
-      uncertain_bytes = unsynced_bytes_;
-      written_bytes -= unsynced_bytes_;
+      told = uncertain_bytes = unsynced_bytes_;
+      written_bytes -= told;
     }
     forget_unsynced();
-    return before;
+    return told;
   }
   // Of the stream, where this has come to `at`: a sync that failed may have lost what was before.
   int64_t certain_end(int64_t at) const { return certain_end_.value_or(at); }
@@ -329,9 +330,14 @@ std::optional<PagePool::Stay> WriteBehind::pin(const Target& target, int64_t pag
       case PagePool::Pinning::no_memory:
         if (others_complete_a_page(seen, returns)) break;
         if ((pool_->empty() || may_take_memory()) && pool_->add_slot(now_s())) break;
-        if (pool_->empty()) return std::nullopt;
-        make_room(target);
-        break;
+        if (!pool_->empty()) {
+          make_room(target);
+          break;
+        }
+        // Unless a page has left while memory was asked for, there is none.
+        if (const auto [again, free] = pool_->pin(page); again == PagePool::Pinning::pinned)
+          return free;
+        return std::nullopt;
       case PagePool::Pinning::no_room:
         if (!pool_->usable()) return std::nullopt;
         if (!others_complete_a_page(seen, returns)) make_room(target);
@@ -442,10 +448,11 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   const int64_t written =
       fault ? std::clamp<int64_t>(fault->first_missing - offset, 0, whole) : whole;
   if (fault) filling.failed = fault->error;
-  const int64_t turn = since_sync_.turn();
-  const Result<bool> synced = follow(target, {offset, offset + written}, written, spent);
-  const int64_t told = filling.went_past({at, at + written}, synced, turn);
-  if (!synced) lose_since_sync(told, synced.error());
+  const Followed followed = follow(target, {offset, offset + written}, written, spent);
+  const SinceSync::Bytes taken = followed.synced ? SinceSync::Bytes() : take_since_sync(target);
+  const int64_t told =
+      filling.went_past({at, at + written}, followed.synced, followed.noted, taken.turn);
+  if (!followed.synced) lose(taken, told, followed.synced.error());
   return written;
 }
 

@@ -117,11 +117,6 @@ class WriteBehind {
   // Likewise those that came `seconds` ago or longer, and what nobody else will write.
   void serve_older(const Target& target, double seconds);
 
-  // Around a sync that the program asks for: writes() before it begins, and synced() of that once
-  // it has succeeded. What it has put on the device no later sync of the policy loses.
-  int64_t writes() const { return since_sync_.writes(); }
-  void synced(int64_t writes) { since_sync_.synced(writes); }
-
   // Where the last byte ends that the node's ranks had accepted and that is not in the file yet, or
   // a little before this returns; 0: all is in the file.
   Off end() const;
@@ -136,8 +131,10 @@ class WriteBehind {
   // as written by the end of its next flush, but for what is lost.
   void end_alone(const Target& target);
 
-  // What the caller wrote itself, alone, because no page could be had.
-  void note_written(const WriteOutcome& outcome, Extent where);
+  // What the caller wrote itself, alone, because no page could be had. `writes`: before it did.
+  void note_written(const Target& target, const WriteOutcome& outcome, Extent where,
+                    int64_t writes);
+  int64_t writes() const { return since_sync_.writes(); }
   // Accepted is this rank's; written is its part, in the sum over ranks exact when nothing is under
   // way; losses are the node's.
   StagedNotes notes() const;
@@ -195,8 +192,14 @@ class WriteBehind {
                                                std::span<const std::byte> bytes, Spent& spent);
   struct Leaving;
   void write_dirty(const Target& target, Leaving& page, std::span<const Extent> extents);
-  Result<bool> follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
-  void lose_since_sync(int64_t told, const Error& why);
+  struct Followed {
+    Result<bool> synced;
+    int64_t noted;  // the turn of since_sync_ that the bytes were noted in
+  };
+  Followed follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
+  void settle(const io::FileSync& sync);
+  SinceSync::Bytes take_since_sync(const Target& target);
+  void lose(const SinceSync::Bytes& lost, int64_t told, const Error& why);
 
   // Of all handles of this process on the file.
   const std::shared_ptr<PagePool> pool_;

@@ -220,11 +220,8 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   });
   write_dirty(target, page, {some.data(), n});
   if (page.written > 0) {
-    if (auto synced = follow(target, page.hull, page.written, page.spent); !synced) {
-      pool_->losses().add(page.hull, page.written, synced.error());
-      page.lost += std::exchange(page.written, 0);
-      lose_since_sync(0, synced.error());
-    }
+    if (auto synced = follow(target, page.hull, page.written, page.spent).synced; !synced)
+      lose(take_since_sync(target), 0, synced.error());
   }
   const std::lock_guard lock(mutex_);
   notes_.written_bytes += page.written;
@@ -264,23 +261,33 @@ std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent 
 
 // The sync policy is told. When the sync fails that it asks for, these bytes are not certain to be
 // in the file, nor what was written since the last one. true: they are on the device.
-Result<bool> WriteBehind::follow(const Target& target, Extent where, int64_t bytes, Spent& spent) {
-  if (target.sync == nullptr || bytes == 0) return false;
+WriteBehind::Followed WriteBehind::follow(const Target& target, Extent where, int64_t bytes,
+                                          Spent& spent) {
+  if (target.sync == nullptr || bytes == 0) return {false, 0};
+  settle(*target.sync);
+  const int64_t noted = since_sync_.wrote(where, bytes, target.sync->marks().begun);
   const Stopwatch watch(spent.times.sync_s);
-  const int64_t before = since_sync_.writes();
-  Result<bool> pushed = target.sync->wrote(where, bytes);
-  if (pushed && *pushed) {
+  const int64_t writes = since_sync_.writes();
+  Result<bool> synced = target.sync->wrote(where, bytes);
+  if (synced && *synced) {
     ++spent.traffic.syncs;
-    since_sync_.synced(before);
-  } else if (pushed) {
-    since_sync_.wrote(where, bytes);
+    since_sync_.synced(writes, target.sync->marks());
   }
-  return pushed;
+  return {std::move(synced), noted};
+}
+
+// Of syncs that this handle has not asked for.
+void WriteBehind::settle(const io::FileSync& sync) {
+  const SinceSync::Bytes lost = since_sync_.settle(sync.marks());
+  if (const Result<void> why = sync.first_failure(); !why) lose(lost, 0, why.error());
+}
+
+SinceSync::Bytes WriteBehind::take_since_sync(const Target& target) {
+  return since_sync_.take(target.sync->marks());
 }
 
 // A sync of the policy has failed. `told`: so much of it the call tells that is under way.
-void WriteBehind::lose_since_sync(int64_t told, const Error& why) {
-  const SinceSync::Bytes lost = since_sync_.take();
+void WriteBehind::lose(const SinceSync::Bytes& lost, int64_t told, const Error& why) {
   if (lost.count <= told) return;
   pool_->losses().add(lost.hull, lost.count - told, why);
   const std::lock_guard lock(mutex_);

@@ -13,15 +13,19 @@ int64_t WriteBehind::written_beside_others(const StagedNotes& own, bool settled)
   return std::max<int64_t>(0, own.accepted_bytes - pool_->losses().bytes());
 }
 
-void WriteBehind::note_written(const WriteOutcome& outcome, Extent where) {
+void WriteBehind::note_written(const Target& target, const WriteOutcome& outcome, Extent where,
+                               int64_t writes) {
   {
     const std::lock_guard lock(mutex_);
     notes_.accepted_bytes += outcome.written_bytes;
     notes_.written_bytes += outcome.written_bytes;
   }
-  if (outcome.sync_failed) return lose_since_sync(0, *outcome.mine);
-  if (outcome.synced_bytes > 0) (void)since_sync_.take();  // that is on the device, too
-  since_sync_.wrote(where, outcome.written_bytes - outcome.synced_bytes);
+  if (target.sync == nullptr) return;
+  const io::SyncMarks marks = target.sync->marks();
+  // What was before the write is on the device, whatever became of a later sync.
+  if (outcome.synced_bytes > 0 && writes == since_sync_.writes()) (void)since_sync_.take(marks);
+  if (outcome.sync_failed) return lose(since_sync_.take(marks), 0, *outcome.mine);
+  since_sync_.wrote(where, outcome.written_bytes - outcome.synced_bytes, marks.begun);
 }
 
 StagedNotes WriteBehind::notes() const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -63,9 +64,13 @@ class SyncFails final : public io::FileSync {
   SyncFails(io::MechanismFile& file, int nth, int every)
       : FileSync(file), nth_(nth), every_(every) {}
   Result<bool> wrote(Extent, int64_t) override {
-    if (++writes_ == nth_) return os_error("fdatasync", "out", EIO);
-    return writes_ % every_ == 0;
+    if (++writes_ != nth_) return writes_ % every_ == 0;
+    if (before_failing) before_failing();
+    return os_error("fdatasync", "out", EIO);
   }
+  void fail() { note_failure(os_error("fdatasync", "out", EIO).value()); }
+
+  std::function<void()> before_failing;
 
  private:
   const int nth_, every_;
@@ -102,7 +107,7 @@ TEST(WriteBehind, ASyncThatFailsLosesAPageThatHasLeftSinceTheLastOne) {
     const StagedNotes notes = behind->notes();
     EXPECT_EQ(notes.written_bytes, 10) << "these twice";
     EXPECT_EQ(notes.lost_bytes, kSmallPage);
-    EXPECT_EQ(notes.lost, (std::vector<Extent>{{0, 2 * kSmallPage}})) << "beside what was told";
+    EXPECT_EQ(notes.lost, (std::vector<Extent>{{0, 3 * kSmallPage}})) << "around what was told";
   });
 }
 
@@ -175,19 +180,49 @@ TEST_F(SyncsBehind, LoseWhatHasLeftSinceTheLastOneThatSucceeded) {
 TEST_F(SyncsBehind, LoseNothingThatTheProgramHasSynced) {
   with_handle(3, 100, [](Handle handle) {
     handle.write_page(0);
-    const int64_t before = handle.behind->writes();
     handle.write_page(1);
-    handle.behind->synced(before);  // the second came meanwhile: both are uncertain still
-    handle.write_page(2);
-    EXPECT_EQ(handle.behind->notes().lost_bytes, 3 * kPiece);
-  });
-  with_handle(3, 100, [](Handle handle) {
-    handle.write_page(0);
-    handle.write_page(1);
-    handle.behind->synced(handle.behind->writes());
+    EXPECT_TRUE(handle.sync.sync(io::SyncKind::full));
     handle.write_page(2);
     EXPECT_EQ(handle.behind->notes().lost_bytes, kPiece);
     EXPECT_EQ(handle.behind->notes().written_bytes, 2 * kPiece);
+  });
+}
+
+// A collective write of the handle, say, or the policy's own thread.
+TEST_F(SyncsBehind, OfOthersThatFailLoseWhatHadLeftBefore) {
+  with_handle(100, 100, [](Handle handle) {
+    handle.write_page(0);
+    EXPECT_TRUE(handle.sync.sync(io::SyncKind::full));
+    handle.write_page(1);
+    handle.sync.fail();
+    handle.write_page(2);
+    const StagedNotes notes = handle.behind->notes();
+    EXPECT_EQ(notes.lost_bytes, kPiece);
+    EXPECT_EQ(notes.lost, (std::vector<Extent>{{kSmallPage, kSmallPage + kPiece}}));
+    EXPECT_EQ(notes.written_bytes, 2 * kPiece);
+  });
+}
+
+// While a whole page's sync is asked for, that of a page which leaves fails: these bytes are lost
+// once, and the call's own are told by the call.
+TEST_F(SyncsBehind, OfTwoThatFailAtOnceTheBytesAreLostOnce) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    const auto file = open(path.path());
+    SyncFails sync(*file, 3, 100);
+    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
+    sync.before_failing = [&] {
+      sync.fail();
+      const Blocks piece(100 * kSmallPage, 10, 10, 1);
+      behind->write({*file, &sync}, piece.request());
+      behind->flush({*file, &sync});
+    };
+    const Blocks pages(0, kSmallPage, 2 * kSmallPage, 3);
+    const WriteOutcome out = behind->write({*file, &sync}, pages.request());
+    EXPECT_EQ(out.agreed, ErrorClass::io);
+    const StagedNotes notes = behind->notes();
+    EXPECT_GE(notes.written_bytes, 0);
+    EXPECT_EQ(notes.accepted_bytes - notes.written_bytes, notes.lost_bytes);
   });
 }
 

@@ -34,12 +34,12 @@ void BackgroundSync::sync_behind() {
 
 bool BackgroundSync::push() {
   const std::lock_guard device(device_);
-  Result<void> pushed = file_.sync(SyncKind::data);
+  Result<void> pushed = sync_file(SyncKind::data);
   if (pushed) return true;
   if (has_no_sync(pushed.error())) return false;
   pushed.error().detail +=
       ", the sync in the background after every " + format_size(due_bytes_.every_bytes());
-  failure_.remember(pushed.error());
+  note_failure(pushed.error());
   const std::lock_guard lock(mutex_);
   untold_ = std::move(pushed).error();
   return false;
@@ -48,7 +48,7 @@ bool BackgroundSync::push() {
 // --- The program ---
 
 Result<void> BackgroundSync::sync_now(SyncKind kind) {
-  Result<void> synced = file_.sync(kind);
+  Result<void> synced = sync_file(kind);
   take_untold();  // told now
   return synced;
 }

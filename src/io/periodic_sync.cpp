@@ -18,14 +18,14 @@ Result<bool> PeriodicSync::wrote(Extent, int64_t bytes) {
   if (pushed) return true;
   if (has_no_sync(pushed.error())) return false;
   pushed.error().detail += ", the sync after every " + format_size(due_.every_bytes());
-  failure_.remember(pushed.error());
+  note_failure(pushed.error());
   return tl::unexpected(std::move(pushed).error());
 }
 
 Result<void> PeriodicSync::sync_now(SyncKind kind) {
-  if (gate_ == nullptr) return file_.sync(kind);
+  if (gate_ == nullptr) return sync_file(kind);
   if (Result<void> entered = gate_->enter(); !entered) return entered;
-  Result<void> synced = file_.sync(kind);
+  Result<void> synced = sync_file(kind);
   gate_->leave();
   return synced;
 }

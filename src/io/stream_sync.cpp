@@ -157,7 +157,7 @@ void StreamSync::note_lost(Extent piece, int sys_errno) {
                    format_size(due_.every_bytes()),
                sys_errno)
           .value();
-  failure_.remember(error);
+  note_failure(error);
   const std::lock_guard lock(mutex_);
   if (!untold_) untold_ = std::move(error);
 }
@@ -182,7 +182,7 @@ Result<void> StreamSync::sync_now(SyncKind kind) {
   synced_ = true;
   note_synced();
   drop_pending();
-  Result<void> synced = file_.sync(kind);
+  Result<void> synced = sync_file(kind);
   take_untold();  // told now
   return synced;
 }

@@ -1,6 +1,7 @@
 // The list of sync policies.
 #include "io/sync_policy.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -10,9 +11,33 @@
 namespace penstock::io {
 
 Result<bool> FileSync::wrote(Extent, int64_t) { return false; }
-Result<void> FileSync::sync_now(SyncKind kind) { return file_.sync(kind); }
+Result<void> FileSync::sync_now(SyncKind kind) { return sync_file(kind); }
 Result<void> FileSync::sync_at_close() { return {}; }
 SyncNotes FileSync::notes() const { return {}; }
+
+SyncMarks FileSync::marks() const {
+  const std::lock_guard lock(marks_mutex_);
+  return marks_;
+}
+
+Result<void> FileSync::sync_file(SyncKind kind) {
+  int64_t number = 0;
+  {
+    const std::lock_guard lock(marks_mutex_);
+    number = ++marks_.begun;
+  }
+  Result<void> synced = file_.sync(kind);
+  if (!synced) return synced;
+  const std::lock_guard lock(marks_mutex_);
+  marks_.good = std::max(marks_.good, number);
+  return synced;
+}
+
+void FileSync::note_failure(const Error& error) {
+  failure_.remember(error);
+  const std::lock_guard lock(marks_mutex_);
+  ++marks_.failures;
+}
 
 Result<void> FileSync::sync(SyncKind kind) {
   const std::lock_guard device(device_);

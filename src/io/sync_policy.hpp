@@ -23,6 +23,14 @@ struct SyncNotes {
   std::string degraded;      // not done as asked, and why; empty when all is as asked
 };
 
+// How the syncs of one file went, whoever asked for them, numbered as they begin. What was written
+// before a sync began that has succeeded is on the device.
+struct SyncMarks {
+  int64_t begun = 0;     // the last number
+  int64_t good = 0;      // the last that succeeded
+  int64_t failures = 0;  // of the policy's own, of which nobody may be told but by what it says
+};
+
 // What a policy does for one open file, which it must not outlive. Thread-safe. Waits for nobody
 // but the device and, when the policy takes turns, for whoever else is syncing on this node.
 class FileSync {
@@ -45,8 +53,14 @@ class FileSync {
   // on every rank. false: what is written to has no sync, so nothing is known to be on a device.
   Result<bool> at_close();
   virtual SyncNotes notes() const;
+  SyncMarks marks() const;
+  Result<void> first_failure() const { return failure_.all_of_them({}); }
 
  protected:
+  // Of the file, numbered.
+  Result<void> sync_file(SyncKind kind);
+  // Of the policy's own.
+  void note_failure(const Error& error);
   virtual Result<void> sync_now(SyncKind kind);  // REQUIRES device_, but at close
   virtual Result<void> sync_at_close();
   // What has no sync at all (EINVAL of a device like /dev/null) has lost nothing. Only who asks for
@@ -61,6 +75,9 @@ class FileSync {
 
  private:
   Result<void> kept(Result<void> now);
+
+  mutable std::mutex marks_mutex_;
+  SyncMarks marks_;
 };
 
 struct SyncRequest {

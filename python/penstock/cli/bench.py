@@ -260,8 +260,8 @@ def _advice(cell: CellSummary) -> str:
     default = str(_core.default_method())
     if best.method == default:
         return f"for programs like {cell.cell}: penstock run -- ..."
-    slower = [v for v in cell.variants if v.variant in cell.ranking.slower]
-    if not any(v.method == default for v in slower):
+    defaults = [v.variant for v in cell.variants if v.method == default]
+    if not defaults or not set(defaults) <= set(cell.ranking.slower):
         why = f"{best.variant} is not shown to be better than the default"
         return f"for programs like {cell.cell}, as {why}: penstock run -- ..."
     return f"for programs like {cell.cell}: penstock run --method {shlex.quote(best.method)} -- ..."
