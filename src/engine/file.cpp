@@ -244,6 +244,8 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   s.drain_together();
   (void)s.untold();  // told now
   Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
+  if (s.pipeline != nullptr) s.pipeline->settle_syncs();
+  (void)s.untold();  // by what the sync says
   if (Result<void> accepted = s.all_that_was_accepted(); !accepted) mine = accepted;
   const Result<void> agreed = comm::agree(*s.comm, mine);
   s.staged_by_all = false;
@@ -294,6 +296,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   if (s.file) {
     const double sync_begin_s = now_s();
     const Result<bool> synced = s.sync->at_close();
+    if (s.pipeline != nullptr) s.pipeline->settle_syncs();
     c.sync_ns += ns(now_s() - sync_begin_s);
     if (synced && *synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
     const Result<void> closed = s.close_file();

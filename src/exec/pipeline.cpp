@@ -76,6 +76,7 @@ WriteOutcome Pipeline::State::accept(const WriteRequest& request) {
   }
   flush_pages();
   UserData data(request.memory, request.memory_type, request.memory_count, request.range.begin);
+  write_behind->settle({file, sync});
   const int64_t writes = write_behind->writes();
   WriteOutcome last = exec::write_alone(
       {file, staging_alone, sync, by_itself.times, by_itself.traffic}, *request.view, rest, data);
@@ -169,6 +170,10 @@ void Pipeline::drain_together() {
   if (s.write_behind != nullptr) s.write_behind->flush_together({s.file, s.sync});
 }
 void Pipeline::flush_pages() { state_->flush_pages(); }
+void Pipeline::settle_syncs() {
+  State& s = *state_;
+  if (s.write_behind != nullptr) s.write_behind->settle({s.file, s.sync});
+}
 void Pipeline::let_others_complete_pages() {
   State& s = *state_;
   if (s.write_behind != nullptr) s.write_behind->let_others_complete({s.file, s.sync});

@@ -173,6 +173,9 @@ class Pipeline {
   // Local. Where the last byte ends that is in such a page and was accepted before this was called;
   // 0: what was is in the file by now.
   Off pages_end() const;
+  // Local, after a sync that the program asked for: what the policy's own have lost of such pages
+  // since is in staged_notes().
+  void settle_syncs();
   StagedNotes staged_notes() const;
   int64_t staged_failures() const;  // of the notes, without making them
 

@@ -24,9 +24,16 @@ class SinceSync {
   // failed meanwhile, whoever asked for it, all is uncertain and given.
   Bytes settle(const io::SyncMarks& marks) {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(failures_, marks.failures) != marks.failures) return begin_anew();
-    if (bytes_.count > 0 && marks.good > begun_) begin_anew();
-    return {};
+    const int64_t fresh = marks.failures - failures_;
+    if (fresh <= 0) {
+      if (marks.good > begun_) begin_anew();
+      return {};
+    }
+    failures_ = marks.failures;
+    // Of several the first may have come before the sync that succeeded.
+    const bool certain = fresh == 1 && marks.good_before_failure > begun_;
+    const Bytes taken = begin_anew();
+    return certain ? Bytes() : taken;
   }
   // `begun`: syncs, when these were in the file. Returns the turn that they are noted in.
   int64_t wrote(Extent where, int64_t bytes, int64_t begun) {
@@ -51,7 +58,7 @@ class SinceSync {
   // A sync of the policy has failed: all of it is uncertain.
   Bytes take(const io::SyncMarks& marks) {
     const std::lock_guard lock(mutex_);
-    failures_ = marks.failures;
+    failures_ = std::max(failures_, marks.failures);
     return begin_anew();
   }
 

@@ -444,11 +444,12 @@ int64_t WriteBehind::write_whole_pages(const Target& target, Filling& filling, O
   if (whole == 0) return 0;
   const Extent where{offset, offset + whole};
   Spent& spent = filling.spent;
+  const int64_t failures = settle(target);
   const auto fault = write_extent(target, where, filling.data.in_place(at, whole), spent);
   const int64_t written =
       fault ? std::clamp<int64_t>(fault->first_missing - offset, 0, whole) : whole;
   if (fault) filling.failed = fault->error;
-  const Followed followed = follow(target, {offset, offset + written}, written, spent);
+  const Followed followed = follow(target, {offset, offset + written}, written, failures, spent);
   const SinceSync::Bytes taken = followed.synced ? SinceSync::Bytes() : take_since_sync(target);
   const int64_t told =
       filling.went_past({at, at + written}, followed.synced, followed.noted, taken.turn);

@@ -131,7 +131,11 @@ class WriteBehind {
   // as written by the end of its next flush, but for what is lost.
   void end_alone(const Target& target);
 
-  // What the caller wrote itself, alone, because no page could be had. `writes`: before it did.
+  // Of syncs that this handle has not asked for: what they made certain, and what they lost. How
+  // many have failed.
+  int64_t settle(const Target& target);
+  // What the caller wrote itself, alone, because no page could be had. `writes`: before it did, and
+  // after settle().
   void note_written(const Target& target, const WriteOutcome& outcome, Extent where,
                     int64_t writes);
   int64_t writes() const { return since_sync_.writes(); }
@@ -196,8 +200,8 @@ class WriteBehind {
     Result<bool> synced;
     int64_t noted;  // the turn of since_sync_ that the bytes were noted in
   };
-  Followed follow(const Target& target, Extent where, int64_t bytes, Spent& spent);
-  void settle(const io::FileSync& sync);
+  Followed follow(const Target& target, Extent where, int64_t bytes, int64_t failures,
+                  Spent& spent);
   SinceSync::Bytes take_since_sync(const Target& target);
   void lose(const SinceSync::Bytes& lost, int64_t told, const Error& why);
 

@@ -211,6 +211,7 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   if (seeded_fault("page_forgotten")) return;
   const PagePool::Turn turn(*pool_, now_s());
   const Extent where = pool_->extent(stay.page);
+  const int64_t failures = settle(target);
   Leaving page{{where, {pool_->memory(stay), size_t(where.size())}}};
   std::array<Extent, kExtentsAtOnce> some;
   size_t n = 0;
@@ -220,7 +221,7 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
   });
   write_dirty(target, page, {some.data(), n});
   if (page.written > 0) {
-    if (auto synced = follow(target, page.hull, page.written, page.spent).synced; !synced)
+    if (auto synced = follow(target, page.hull, page.written, failures, page.spent).synced; !synced)
       lose(take_since_sync(target), 0, synced.error());
   }
   const std::lock_guard lock(mutex_);
@@ -261,10 +262,11 @@ std::optional<io::Fault> WriteBehind::write_extent(const Target& target, Extent 
 
 // The sync policy is told. When the sync fails that it asks for, these bytes are not certain to be
 // in the file, nor what was written since the last one. true: they are on the device.
+// `failures`: what settle() said before they were written; what has failed meanwhile may have lost
+// them, too.
 WriteBehind::Followed WriteBehind::follow(const Target& target, Extent where, int64_t bytes,
-                                          Spent& spent) {
+                                          int64_t failures, Spent& spent) {
   if (target.sync == nullptr || bytes == 0) return {false, 0};
-  settle(*target.sync);
   const int64_t noted = since_sync_.wrote(where, bytes, target.sync->marks().begun);
   const Stopwatch watch(spent.times.sync_s);
   const int64_t writes = since_sync_.writes();
@@ -273,13 +275,18 @@ WriteBehind::Followed WriteBehind::follow(const Target& target, Extent where, in
     ++spent.traffic.syncs;
     since_sync_.synced(writes, target.sync->marks());
   }
+  if (const Result<void> why = target.sync->first_failure();
+      synced && !why && target.sync->marks().failures != failures)
+    lose(take_since_sync(target), 0, why.error());
   return {std::move(synced), noted};
 }
 
-// Of syncs that this handle has not asked for.
-void WriteBehind::settle(const io::FileSync& sync) {
-  const SinceSync::Bytes lost = since_sync_.settle(sync.marks());
-  if (const Result<void> why = sync.first_failure(); !why) lose(lost, 0, why.error());
+int64_t WriteBehind::settle(const Target& target) {
+  if (target.sync == nullptr) return 0;
+  const io::SyncMarks marks = target.sync->marks();
+  const SinceSync::Bytes lost = since_sync_.settle(marks);
+  if (const Result<void> why = target.sync->first_failure(); !why) lose(lost, 0, why.error());
+  return marks.failures;
 }
 
 SinceSync::Bytes WriteBehind::take_since_sync(const Target& target) {

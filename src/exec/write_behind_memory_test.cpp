@@ -117,6 +117,7 @@ class SyncFails final : public io::FileSync {
     if (--left_ == 0) return os_error("fdatasync", "the test", EIO);
     return false;
   }
+  void fail() { note_failure(os_error("fdatasync", "the test", EIO).value()); }
 
  private:
   int left_;
@@ -146,6 +147,30 @@ TEST(WriteBehindMemory, ASyncThatFailsWhereThereIsNoneLosesWhatHasLeftBefore) {
     behind->note_written(target, WriteOutcome{.written_bytes = 30}, {5000, 5030}, 0);
     behind->note_written(target, both, {8192, 8292}, behind->writes());
     EXPECT_EQ(behind->notes().lost_bytes, 100);
+  });
+}
+
+// As the caller does around a write of its own.
+TEST(WriteBehindMemory, WhatTheCallerWritesIsBehindTheSyncsOfAll) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    const auto file = open(path.path());
+    SyncFails sync(*file, 100);
+    const WriteBehind::Target target{*file, &sync};
+    const auto behind = WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value();
+    const auto write = [&](const WriteOutcome& outcome) {
+      behind->settle(target);
+      behind->note_written(target, outcome, {0, 100}, behind->writes());
+    };
+    const Error why = os_error("fdatasync", "the test", EIO).value();
+    write({.written_bytes = 30});
+    EXPECT_TRUE(sync.sync(io::SyncKind::full));
+    write({.mine = why, .sync_failed = true});
+    EXPECT_EQ(behind->notes().lost_bytes, 0) << "the program has synced it";
+    write({.written_bytes = 30});
+    sync.fail();
+    write({.written_bytes = 50, .synced_bytes = 50});
+    EXPECT_EQ(behind->notes().lost_bytes, 30) << "a later success makes nothing certain";
   });
 }
 

@@ -22,8 +22,8 @@ void WriteBehind::note_written(const Target& target, const WriteOutcome& outcome
   }
   if (target.sync == nullptr) return;
   const io::SyncMarks marks = target.sync->marks();
-  // What was before the write is on the device, whatever became of a later sync.
-  if (outcome.synced_bytes > 0 && writes == since_sync_.writes()) (void)since_sync_.take(marks);
+  // What was before the write is on the device; where a later one has failed, perhaps not.
+  if (outcome.synced_bytes > 0) since_sync_.synced(writes, marks);
   if (outcome.sync_failed) return lose(since_sync_.take(marks), 0, *outcome.mine);
   since_sync_.wrote(where, outcome.written_bytes - outcome.synced_bytes, marks.begun);
 }
@@ -47,6 +47,8 @@ StagedNotes WriteBehind::notes() const {
     else if (settled)
       all.written_bytes = all.accepted_bytes - lost_here_;
   }
+  // For a moment what is lost may be counted before it is counted as written.
+  all.written_bytes = std::max<int64_t>(0, all.written_bytes);
   pool_->losses().add_to(all);
   if (shipping_ == nullptr) return all;
   shipping_->add_losses(all);

@@ -12,6 +12,7 @@
 #include "exec/blocks.hpp"
 #include "exec/write_behind.hpp"
 #include "io/faulty.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
@@ -200,6 +201,56 @@ TEST_F(SyncsBehind, OfOthersThatFailLoseWhatHadLeftBefore) {
     EXPECT_EQ(notes.lost_bytes, kPiece);
     EXPECT_EQ(notes.lost, (std::vector<Extent>{{kSmallPage, kSmallPage + kPiece}}));
     EXPECT_EQ(notes.written_bytes, 2 * kPiece);
+  });
+}
+
+TEST_F(SyncsBehind, OfOthersThatFailLoseNothingThatWasCertainBefore) {
+  with_handle(100, 100, [](Handle handle) {
+    handle.write_page(0);
+    EXPECT_TRUE(handle.sync.sync(io::SyncKind::full));
+    handle.sync.fail();
+    handle.write_page(1);
+    EXPECT_EQ(handle.behind->notes().lost_bytes, 0);
+    EXPECT_EQ(handle.behind->notes().written_bytes, 2 * kPiece);
+  });
+}
+
+TEST_F(SyncsBehind, ThatFailAfterTheLastWriteAreSettledWithTheProgramsSync) {
+  with_handle(100, 100, [](Handle handle) {
+    handle.write_page(0);
+    handle.sync.fail();
+    EXPECT_FALSE(handle.sync.sync(io::SyncKind::full));
+    handle.behind->settle({handle.file, &handle.sync});
+    EXPECT_EQ(handle.behind->notes().lost_bytes, kPiece);
+  });
+}
+
+// Something happens when the bytes are in the file, before anybody has noted that.
+class WritesAndThen final : public io::ForwardingFile {
+ public:
+  using ForwardingFile::ForwardingFile;
+  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
+    auto fault = ForwardingFile::write(bytes, offset);
+    if (then) then();
+    return fault;
+  }
+
+  std::function<void()> then;
+};
+
+TEST_F(SyncsBehind, ThatFailWhileAPageIsWrittenLoseThatPage) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    WritesAndThen file(open(path.path()));
+    Handle handle{file, SyncFails(file, 100, 100),
+                  WriteBehind::make(comm, {kSmallPage, 0}, {}, std::nullopt).value()};
+    file.then = [&] { handle.sync.fail(); };
+    handle.write_page(0);
+    file.then = nullptr;
+    EXPECT_TRUE(!handle.sync.sync(io::SyncKind::full));
+    handle.write_page(1);
+    EXPECT_EQ(handle.behind->notes().lost_bytes, kPiece);
+    EXPECT_EQ(handle.behind->notes().written_bytes, kPiece);
   });
 }
 

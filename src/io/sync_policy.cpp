@@ -37,6 +37,7 @@ void FileSync::note_failure(const Error& error) {
   failure_.remember(error);
   const std::lock_guard lock(marks_mutex_);
   ++marks_.failures;
+  marks_.good_before_failure = marks_.good;
 }
 
 Result<void> FileSync::sync(SyncKind kind) {

@@ -29,6 +29,7 @@ struct SyncMarks {
   int64_t begun = 0;     // the last number
   int64_t good = 0;      // the last that succeeded
   int64_t failures = 0;  // of the policy's own, of which nobody may be told but by what it says
+  int64_t good_before_failure = 0;  // `good`, when the last of these failed
 };
 
 // What a policy does for one open file, which it must not outlive. Thread-safe. Waits for nobody

@@ -46,10 +46,11 @@ int pack_by_library(const WriteArguments& a, MPI_Comm comm, Packed& packed) {
   MPI_Count size = 0;
   int64_t bytes = 0;
   PMPI_Type_size_x(a.type, &size);
-  if (size < 0 || size > INT_MAX || __builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes))
+  if (size < 0 || __builtin_mul_overflow(int64_t(a.count), int64_t(size), &bytes))
     return MPI_ERR_UNSUPPORTED_OPERATION;
   packed.tree = layout::LoopTree::bytes(size);
   if (bytes == 0) return MPI_SUCCESS;
+  if (size > INT_MAX) return MPI_ERR_UNSUPPORTED_OPERATION;
   const int slack = slack_of(a, comm, size);
   if (slack < 0) return MPI_ERR_UNSUPPORTED_OPERATION;
   packed.bytes.resize(size_t(bytes) + size_t(slack));

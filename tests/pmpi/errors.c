@@ -143,7 +143,7 @@ static void bytes_that_count_are_there(MPI_File fh, MPI_Datatype type) {
   if (rank == 0) CHECK(n == 0 || (n == mib && memory[0] == 0 && memory[mib - 1] == 0));
 }
 
-/* So deep that the library has to pack what is written, which it does up to 2 GiB. Nothing of it,
+/* So deep that the library has to pack what is written, of one copy up to 2 GiB. Nothing of it,
  * on some rank or on all, is nothing to pack. */
 static void deep_type(void) {
   enum { mib = 1 << 20, deep = 300, beyond = 2100 };
@@ -167,9 +167,11 @@ static void deep_type(void) {
   CHECK(MPI_File_read_at_all(fh, 0, data, rank == 0 ? 0 : 1, type, MPI_STATUS_IGNORE) ==
         MPI_SUCCESS);
   bytes_that_count_are_there(fh, type);
-  CHECK(class_of(
-            MPI_File_write_at_all(fh, 0, data, rank == 0 ? beyond : 0, type, MPI_STATUS_IGNORE)) ==
+  MPI_Type_contiguous(beyond, type, &next); /* more than the library can pack of one type */
+  MPI_Type_commit(&next);
+  CHECK(class_of(MPI_File_write_at_all(fh, 0, data, rank == 0 ? 1 : 0, next, MPI_STATUS_IGNORE)) ==
         (rank == 0 ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_ARG));
+  MPI_Type_free(&next);
   MPI_Type_free(&type);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
 }
