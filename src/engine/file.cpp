@@ -245,9 +245,9 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   (void)s.untold();  // told now
   Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
   if (s.pipeline != nullptr) s.pipeline->settle_syncs();
-  (void)s.untold();  // by what the sync says
   if (Result<void> accepted = s.all_that_was_accepted(); !accepted) mine = accepted;
   const Result<void> agreed = comm::agree(*s.comm, mine);
+  if (!agreed && s.pipeline != nullptr) s.all_are_told();  // what a sync of another rank lost, too
   s.staged_by_all = false;
   const std::lock_guard lock(s.mutex);
   const double end_s = now_s();

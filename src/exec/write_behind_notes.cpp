@@ -9,7 +9,7 @@ namespace penstock::exec {
 // Whose bytes a page had lost is not known: each handle takes them all for its
 // own, rather than count one that is not in the file.
 int64_t WriteBehind::written_beside_others(const StagedNotes& own, bool settled) const {
-  if (!settled) return std::min(own.written_bytes, own.accepted_bytes);
+  if (!settled) return std::max<int64_t>(0, std::min(own.written_bytes, own.accepted_bytes));
   return std::max<int64_t>(0, own.accepted_bytes - pool_->losses().bytes());
 }
 
@@ -46,9 +46,9 @@ StagedNotes WriteBehind::notes() const {
       all.written_bytes = written_beside_others(all, settled);
     else if (settled)
       all.written_bytes = all.accepted_bytes - lost_here_;
+    else  // for a moment what is lost may be counted before it is counted as written
+      all.written_bytes = std::max<int64_t>(0, all.written_bytes);
   }
-  // For a moment what is lost may be counted before it is counted as written.
-  all.written_bytes = std::max<int64_t>(0, all.written_bytes);
   pool_->losses().add_to(all);
   if (shipping_ == nullptr) return all;
   shipping_->add_losses(all);
