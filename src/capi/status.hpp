@@ -3,11 +3,11 @@
 #pragma once
 
 #include <penstock/penstock.h>
-#include <pthread.h>
 
 #include <new>
 
 #include "base/error.hpp"
+#include "base/not_cancelled.hpp"
 
 namespace penstock::capi {
 
@@ -22,19 +22,6 @@ int last_errno() noexcept;
 
 Error argument_error(std::string operation, std::string detail);
 Error thrown(const char* operation) noexcept;  // of what was caught just now
-
-// While it lives this thread is not cancelled (pthread_cancel): it would leave files half written
-// and others waiting, and to unwind it through C++ that catches ends the process.
-class NotCancelled {
- public:
-  NotCancelled() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
-  NotCancelled(const NotCancelled&) = delete;
-  NotCancelled& operator=(const NotCancelled&) = delete;
-
- private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
-};
 
 // The body of an entry point.
 template <class F>

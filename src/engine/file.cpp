@@ -60,7 +60,7 @@ const std::string& File::why_unserved() const noexcept {
   if (!state_->never_served.empty()) return state_->never_served;
   if (!state_->view_unserved.empty()) return state_->view_unserved;
   if (state_->atomic) return kAtomic;
-  return state_->info.may_defer ? kUnitsToOne : kUnits;
+  return state_->thread_may_help() ? kUnitsToOne : kUnits;
 }
 
 const std::optional<Error>& File::open_failure() const noexcept { return state_->open_failure; }

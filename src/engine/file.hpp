@@ -87,6 +87,7 @@ struct Read {
   layout::LoopTree memory_type;
   int64_t memory_count = 0;
   ErrorClass argument_error = ErrorClass::none;
+  bool starts = false;  // by a function that returns a request
 };
 
 struct ReadResult {
@@ -177,8 +178,8 @@ class File {
   // tells it.
   void never_told(ErrorClass failed);
 
-  // Collective: whether collective reads go through the engine now; the same on every rank. The
-  // first time it opens a descriptor for them.
+  // Collective: whether reads go through the engine now, collective ones or through a view that the
+  // library is not told of; the same on every rank. The first time it opens a descriptor for them.
   bool serves_reads();
   ReadResult read_all(const Read& read);  // collective; REQUIRES serves_reads()
   // Local. REQUIRES that serves_reads() has said yes for this view.
@@ -196,6 +197,7 @@ class File {
   // Local. Where the last byte ends that this node's ranks have accepted and that may not be in the
   // file yet. To be asked before the file's size is, which is at least that then.
   Off accepted_end() const;
+  bool holds_accepted() const;  // local: something that may not be in the file yet
   // Local. It was emptied before anything was written through this handle: what other handles have
   // written is gone, and no damage.
   void was_emptied();
@@ -221,6 +223,7 @@ class File {
   struct State;
   static std::unique_ptr<File> open_together(std::unique_ptr<comm::Comm> comm,
                                              const OpenInfo& info);
+  ErrorClass flush_before(const Read& read);
   ErrorClass sync_together(std::optional<Error>* mine);
   ErrorClass close_together(FileReport& report, std::optional<Error>* mine);
   explicit File(std::unique_ptr<State> state);

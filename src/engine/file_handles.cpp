@@ -41,6 +41,12 @@ bool File::State::may_lend() const noexcept {
          stages();
 }
 
+// Whether independent writes would be served with another progress mode.
+bool File::State::thread_may_help() const noexcept {
+  return may_lend() && !info.readable &&
+         info.config.write_behind_progress != exec::Progress::thread;
+}
+
 // Also where the file may be read: every read of the node's ranks by MPI flushes these pages.
 bool File::State::borrow_pages() {
   if (lender == nullptr) return false;
@@ -77,12 +83,17 @@ void File::State::forget_beside() {
   info.beside.clear();
 }
 
+void File::State::accept_nothing_more() noexcept {
+  lends = false;
+  writes_at_once = true;
+  defers = false;
+}
+
 // Behind the write that another thread is in: how it goes on is decided already.
 void File::State::stop_deferring() {
   const std::lock_guard one_at_a_time(by_itself);
-  lends = false;
-  writes_at_once = true;
-  const bool deferred = defers.exchange(false);
+  const bool deferred = defers;
+  accept_nothing_more();
   drain();
   if (!deferred) return;
   const std::lock_guard lock(mutex);

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/file_state.hpp"
+#include "engine/select.hpp"
 #include "exec/abandon.hpp"
 #include "io/probe.hpp"
 
@@ -84,6 +85,13 @@ exec::ReadRequest File::State::request(const Read& read) const {
   return r;
 }
 
+exec::Pipeline::Policy File::State::reading_policy() const {
+  exec::Pipeline::Policy p = policy();
+  p.algorithm = fixed_reading(collective.algorithm, team(), file_system.geometry);
+  p.decide = &decide_reading;
+  return p;
+}
+
 ReadResult File::read_all(const Read& read) {
   State& s = *state_;
   const double begin_s = now_s();
@@ -92,20 +100,26 @@ ReadResult File::read_all(const Read& read) {
   const std::lock_guard one_at_a_time(s.together);
   exec::ReadRequest r = s.request(read);
   r.argument_error = worse(r.argument_error, flushed);
-  const exec::ReadOutcome outcome = s.reads->read_all(r, s.policy());
+  const exec::ReadOutcome outcome = s.reads->read_all(r, s.reading_policy());
   const std::lock_guard lock(s.mutex);
   s.spent_reading = s.reads->spent();
   return s.account(outcome, begin_s);
 }
 
+// What was lost before a read that only starts is left for a later call to tell.
+ErrorClass File::flush_before(const Read& read) {
+  if (!read.starts) return state_->flush(Drain::mine);
+  flush_untold(Drain::mine);
+  return ErrorClass::none;
+}
+
 ReadResult File::read(const Read& read) {
   State& s = *state_;
   const double begin_s = now_s();
-  const ErrorClass flushed = s.flush(Drain::mine);
+  const ErrorClass flushed = flush_before(read);
   const std::lock_guard one_at_a_time(s.by_itself);
-  exec::ReadRequest r = s.request(read);
-  r.argument_error = worse(r.argument_error, flushed);
-  const exec::ReadOutcome outcome = s.lone_reads->read(r);
+  exec::ReadOutcome outcome = s.lone_reads->read(s.request(read));
+  outcome.agreed = worse(outcome.agreed, flushed);  // told beside what is there
   const std::lock_guard lock(s.mutex);
   s.spent_reading_alone = s.lone_reads->spent();
   return s.account(outcome, begin_s);

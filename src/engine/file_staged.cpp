@@ -253,6 +253,7 @@ void File::flush_untold(Drain drain) {
 std::optional<Error> File::flush_at_exit() {
   State& s = *state_;
   if (s.pipeline == nullptr || s.comm->nodes() > 1) return std::nullopt;
+  s.accept_nothing_more();  // handlers of the program may come later, and nobody after them
   s.drain();
   Result<void> all = s.all_that_was_accepted();
   if (all) return std::nullopt;
@@ -261,6 +262,10 @@ std::optional<Error> File::flush_at_exit() {
 
 Off File::accepted_end() const {
   return state_->pipeline != nullptr ? state_->pipeline->pages_end() : 0;
+}
+
+bool File::holds_accepted() const {
+  return accepted_end() > 0 || (state_->pipeline != nullptr && state_->pipeline->has_staged());
 }
 
 void File::State::take_staged_notes(FileNotes& into) const {

@@ -129,7 +129,9 @@ struct File::State {
   void forget_beside();
   bool lends_to(const State& other);
   bool may_lend() const noexcept;
+  bool thread_may_help() const noexcept;
   bool borrow_pages();
+  void accept_nothing_more() noexcept;  // what this rank writes alone is in the file at once
   void stop_deferring();
 
   // file.cpp
@@ -137,6 +139,7 @@ struct File::State {
   const layout::FileView& view_of(const Write& write) const noexcept;
   exec::WriteRequest request(const Write& write) const;
   exec::Pipeline::Policy policy() const;
+  exec::Pipeline::Policy reading_policy() const;
   WriteResult write(const Write& write, double begin_s);
   WriteResult account(const Write& write, int64_t bytes, const exec::WriteOutcome& outcome,
                       double begin_s);

@@ -17,6 +17,10 @@ bool must_keep_writers(const plan::Team& team, const layout::Geometry& geometry)
   return team.nodes > 1 && geometry.sharing == Sharing::unit_keeps_node;
 }
 
+bool is_worth_sharing(const plan::Crowd& crowd) {
+  return !crowd.extents_disjoint() && crowd.bounds().size() <= kWidest;
+}
+
 }  // namespace
 
 bool may_share_units(const plan::Team& team, const layout::Geometry& geometry) noexcept {
@@ -36,9 +40,19 @@ const plan::Algorithm& exchanging(const plan::Team& team, const layout::Geometry
 
 const plan::Algorithm& decide(const plan::Crowd& crowd, const plan::Team& team,
                               const layout::Geometry& geometry) {
-  const bool worth_sharing = !crowd.extents_disjoint() && crowd.bounds().size() <= kWidest;
-  const bool alone = may_share_units(team, geometry) && !worth_sharing;
+  const bool alone = may_share_units(team, geometry) && !is_worth_sharing(crowd);
   return alone ? named("individual") : exchanging(team, geometry);
+}
+
+const plan::Algorithm& decide_reading(const plan::Crowd& crowd, const plan::Team& team,
+                                      const layout::Geometry& geometry) {
+  const bool alone = !must_keep_writers(team, geometry) && !is_worth_sharing(crowd);
+  return alone ? named("individual") : exchanging(team, geometry);
+}
+
+const plan::Algorithm* fixed_reading(const plan::Algorithm* named, const plan::Team& team,
+                                     const layout::Geometry& geometry) noexcept {
+  return must_keep_writers(team, geometry) ? fixed(named, team, geometry) : named;
 }
 
 }  // namespace penstock::engine

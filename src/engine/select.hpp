@@ -20,6 +20,13 @@ const plan::Algorithm& exchanging(const plan::Team& team, const layout::Geometry
 const plan::Algorithm* fixed(const plan::Algorithm* named, const plan::Team& team,
                              const layout::Geometry& geometry) noexcept;
 
+// The same of collective reads: who takes locks for a unit reads what any node has written, so only
+// where a node may keep a unit in its cache is that node to read it, too.
+const plan::Algorithm& decide_reading(const plan::Crowd& crowd, const plan::Team& team,
+                                      const layout::Geometry& geometry);
+const plan::Algorithm* fixed_reading(const plan::Algorithm* named, const plan::Team& team,
+                                     const layout::Geometry& geometry) noexcept;
+
 // May ranks on several nodes write their own bytes wherever they lie?
 bool may_share_units(const plan::Team& team, const layout::Geometry& geometry) noexcept;
 

@@ -108,5 +108,21 @@ RC_GTEST_PROP(Select, AUnitOfNfsIsWrittenByOneNodeInEveryCall, ()) {
   }
 }
 
+TEST(Select, ReadersTakeTurnsWithWritersOnlyWhereANodeMayKeepAUnit) {
+  const auto reads = [](const plan::Crowd& crowd, Sharing sharing) {
+    return std::string(decide_reading(crowd, kTwoNodes, geometry_of(sharing)).name);
+  };
+  for (const Sharing s : {Sharing::any, Sharing::unit_per_node}) {
+    EXPECT_EQ(reads(side_by_side(kTwoNodes), s), "individual");
+    EXPECT_EQ(reads(all_write(kTwoNodes, 0, kUnit), s), "two_phase");
+    EXPECT_EQ(fixed_reading(plan::find_algorithm("individual"), kTwoNodes, geometry_of(s)),
+              plan::find_algorithm("individual"));
+  }
+  const Sharing keeps = Sharing::unit_keeps_node;
+  EXPECT_EQ(reads(side_by_side(kTwoNodes), keeps), "cyclic");
+  EXPECT_EQ(fixed_reading(plan::find_algorithm("individual"), kTwoNodes, geometry_of(keeps)),
+            nullptr);
+}
+
 }  // namespace
 }  // namespace penstock::engine::select_test

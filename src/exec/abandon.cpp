@@ -1,5 +1,6 @@
 #include "exec/abandon.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,14 +21,27 @@ class Heard final : public comm::Borrowed {
   }
 };
 
-}  // namespace
+std::atomic<int (*)()> may_speak = nullptr;
 
-void abandon(const Error& error) {
-  // Without a message() of its own: there may be no memory for it.
+bool speaks() {
+  int (*const may)() = may_speak;
+  return may == nullptr || may() != 0;
+}
+
+// Without a message() of its own: there may be no memory for it.
+void say(const Error& error) {
   std::fprintf(stderr,
                "penstock: ranks can no longer understand each other, ending the job: %s: %s%s%s\n",
                error.operation.c_str(), error.sys_errno != 0 ? std::strerror(error.sys_errno) : "",
                error.sys_errno != 0 && !error.detail.empty() ? ": " : "", error.detail.c_str());
+}
+
+}  // namespace
+
+void abandon_speaks_if(int (*may)()) noexcept { may_speak = may; }
+
+void abandon(const Error& error) {
+  if (speaks()) say(error);
   std::abort();
 }
 

@@ -13,6 +13,9 @@ namespace penstock::exec {
 // A peer's message cannot be understood, or a rank cannot send what others wait for: nobody could
 // tell them any more, so the job ends here, with a message.
 [[noreturn]] void abandon(const Error& error);
+// Whether the message may be printed: what descriptor 2 is by then may be a file of the program's.
+// Without this it is. `may` must outlive the process's last call.
+void abandon_speaks_if(int (*may)()) noexcept;
 
 // What all ranks were to do or to learn together, and this one did not: the others go on without
 // it, and wait for it at the next such place.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <span>
@@ -164,6 +165,15 @@ TEST(TornMessagesDeathTest, NoTurnBeginsByThem) {
                                        nullptr}),
                kEnd);
   EXPECT_EQ(path.contents().size(), size_t(kCycle)) << "of the first rank, which awaits nobody";
+}
+
+// Descriptor 2 may be a file of the program's by then.
+TEST(Abandon, SaysNothingWhereThisProcessMayNotSpeak) {
+  const auto silent = [] {
+    abandon_speaks_if([] { return 0; });
+    abandon(Error{ErrorClass::communication, 0, "collective", "a rank is gone"});
+  };
+  EXPECT_EXIT(silent(), testing::KilledBySignal(SIGABRT), "^$");
 }
 
 }  // namespace

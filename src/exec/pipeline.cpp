@@ -163,6 +163,9 @@ void Pipeline::drain_lane() {
 Off Pipeline::pages_end() const {
   return state_->write_behind != nullptr ? state_->write_behind->end() : 0;
 }
+bool Pipeline::has_staged() const {
+  return state_->stager != nullptr && !state_->stager->is_drained(*state_->lane);
+}
 void Pipeline::drain_together() {
   state_->trail_ends = true;
   drain_lane();
@@ -172,6 +175,7 @@ void Pipeline::drain_together() {
 void Pipeline::flush_pages() { state_->flush_pages(); }
 void Pipeline::settle_syncs() {
   State& s = *state_;
+  s.staged_alone->settle(s.sync);
   if (s.write_behind != nullptr) s.write_behind->settle({s.file, s.sync});
 }
 void Pipeline::let_others_complete_pages() {

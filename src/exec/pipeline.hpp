@@ -173,6 +173,7 @@ class Pipeline {
   // Local. Where the last byte ends that is in such a page and was accepted before this was called;
   // 0: what was is in the file by now.
   Off pages_end() const;
+  bool has_staged() const;  // of calls by this rank alone: not yet written
   // Local, after a sync that the program asked for: what the policy's own have lost of such pages
   // since is in staged_notes().
   void settle_syncs();

@@ -44,6 +44,10 @@ class SinceSync {
     ++writes_;
     return bytes_.turn;
   }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_.count == 0;
+  }
   // To be asked before a sync begins.
   int64_t writes() const {
     const std::lock_guard lock(mutex_);

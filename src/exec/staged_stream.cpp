@@ -22,16 +22,17 @@ std::unique_ptr<StagedPiece> piece_of(const StagingArea& area) {
 
 // What no memory was found for, behind all that is staged: before this returns.
 void write_now(const StagingArea& area, const StreamTarget& target, StreamAccount& account,
-               const layout::FileView& view, int64_t call, StreamRange rest, UserData& data,
+               const layout::FileView& view, StreamRange rest, UserData& data,
                StagedStream& staged) {
   area.stager.drain(area.lane);
+  account.settle(target.sync);
   Spent spent;
   AlignedBuffer packing;
   WriteOutcome outcome = write_alone(
       {target.file, packing, target.sync, spent.times, spent.traffic}, view, rest, data);
   staged.bytes += outcome.prefix_bytes;
   account.accepted(outcome.written_bytes);
-  account.wrote(view, call, {rest.begin, rest.begin + outcome.prefix_bytes}, outcome, spent);
+  account.wrote(target.sync, view, {rest.begin, rest.begin + outcome.prefix_bytes}, outcome, spent);
   staged.mine = std::move(outcome.mine);
 }
 
@@ -47,11 +48,11 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
   for (int64_t at = own.begin; at < own.end;) {
     const StreamRange range = own.intersect(StreamRange::of(at, piece_bytes));
     auto piece = piece_of(area);
-    piece->assign(target, account, view, own.begin, range);
+    piece->assign(target, account, view, range);
     // From here on nothing is allocated: memory that is held must be staged or given back.
     auto memory = area.stager.memory(range.size(), area.limit_bytes);
     if (!memory) {
-      write_now(area, target, *account, view, own.begin, {at, own.end}, data, staged);
+      write_now(area, target, *account, view, {at, own.end}, data, staged);
       return staged;
     }
     {
@@ -70,11 +71,10 @@ StagedStream stage_stream(const StagingArea& area, const StreamTarget& target,
 // --- A piece ---
 
 void StagedPiece::assign(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
-                         const layout::FileView& view, int64_t call, StreamRange range) {
+                         const layout::FileView& view, StreamRange range) {
   target_.emplace(target);
   account_ = std::move(account);
   view_ = view;
-  call_ = call;
   range_ = range;
 }
 
@@ -84,10 +84,11 @@ void StagedPiece::write() noexcept {
     AlignedBuffer nothing_to_pack;
     static const layout::LoopTree bytes = layout::LoopTree::bytes(1);
     UserData data(memory.data(), bytes, range_.size(), range_.begin);
+    account_->settle(target_->sync);
     const WriteOutcome outcome =
         write_alone({target_->file, nothing_to_pack, target_->sync, spent.times, spent.traffic},
                     view_, range_, data);
-    account_->wrote(view_, call_, range_, outcome, spent);
+    account_->wrote(target_->sync, view_, range_, outcome, spent);
   } catch (const std::exception& e) {
     account_->lost(view_, range_, Error{ErrorClass::no_memory, 0, "staged write", e.what()});
   }
@@ -107,41 +108,61 @@ void StreamAccount::accepted(int64_t bytes) {
   notes_.accepted_bytes += bytes;
 }
 
-void StreamAccount::wrote(const layout::FileView& view, int64_t call, StreamRange piece,
+void StreamAccount::settle(const io::FileSync* sync) {
+  if (sync == nullptr) return;
+  const io::SyncMarks marks = sync->marks();
+  const Result<void> why = sync->first_failure();
+  const std::lock_guard lock(mutex_);
+  const SinceSync::Bytes lost = since_sync_.settle(marks);
+  if (lost.count > 0 && !why) take_back(lost, why.error());
+  if (since_sync_.empty()) first_unsynced_.reset();
+}
+
+void StreamAccount::wrote(const io::FileSync* sync, const layout::FileView& view, StreamRange piece,
                           const WriteOutcome& outcome, const Spent& spent) {
   const std::lock_guard lock(mutex_);
   notes_.written_bytes += outcome.written_bytes;
   notes_.spent.times = notes_.spent.times + spent.times;
   notes_.spent.traffic = notes_.spent.traffic + spent.traffic;
-  follow_syncs(call, piece, outcome);
-  if (!outcome.mine) return;
-  StreamRange missing{piece.begin + outcome.prefix_bytes, piece.end};
-  int64_t bytes = missing.size();
-  if (outcome.sync_failed) {
-    const SinceSync gone = std::exchange(since_sync_, {piece.end, 0});
-    missing.begin = gone.begin;
-    bytes += gone.bytes;
-    notes_.written_bytes -= gone.bytes;
-  }
-  if (bytes > 0) add_lost(view, missing, bytes, *outcome.mine);
+  if (sync != nullptr) follow_syncs(*sync, view, piece, outcome);
+  if (outcome.mine)
+    add_missing(view, {piece.begin + outcome.prefix_bytes, piece.end}, *outcome.mine);
 }
 
 // REQUIRES mutex_.
-void StreamAccount::follow_syncs(int64_t call, StreamRange piece, const WriteOutcome& outcome) {
-  if (piece.begin == call) since_sync_ = {call, 0};
-  if (outcome.synced_bytes > 0) since_sync_ = {piece.begin + outcome.synced_bytes, 0};
-  since_sync_.bytes += outcome.written_bytes - outcome.synced_bytes;
+void StreamAccount::follow_syncs(const io::FileSync& sync, const layout::FileView& view,
+                                 StreamRange piece, const WriteOutcome& outcome) {
+  const io::SyncMarks marks = sync.marks();
+  const StreamRange fresh{piece.begin + outcome.synced_bytes, piece.begin + outcome.written_bytes};
+  io::SyncMarks at_success = marks;  // what failed of the piece's own syncs came later
+  if (outcome.sync_failed) --at_success.failures;
+  if (outcome.synced_bytes > 0) since_sync_.synced(since_sync_.writes(), at_success);
+  if (since_sync_.empty()) first_unsynced_.reset();
+  if (outcome.sync_failed) take_back(since_sync_.take(marks), *outcome.mine);
+  if (fresh.empty()) return;
+  if (!first_unsynced_) first_unsynced_ = fresh.begin;
+  since_sync_.wrote(view.extent_of(fresh), fresh.size(), marks.begun);
+}
+
+// REQUIRES mutex_. These were counted as written.
+void StreamAccount::take_back(const SinceSync::Bytes& uncertain, const Error& why) {
+  if (uncertain.count == 0) return;
+  notes_.written_bytes -= uncertain.count;
+  if (const auto first = std::exchange(first_unsynced_, std::nullopt))
+    first_missing_ = std::min(first_missing_.value_or(*first), *first);
+  add_lost(uncertain.hull, uncertain.count, why);
 }
 
 void StreamAccount::lost(const layout::FileView& view, StreamRange range, const Error& why) {
   const std::lock_guard lock(mutex_);
-  add_lost(view, range, range.size(), why);
+  add_missing(view, range, why);
 }
 
-void StreamAccount::add_lost(const layout::FileView& view, StreamRange range, int64_t bytes,
-                             const Error& why) {
-  if (!first_missing_ || range.begin < *first_missing_) first_missing_ = range.begin;
-  add_lost(view.extent_of(range), bytes, why);
+// REQUIRES mutex_.
+void StreamAccount::add_missing(const layout::FileView& view, StreamRange range, const Error& why) {
+  if (range.empty()) return;
+  first_missing_ = std::min(first_missing_.value_or(range.begin), range.begin);
+  add_lost(view.extent_of(range), range.size(), why);
 }
 
 // Pieces that follow each other are one loss. Of many the first are told, and the sum of all.

@@ -10,36 +10,38 @@
 #include <vector>
 
 #include "exec/pipeline.hpp"
+#include "exec/since_sync.hpp"
 #include "exec/staged_pages.hpp"
 #include "exec/user_data.hpp"
 #include "io/sync_policy.hpp"
 
 namespace penstock::exec {
 
-// What became of staged pieces of a stream; thread-safe.
+// What became of staged pieces, of one call's stream or of one call's after the other's;
+// thread-safe. Whose syncs: the file's, or nullptr.
 class StreamAccount {
  public:
   void accepted(int64_t bytes);
-  // Of a call whose range begins at `call`, piece after piece. What its outcome says is missing
-  // beyond the end of `piece` is told by the call.
-  void wrote(const layout::FileView& view, int64_t call, StreamRange piece,
+  // Before a piece is written, and before what was lost is told: what syncs have done meanwhile
+  // that others asked for. A policy's that fails takes all that was written since the last that
+  // succeeded.
+  void settle(const io::FileSync* sync);
+  // Piece after piece. What its outcome says is missing beyond the end of `piece` is told by the
+  // call.
+  void wrote(const io::FileSync* sync, const layout::FileView& view, StreamRange piece,
              const WriteOutcome& outcome, const Spent& spent);
   void lost(const layout::FileView& view, StreamRange range, const Error& why);
 
   StagedNotes notes() const;
   int64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
-  // The first stream byte that is not in the file; `end` when all are.
+  // Of one call's stream: the first byte that is not in the file; `end` when all are.
   int64_t first_missing(int64_t end) const;
 
  private:
-  // Since the last sync of the policy that succeeded, of the call whose pieces are being written.
-  struct SinceSync {
-    int64_t begin = 0;  // in the stream
-    int64_t bytes = 0;  // that were written
-  };
-
-  void follow_syncs(int64_t call, StreamRange piece, const WriteOutcome& outcome);
-  void add_lost(const layout::FileView& view, StreamRange range, int64_t bytes, const Error& why);
+  void follow_syncs(const io::FileSync& sync, const layout::FileView& view, StreamRange piece,
+                    const WriteOutcome& outcome);
+  void take_back(const SinceSync::Bytes& uncertain, const Error& why);
+  void add_missing(const layout::FileView& view, StreamRange range, const Error& why);
   void add_lost(Extent where, int64_t bytes, const Error& why);
 
   mutable std::mutex mutex_;
@@ -47,6 +49,7 @@ class StreamAccount {
   std::atomic<int64_t> failures_ = 0;  // asked for by every call
   std::optional<int64_t> first_missing_;
   SinceSync since_sync_;
+  std::optional<int64_t> first_unsynced_;  // of the stream, where since_sync_ has any of it
 };
 
 struct StreamTarget {
@@ -58,9 +61,8 @@ struct StreamTarget {
 class StagedPiece final : public Staged {
  public:
   explicit StagedPiece(Retired<StagedPiece>& pool) : pool_(pool) {}
-  // Of a call whose range begins at `call`.
   void assign(const StreamTarget& target, std::shared_ptr<StreamAccount> account,
-              const layout::FileView& view, int64_t call, StreamRange range);
+              const layout::FileView& view, StreamRange range);
   void write() noexcept override;
   void retire() noexcept override;
 
@@ -69,7 +71,6 @@ class StagedPiece final : public Staged {
   std::optional<StreamTarget> target_;
   std::shared_ptr<StreamAccount> account_;
   layout::FileView view_;  // its own: the file's may change before this is written
-  int64_t call_ = 0;
   StreamRange range_;
 };
 

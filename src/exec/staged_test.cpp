@@ -303,5 +303,76 @@ TEST(StagedAlone, WhatIsLostIsKnownWithItsPlaceAndTheRestIsWritten) {
   EXPECT_EQ(path.contents()[8192], std::byte{1});
 }
 
+WriteRequest one_page(const layout::FileView& view, const std::vector<std::byte>& data, int64_t i) {
+  return {&view,       {i * 4096, i * 4096 + 4096},
+          data.data(), layout::LoopTree::bytes(1),
+          4096,        ErrorClass::none};
+}
+
+// Nobody knows what of the three calls the kernel has dropped.
+TEST(StagedAlone, ASyncThatFailsTakesWhatEarlierCallsWroteSinceTheLastOne) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::FaultyFile file(open_plain(path.path()), {.sync_errno = EIO, .nth_sync = 2});
+    const auto sync =
+        io::find_sync_policy("every")->open(file, {.bytes = 3 * 4096, .gate = nullptr});
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_sync(sync.get());
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    const layout::FileView view;
+    const std::vector<std::byte> data(4096, std::byte{1});
+    for (int64_t i = 0; i < 7; ++i) pipeline.stage_alone(one_page(view, data, i));
+    pipeline.drain();
+    const StagedNotes notes = pipeline.staged_notes();
+    EXPECT_EQ(notes.accepted_bytes, 7 * 4096);
+    EXPECT_EQ(notes.written_bytes, 4 * 4096) << "synced, and after the sync that failed";
+    EXPECT_EQ(notes.lost_bytes, 3 * 4096);
+    EXPECT_EQ(notes.lost, (std::vector<Extent>{{3 * 4096, 6 * 4096}}));
+    EXPECT_EQ(notes.spent.traffic.syncs, 1);
+  });
+}
+
+// Three blocks of a view with holes are written, and synced, one by one.
+TEST(StagedAlone, WhatASyncHasSavedALaterOneOfTheSameCallDoesNotTake) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::FaultyFile file(open_plain(path.path()), {.sync_errno = EIO, .nth_sync = 2});
+    const auto sync = io::find_sync_policy("every")->open(file, {.bytes = 4096, .gate = nullptr});
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_sync(sync.get());
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    const layout::FileView view;
+    const std::vector<std::byte> first(2048, std::byte{1});
+    pipeline.stage_alone({&view, {0, 2048}, first.data(), layout::LoopTree::bytes(1), 2048});
+    const Blocks rest(8192, 4096, 8192, 3);
+    pipeline.stage_alone(rest.request());
+    pipeline.drain();
+    const StagedNotes notes = pipeline.staged_notes();
+    EXPECT_EQ(notes.written_bytes, 2048 + 4096);
+    EXPECT_EQ(notes.lost_bytes, 2 * 4096);
+    EXPECT_EQ(notes.lost, (std::vector<Extent>{{16384, 28672}}));
+  });
+}
+
+TEST(StagedAlone, ASyncOfAnotherCallThatFailsTakesWhatWasStagedBeforeIt) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    io::FaultyFile file(open_plain(path.path()), {.sync_errno = EIO, .nth_sync = 1});
+    const auto sync =
+        io::find_sync_policy("every")->open(file, {.bytes = 2 * 4096, .gate = nullptr});
+    Pipeline pipeline(comm, file, {});
+    pipeline.set_sync(sync.get());
+    pipeline.set_stager(std::make_shared<Stager>(), kStagedLimitBytes);
+    const layout::FileView view;
+    const std::vector<std::byte> data(4096, std::byte{1});
+    pipeline.stage_alone(one_page(view, data, 0));
+    pipeline.drain();
+    EXPECT_EQ(pipeline.write_alone(one_page(view, data, 1)).agreed, ErrorClass::io);
+    pipeline.settle_syncs();
+    EXPECT_EQ(pipeline.staged_notes().written_bytes, 0);
+    EXPECT_EQ(pipeline.staged_notes().lost, (std::vector<Extent>{{0, 4096}}));
+  });
+}
+
 }  // namespace
 }  // namespace penstock::exec::staged_test

@@ -117,6 +117,11 @@ void Stager::drain(const Lane& lane) {
   progress_.wait(lock, [&] { return lane.written_ >= number; });
 }
 
+bool Stager::is_drained(const Lane& lane) const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && lane.written_ >= lane.staged_;
+}
+
 int64_t Stager::waiting() const {
   const std::lock_guard lock(mutex_);
   return asked_ - answered_;

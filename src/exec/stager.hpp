@@ -148,6 +148,7 @@ class Stager {
   // Until the lane's first `number` writes are over, whatever became of them.
   void wait(const Lane& lane, int64_t number);
   void drain(const Lane& lane);
+  bool is_drained(const Lane& lane) const;  // waits for nobody: false where it cannot be told
 
   // Starts the thread, and says where others ring for it. nullopt: there is none.
   std::optional<Bell::Address> bell();

@@ -403,6 +403,7 @@ void WriteBehind::put_at_once(const Target& target, const layout::Run& run,
                               const std::byte* bytes) {
   Spent spent;
   int64_t lost = 0;
+  const int64_t failures = settle(target);
   for (int64_t i = 0; i < run.count; ++i) {
     const Off at = run.offset + i * run.stride;
     const Extent where{at, at + run.block};
@@ -412,6 +413,7 @@ void WriteBehind::put_at_once(const Target& target, const layout::Run& run,
     pool_->losses().add(where, where.size(), fault->error);
     lost += run.block;
   }
+  follow_or_lose(target, hull_of(run), run.bytes() - lost, failures, spent);
   const std::lock_guard lock(mutex_);
   ++notes_.without_memory;
   notes_.written_bytes += run.bytes() - lost;

@@ -202,6 +202,8 @@ class WriteBehind {
   };
   Followed follow(const Target& target, Extent where, int64_t bytes, int64_t failures,
                   Spent& spent);
+  void follow_or_lose(const Target& target, Extent where, int64_t bytes, int64_t failures,
+                      Spent& spent);
   SinceSync::Bytes take_since_sync(const Target& target);
   void lose(const SinceSync::Bytes& lost, int64_t told, const Error& why);
 

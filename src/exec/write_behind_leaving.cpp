@@ -220,10 +220,7 @@ void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {
     if (n == some.size()) write_dirty(target, page, {some.data(), std::exchange(n, 0)});
   });
   write_dirty(target, page, {some.data(), n});
-  if (page.written > 0) {
-    if (auto synced = follow(target, page.hull, page.written, failures, page.spent).synced; !synced)
-      lose(take_since_sync(target), 0, synced.error());
-  }
+  follow_or_lose(target, page.hull, page.written, failures, page.spent);
   const std::lock_guard lock(mutex_);
   notes_.written_bytes += page.written;
   lost_here_ += page.lost;
@@ -279,6 +276,12 @@ WriteBehind::Followed WriteBehind::follow(const Target& target, Extent where, in
       synced && !why && target.sync->marks().failures != failures)
     lose(take_since_sync(target), 0, why.error());
   return {std::move(synced), noted};
+}
+
+void WriteBehind::follow_or_lose(const Target& target, Extent where, int64_t bytes,
+                                 int64_t failures, Spent& spent) {
+  if (const auto synced = follow(target, where, bytes, failures, spent).synced; !synced)
+    lose(take_since_sync(target), 0, synced.error());
 }
 
 int64_t WriteBehind::settle(const Target& target) {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "comm/agreement.hpp"
@@ -112,7 +113,12 @@ View unserved_view(std::string why) {
 std::optional<View> view_of(const ViewArguments& a, MPI_Comm quiet) {
   const bool valid =
       a.datarep != nullptr && is_committed(a.etype, quiet) && is_committed(a.filetype, quiet);
-  return valid ? std::optional(make_view(a, quiet)) : std::nullopt;
+  if (!valid) return std::nullopt;
+  try {
+    return make_view(a, quiet);
+  } catch (const std::bad_alloc&) {  // the others wait for what this rank says of its view
+    return unserved_view("no memory for the file view");
+  }
 }
 
 Decision agree_on_view(OpenFile& file, const ViewArguments& a, const std::optional<View>& view,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/mpi_slots.hpp"
+#include "exec/abandon.hpp"
 #include "pmpi/engine_interface.h"
 #include "pmpi/errors.hpp"
 #include "pmpi/job.hpp"
@@ -78,6 +79,7 @@ extern "C" __attribute__((visibility("default"))) int penstock_engine(const pens
   using namespace penstock;
   if (shim->abi != PENSTOCK_ENGINE_ABI) return PENSTOCK_REFUSES;
   pmpi::shim = shim;
+  exec::abandon_speaks_if(shim->may_speak);
   const int rc = pmpi::protect("engine", [] {
     pmpi::job().configure();
     return MPI_SUCCESS;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/not_cancelled.hpp"
 #include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
@@ -49,16 +50,23 @@ class Raised {
   int error_class_ = MPI_SUCCESS;
 };
 
-// Every entry point: nothing of C++ escapes into the program.
+// Nothing of C++ escapes.
+template <class F>
+int caught(const char* function, F&& f) noexcept {
+  const NotCancelled until_it_is_over;
+  try {
+    return std::forward<F>(f)();
+  } catch (...) {
+    say("penstock: internal error in MPI_File_%s\n", function);
+    return MPI_ERR_INTERN;
+  }
+}
+
+// Every entry point.
 template <class F>
 int protect(const char* function, F&& f) noexcept {
   Raised raised;
-  int rc = MPI_ERR_INTERN;
-  try {
-    rc = std::forward<F>(f)();
-  } catch (...) {
-    say("penstock: internal error in MPI_File_%s\n", function);
-  }
+  const int rc = caught(function, std::forward<F>(f));
   raised.call_handler();
   return rc;
 }

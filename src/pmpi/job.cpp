@@ -331,8 +331,23 @@ void Job::watch_exit() {
 
 namespace {
 
+// A signal's handler may have ended the program in the middle of a call, of which nobody knows what
+// it has in hand, and what a flush of this or another file would wait for.
+bool is_in_a_call(const std::vector<OpenFilePtr>& files) {
+  return Opening::here() > 0 || std::ranges::any_of(files, [](const OpenFilePtr& file) {
+           return file->alone.is_held_here() || file->together.is_held_here();
+         });
+}
+
+void say_what_may_be_lost(const OpenFile& file, const char* of_whom) {
+  if (file.file->holds_accepted())
+    say("penstock: %s: the program ended in the middle of a call%s, and what was accepted may not "
+        "be in the file\n",
+        file.path.c_str(), of_whom);
+}
+
 // Another thread may be in the middle of a call that never ends.
-bool is_soon_free(std::unique_lock<std::recursive_mutex>& lock) {
+bool is_soon_free(std::unique_lock<CallMutex>& lock) {
   constexpr timespec kPause{0, 10'000'000};
   for (int looks = 0; looks < 100 && !lock.try_lock(); ++looks) nanosleep(&kPause, nullptr);
   return lock.owns_lock();
@@ -347,10 +362,8 @@ void flush_at_exit(OpenFile& file) {
     say("penstock: %s: the program ended without MPI_Finalize, and not all that was accepted is in "
         "the file: %s\n",
         file.path.c_str(), lost->message().c_str());
-  } else if (file.file->accepted_end() > 0) {
-    say("penstock: %s: the program ended in the middle of a call of another thread, and what was "
-        "accepted may not be in the file\n",
-        file.path.c_str());
+  } else {
+    say_what_may_be_lost(file, " of another thread");
   }
 }
 
@@ -359,7 +372,10 @@ void flush_at_exit(OpenFile& file) {
 // The MPI library kills the other ranks then, or lets it pass.
 void Job::exits() noexcept try {
   if (finished_ || getpid() != exits_) return;
-  for (const OpenFilePtr& file : open_files().all()) flush_at_exit(*file);
+  const std::vector<OpenFilePtr> files = open_files().all();
+  const bool interrupted = is_in_a_call(files);
+  for (const OpenFilePtr& file : files)
+    interrupted ? say_what_may_be_lost(*file, "") : flush_at_exit(*file);
 } catch (...) {
   say("penstock: internal error at the end of the program\n");
 }

@@ -17,6 +17,7 @@
 #include "comm/mpi_comm.hpp"
 #include "engine/file.hpp"
 #include "io/probe.hpp"
+#include "pmpi/call_mutex.hpp"
 #include "pmpi/held_view.hpp"
 
 namespace penstock::pmpi {
@@ -55,8 +56,8 @@ struct OpenFile {
   // One call at a time of each kind: collective calls wait for other ranks, which may wait for an
   // independent call of another thread of this one. Who needs both takes `together` first.
   // Recursive: an error handler may call on its own file.
-  std::recursive_mutex together;
-  std::recursive_mutex alone;  // guards the individual pointer too
+  CallMutex together;
+  CallMutex alone;  // guards the individual pointer too
   std::unique_ptr<engine::File> file;
   // Of ours, on which errors are returned: for the library's calls that are local.
   MPI_Comm quiet() const { return comm::handle_of(file->comm()); }

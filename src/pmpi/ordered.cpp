@@ -68,7 +68,7 @@ Brought bring(const WriteArguments& a, OpenFile& file) {
 
 // Collective. Until its end no thread of any rank writes at the shared pointer: they take the lock
 // `alone` for that, and never wait for other ranks while they have it.
-std::unique_lock<std::recursive_mutex> keep_threads_out(OpenFile& file) {
+std::unique_lock<CallMutex> keep_threads_out(OpenFile& file) {
   std::unique_lock lock(file.alone);
   int64_t all_have_it[] = {0};
   needed(file.file->comm().all_max(all_have_it));
@@ -97,7 +97,7 @@ void move_shared_pointer(MPI_File handle, OpenFile& file, const Turn& turn) {
 std::optional<Turn> take_turn(const WriteArguments& a, OpenFile& file) {
   const Brought brought = bring(a, file);
   if (brought.cannot) return {};
-  std::unique_lock<std::recursive_mutex> lock;
+  std::unique_lock<CallMutex> lock;
   if (brought.by_threads) lock = keep_threads_out(file);
   const int64_t pointer = shared_pointer(a.handle, file);
   Turn turn{};

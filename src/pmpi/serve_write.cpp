@@ -221,7 +221,8 @@ int64_t told_bytes(const engine::Read& read, const Packed& packed, int64_t read_
 
 }  // namespace
 
-Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together) {
+Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together,
+                  bool starts) {
   if (pointer == Pointer::individual) {
     const std::lock_guard lock(file.alone);
     a.offset = position_of(a.handle, file);
@@ -237,6 +238,7 @@ Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together to
   read.memory_count = like.memory_count;
   // The rank takes part all the same, so that nobody waits for it.
   read.argument_error = told_to_all(wrong);
+  read.starts = starts;
   const engine::ReadResult result =
       together == Together::yes ? file.file->read_all(read) : file.file->read(read);
   const int told = told_here(wrong, result.agreed, together);

@@ -44,7 +44,9 @@ int told_here(int wrong, ErrorClass agreed, Together together);
 
 // The same for a read: a collective one, or one of this rank alone. REQUIRES that the engine serves
 // it.
-Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together);
+// `starts`: by a function that returns a request.
+Served serve_read(WriteArguments a, OpenFile& file, Pointer pointer, Together together,
+                  bool starts = false);
 // Collective: whether the engine serves this collective read.
 bool serves_read(const WriteArguments& a, OpenFile& file, Pointer pointer);
 

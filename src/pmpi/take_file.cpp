@@ -13,6 +13,7 @@
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_strangers.hpp"
 #include "engine/method.hpp"
+#include "pmpi/call_mutex.hpp"
 #include "pmpi/device_memory.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/file_name.hpp"
@@ -54,6 +55,7 @@ std::vector<OpenFilePtr> open_already(const std::string& path) {
 // Before the library looks for the end of the file. What is lost, the other's next call tells.
 // Without a lock of the other handle: a collective call of it may wait for a rank that waits here.
 void flush_beside(const std::string& path) {
+  const Opening opening;
   for (const OpenFilePtr& other : open_already(path))
     other->file->flush_untold(engine::Drain::mine);
 }
@@ -132,6 +134,7 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
 
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints, MPI_File handle) {
+  const Opening opening;
   auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
   look_for_devices();

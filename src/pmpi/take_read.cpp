@@ -36,8 +36,10 @@ int begin_read(const WriteArguments& a, const Words& as_given) noexcept {
   });
 }
 
+enum class Answer : uint8_t { now, later };
+
 template <int entry, Pointer pointer, class Tell>
-int take_alone(const WriteArguments& a, const Words& as_given, Tell tell) noexcept {
+int take_alone(const WriteArguments& a, const Words& as_given, Answer answer, Tell tell) noexcept {
   return protect(kEntries[size_t(entry)].name.data(), [&] {
     OpenFile* const file = open_files().find(a.handle);
     if (file == nullptr) return pass(entry, as_given);
@@ -47,7 +49,7 @@ int take_alone(const WriteArguments& a, const Words& as_given, Tell tell) noexce
       if (kEntries[size_t(entry)].name.find("_all") != std::string_view::npos) lock.unlock();
       return pass(entry, as_given);
     }
-    Served served = serve_read(a, *file, pointer, Together::no);
+    Served served = serve_read(a, *file, pointer, Together::no, answer == Answer::later);
     tell(served);
     job().tick();
     return raise_served(a.handle, served);
@@ -56,13 +58,13 @@ int take_alone(const WriteArguments& a, const Words& as_given, Tell tell) noexce
 
 template <int entry, Pointer pointer>
 int take_alone(const WriteArguments& a, MPI_Status* status, const Words& as_given) noexcept {
-  return take_alone<entry, pointer>(a, as_given,
+  return take_alone<entry, pointer>(a, as_given, Answer::now,
                                     [&](Served& served) { set_status(status, served.bytes); });
 }
 
 template <int entry, Pointer pointer>
 int take_alone(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
-  return take_alone<entry, pointer>(a, as_given, [&](Served& served) {
+  return take_alone<entry, pointer>(a, as_given, Answer::later, [&](Served& served) {
     if (completed_request(served.bytes, request) != MPI_SUCCESS)
       served.error_class = MPI_ERR_NO_MEM;
   });

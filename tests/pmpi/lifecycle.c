@@ -9,12 +9,15 @@
  *   asks-late  left open by all but the first, which asks them for what it has written
  *   nothing    no file at all
  *   exits      as left-alone, and there is no MPI_Finalize
+ *   exits-later    likewise, and what runs at the end of the program writes a last turn
+ *   exits-in-call  a signal's handler ends the program in the middle of a write
  *   killed     writes, then dies by SIGKILL */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -63,6 +66,33 @@ static long long write_by_turns(const char* path) {
     CHECK(MPI_File_write_at(fh, (MPI_Offset)BYTES * (i * ranks + rank), data, BYTES, MPI_BYTE,
                             MPI_STATUS_IGNORE) == MPI_SUCCESS);
   return PIECES * BYTES;
+}
+
+static void write_last(void) {
+  int rank, ranks;
+  char data[BYTES];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  memset(data, 'a' + rank, sizeof data);
+  CHECK(MPI_File_write_at(fh, (MPI_Offset)BYTES * (PIECES * ranks + rank), data, BYTES, MPI_BYTE,
+                          MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  usleep(300000); /* the launcher kills who has not ended when another has */
+}
+
+static void end_here(int signal) {
+  (void)signal;
+  exit(0);
+}
+
+/* Nearly all of the time some page is being filled, or written. */
+static void write_until_ended(int rank) {
+  static char data[64 << 10];
+  const struct itimerval soon = {{0, 0}, {0, 30000 + 7000 * rank}};
+  signal(SIGALRM, &end_here);
+  CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+  for (MPI_Offset i = 0;; ++i)
+    CHECK(MPI_File_write_at(fh, (i % 4096) * (MPI_Offset)sizeof data + 100, data, sizeof data,
+                            MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
 /* Nobody may come back to what waits there, so nothing does. */
@@ -119,14 +149,16 @@ int main(int argc, char** argv) {
   const char* what = argv[1];
   const int asks_late = strcmp(what, "asks-late") == 0;
   int rank, level;
+  if (strcmp(what, "exits-later") == 0) atexit(&write_last); /* so it comes after Penstock's */
   MPI_Init_thread(&argc, &argv, asks_late ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   long long mine = 0, sum = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (strcmp(what, "cleared") == 0 && rank > 0) clearenv();
   if (strcmp(what, "self") == 0 || strcmp(what, "cleared") == 0) {
     mine = write_own(rank, argv[2]);
-  } else if (strcmp(what, "left-alone") == 0 || strcmp(what, "exits") == 0) {
+  } else if (strcmp(what, "left-alone") == 0 || strncmp(what, "exits", 5) == 0) {
     mine = write_by_turns(argv[2]);
+    if (strcmp(what, "exits-later") == 0) mine += BYTES;
   } else if (strcmp(what, "begins-late") == 0) {
     mine = PIECES * BYTES;
     close_in_finalize(&begin_late, argv[2]);
@@ -145,7 +177,8 @@ int main(int argc, char** argv) {
     usleep(300000); /* launchers that learn of a death first drop what was said last */
     raise(SIGKILL);
   }
-  if (strcmp(what, "exits") == 0) {
+  if (strcmp(what, "exits-in-call") == 0) write_until_ended(rank);
+  if (strncmp(what, "exits", 5) == 0) {
     usleep(300000); /* likewise; and the others are here by then */
     exit(0);
   }
