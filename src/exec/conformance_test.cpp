@@ -1,11 +1,12 @@
-// Every algorithm with every mechanism, on threads, against plain pread. A new
-// algorithm or mechanism is picked up from its list; nothing here names one, but for the extra
-// parameters that some accept. The files lie in PENSTOCK_TEST_DIR, if that is set
-// (tests/fs/product.py).
+// Every algorithm with every mechanism, on threads, against plain pread. A new algorithm, mechanism
+// or sync policy is picked up from its list; nothing here names one, but for the extra parameters
+// that some accept. The files lie in PENSTOCK_TEST_DIR, if that is set (tests/fs/product.py).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "exec/random_case.hpp"
 #include "exec/stager.hpp"
 #include "io/runs_here.hpp"
+#include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 #include "io/ways.hpp"
 
@@ -31,6 +33,7 @@ struct Variant {
   io::OpenRequest way = {};
   bool staged = false;  // through the stager, in less memory than the call brings
   Pack pack = Pack::copy;
+  const io::SyncPolicy* sync = nullptr;  // nullptr: none
 };
 
 // What an algorithm takes of some small parameters, so that pages and stripes are cut often.
@@ -65,28 +68,58 @@ void add_exchanges(const Variant& v, std::vector<Variant>& all) {
 
 bool is_direct(const io::OpenRequest& way) { return way.direct == io::Direct::always; }
 
+// What the engine takes of these, and this machine has (engine/method_test.cpp has the rule too).
+bool is_legal(const plan::Algorithm& a, const io::Mechanism& m, const io::OpenRequest& way) {
+  if (!io::runs_here(m) || (is_direct(way) && !a.owns_blocks)) return false;
+  return m.alignment_bytes <= 1 || keeps_pages_apart(a);
+}
+
+std::vector<const Exchange*> exchanges_of(const plan::Algorithm& a) {
+  if (!a.exchanges) return {nullptr};
+  return {exchanges().begin(), exchanges().end()};
+}
+
 // Each exchange once with each option of the mechanism.
 void add_ways(const Variant& v, std::vector<Variant>& all) {
   for (const io::OpenRequest& way : io::ways_of(*v.mechanism)) {
     const bool plain = io::name_of_way(*v.mechanism, way) == v.mechanism->name;
-    if (plain || (is_direct(way) && !v.algorithm->owns_blocks)) continue;
-    if (!v.algorithm->exchanges) {
-      all.push_back({v.algorithm, v.mechanism, {}, true, nullptr, 1, way});
-      continue;
-    }
-    for (const Exchange* e : exchanges()) {
+    if (plain || !is_legal(*v.algorithm, *v.mechanism, way)) continue;
+    for (const Exchange* e : exchanges_of(*v.algorithm)) {
       all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way});
       if (is_direct(way)) all.push_back({v.algorithm, v.mechanism, {}, true, e, 1, way, true});
     }
   }
 }
 
-std::vector<Variant> all_variants() {
+// Each sync policy with each way of each mechanism, together, staged and alone.
+std::vector<Variant> synced_variants() {
+  std::vector<Variant> all;
+  for (const io::SyncPolicy* sync : io::sync_policies()) {
+    const auto add = [&](Variant v) {
+      v.sync = sync;
+      all.push_back(v);
+    };
+    for (const plan::Algorithm* a : plan::algorithms())
+      for (const io::Mechanism* m : io::mechanisms())
+        for (const io::OpenRequest& way : io::ways_of(*m)) {
+          if (!is_legal(*a, *m, way)) continue;
+          const plan::Parameters small = plan::taken_by(*a, {2, 8192});
+          for (const bool staged : {false, true})
+            for (const Exchange* e : exchanges_of(*a)) add({a, m, small, true, e, 1, way, staged});
+        }
+    for (const io::Mechanism* m : io::mechanisms())
+      if (io::runs_here(*m))
+        for (const bool staged : {false, true})
+          add({plan::find_algorithm("individual"), m, {}, false, nullptr, 1, {}, staged});
+  }
+  return all;
+}
+
+std::vector<Variant> unsynced_variants() {
   std::vector<Variant> all;
   for (const plan::Algorithm* a : plan::algorithms())
     for (const io::Mechanism* m : io::mechanisms()) {
-      if (!io::runs_here(*m)) continue;
-      if (m->alignment_bytes > 1 && !keeps_pages_apart(*a)) continue;
+      if (!is_legal(*a, *m, {})) continue;
       const Variant v{a, m, {}, true};
       if (a->exchanges) {
         add_exchanges(v, all);
@@ -116,11 +149,11 @@ std::vector<std::string> choices_of(const Variant& v) {
           parameters,
           "by " + exchange,
           std::to_string(v.nodes) + " nodes",
+          "sync " + std::string(v.sync == nullptr ? "none" : v.sync->name),
           std::string(v.collective ? "together" : "alone") + (v.staged ? ", staged" : "")};
 }
 
-std::vector<Variant> pairs_of_choices() {
-  const std::vector<Variant> all = all_variants();
+std::vector<Variant> pairs_of(const std::vector<Variant>& all) {
   std::vector<std::vector<std::string>> choices;
   for (const Variant& v : all) choices.push_back(choices_of(v));
   std::vector<Variant> some;
@@ -128,14 +161,28 @@ std::vector<Variant> pairs_of_choices() {
   return some;
 }
 
+std::vector<Variant> with(std::vector<Variant> all, const std::vector<Variant>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<Variant> all_variants() { return with(unsynced_variants(), synced_variants()); }
+
 // PENSTOCK_TEST_PAIRWISE: as few variants as still bring each pair of choices together, each with
 // one team.
 bool only_pairs() { return std::getenv("PENSTOCK_TEST_PAIRWISE") != nullptr; }
+// PENSTOCK_TEST_SEEDS: nothing is left out (`make check-full`).
+bool whole_product() { return std::getenv("PENSTOCK_TEST_SEEDS") != nullptr; }
 
-std::vector<Variant> variants() { return only_pairs() ? pairs_of_choices() : all_variants(); }
+// Syncs take the device's time: but in the whole product, only each pair of choices.
+std::vector<Variant> variants() {
+  if (only_pairs()) return pairs_of(all_variants());
+  if (whole_product()) return all_variants();
+  return with(unsynced_variants(), pairs_of(synced_variants()));
+}
 
 struct Totals {
-  std::atomic<int64_t> prefix = 0, written = 0, messages = 0, shared_bytes = 0;
+  std::atomic<int64_t> prefix = 0, written = 0, messages = 0, shared_bytes = 0, syncs = 0;
   std::atomic<int> errors = 0, other_algorithm = 0, degraded = 0;
 };
 
@@ -154,11 +201,33 @@ WriteOutcome run_call(Pipeline& pipeline, const Variant& v, const WriteRequest& 
   return out;
 }
 
+// The ranks of a team, for policies that take turns.
+class OneAtATime final : public Gate {
+ public:
+  Result<void> enter() override {
+    mutex_.lock();
+    return {};
+  }
+  void leave() noexcept override { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+constexpr int64_t kSyncBytes = 16384;
+
+std::unique_ptr<io::FileSync> sync_of(const Variant& v, io::MechanismFile& file,
+                                      const std::shared_ptr<Gate>& gate) {
+  return v.sync == nullptr ? nullptr : v.sync->open(file, {.bytes = kSyncBytes, .gate = gate});
+}
+
 void run_rank(comm::Comm& comm, const Variant& v, const std::string& path, const RankCase& c,
-              Totals& totals) {
+              const std::shared_ptr<Gate>& gate, Totals& totals) {
   auto file = v.mechanism->open(io::request_for(path, v.way));
   ASSERT_TRUE(file) << file.error().message();
+  const std::unique_ptr<io::FileSync> sync = sync_of(v, **file, gate);
   Pipeline pipeline(comm, **file, {});
+  if (sync != nullptr && v.sync->takes_bytes) pipeline.set_sync(sync.get());  // as the engine does
   pipeline.set_stager(std::make_shared<Stager>(), 8192);
   WriteRequest request{&c.view,       c.range,        c.memory.data(),
                        c.memory_type, c.memory_count, ErrorClass::none};
@@ -175,11 +244,13 @@ void run_rank(comm::Comm& comm, const Variant& v, const std::string& path, const
   }
   totals.messages += pipeline.spent_together().traffic.messages;
   totals.shared_bytes += pipeline.spent_together().traffic.shared_bytes;
+  totals.syncs += pipeline.spent_together().traffic.syncs;
   if (!pipeline.degraded().empty()) ++totals.degraded;
+  if (sync != nullptr) {
+    EXPECT_TRUE(sync->at_close());
+  }
   EXPECT_TRUE((*file)->close());
 }
-
-// Pages that only their writers know the layout of are not shared.
 
 // Bytes went the way that was asked for: on one node in no message, and in none but messages where
 // pages are not shared.
@@ -198,6 +269,19 @@ void check_ways(const Variant& v, const std::string& path, int ranks, const Tota
   }
 }
 
+// The policy did its work: both calls together bring so much that one writer at least has enough.
+void check_syncs(const Variant& v, int ranks, const Totals& totals) {
+  constexpr std::string_view kOfWriters[] = {"every", "coordinated", "pulse"};
+  if (v.sync == nullptr || !v.sync->takes_bytes) {
+    EXPECT_EQ(totals.syncs, 0);
+    return;
+  }
+  const bool by_writers = std::ranges::find(kOfWriters, v.sync->name) != std::end(kOfWriters);
+  if (by_writers && v.collective && !v.staged && v.mechanism->writes_file) {
+    EXPECT_TRUE(totals.syncs > 0 || 2 * totals.written < ranks * kSyncBytes);
+  }
+}
+
 bool must_not_overlap(const Variant& v) {
   return !kMayOverlap && v.exchange != nullptr && v.exchange->shares_pages;
 }
@@ -210,16 +294,19 @@ void run_case(const Variant& v, int ranks, uint64_t seed) {
   fill_with_background(file.path());
   const std::vector<std::byte> before = file.contents();
   Totals totals;
-  comm::run_thread_team(
-      ranks,
-      [&](comm::Comm& comm) { run_rank(comm, v, file.path(), cases[size_t(comm.rank())], totals); },
-      {.nodes = std::min(v.nodes, ranks), .used_segments = true});
+  const auto gate = std::make_shared<OneAtATime>();
+  comm::run_thread_team(ranks,
+                        [&](comm::Comm& comm) {
+                          run_rank(comm, v, file.path(), cases[size_t(comm.rank())], gate, totals);
+                        },
+                        {.nodes = std::min(v.nodes, ranks), .used_segments = true});
   check_ways(v, file.path(), ranks, totals);
   EXPECT_EQ(totals.errors, 0);
   EXPECT_EQ(totals.other_algorithm, 0);
   int64_t bytes = 0;
   for (const RankCase& c : cases) bytes += c.range.size();
   EXPECT_EQ(totals.prefix, bytes);
+  check_syncs(v, ranks, totals);
   EXPECT_TRUE(file.holds(v.mechanism->writes_file ? expectation(cases) : before));
 }
 
@@ -239,6 +326,7 @@ uint64_t many_seeds() {
 // has more of it.
 uint64_t seeds_of(const Variant& v) {
   if (only_pairs()) return 1;
+  if (v.sync != nullptr) return whole_product() ? kFewSeeds : 1;
   const bool reference = v.mechanism->name == "pwrite" && v.way.direct == io::Direct::never;
   return reference && v.pack == Pack::copy ? many_seeds() : kFewSeeds;
 }
@@ -246,7 +334,8 @@ uint64_t seeds_of(const Variant& v) {
 // A context of linux_aio takes tens of milliseconds to end, and each rank of each case has one.
 std::vector<int> ranks_of(const Variant& v) {
   const bool leaders = v.exchange != nullptr && v.exchange->outbox_bytes > 0;
-  if (v.mechanism->name == "linux_aio" || only_pairs()) return {leaders ? 7 : 3};
+  if (v.mechanism->name == "linux_aio" || v.sync != nullptr || only_pairs())
+    return {leaders ? 7 : 3};
   if (leaders) return {1, 2, 3, 4, 7};  // nodes of unequal numbers of ranks
   return {1, 2, 3, 4, 8};
 }
@@ -272,6 +361,7 @@ std::string name_of(const testing::TestParamInfo<Variant>& info) {
          (v.exchange != nullptr ? std::string("_").append(v.exchange->name) : "") +
          (v.pack == Pack::datatype ? "_datatype" : "") +
          (v.nodes > 1 ? std::string("_n").append(std::to_string(v.nodes)) : "") +
+         (v.sync != nullptr ? std::string("_").append(v.sync->name) : "") +
          (v.collective ? "" : "_alone") + (v.staged ? "_staged" : "");
 }
 
@@ -285,8 +375,9 @@ TEST(Pairwise, EveryPairOfChoicesIsStillThere) {
     }
     return pairs;
   };
-  EXPECT_EQ(pairs_in(pairs_of_choices()), pairs_in(all_variants()));
-  EXPECT_LT(4 * pairs_of_choices().size(), all_variants().size());
+  const std::vector<Variant> all = all_variants(), some = pairs_of(all);
+  EXPECT_EQ(pairs_in(some), pairs_in(all));
+  EXPECT_LT(4 * some.size(), all.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Conformance, testing::ValuesIn(variants()), name_of);

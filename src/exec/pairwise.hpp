@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <queue>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace penstock::exec {
@@ -36,16 +38,33 @@ inline std::vector<size_t> pairwise(const std::vector<std::vector<std::string>>&
   size_t n = 0;
   const auto pairs = pairwise_detail::pairs_of(rows, n);
   std::vector<bool> have(n * n);
-  const auto missing_in = [&](const std::vector<size_t>& row) {
-    return std::ranges::count_if(row, [&](size_t pair) { return !have[pair]; });
+  const auto missing_in = [&](size_t row) {
+    return std::ranges::count_if(pairs[row], [&](size_t pair) { return !have[pair]; });
   };
+  // As many as a row had when it was looked at last: it never has more.
+  struct Looked {
+    std::ptrdiff_t missing;
+    size_t row;
+    bool operator<(const Looked& other) const {
+      return missing != other.missing ? missing < other.missing : row > other.row;
+    }
+  };
+  std::priority_queue<Looked> most;
+  for (size_t row = 0; row < rows.size(); ++row) most.push({missing_in(row), row});
   std::vector<size_t> taken;
-  for (;;) {
-    const auto best = std::ranges::max_element(pairs, {}, missing_in);
-    if (best == pairs.end() || missing_in(*best) == 0) return taken;
-    for (const size_t pair : *best) have[pair] = true;
-    taken.push_back(size_t(best - pairs.begin()));
+  while (!most.empty()) {
+    Looked best = most.top();
+    most.pop();
+    const std::ptrdiff_t missing = std::exchange(best.missing, missing_in(best.row));
+    if (best.missing == 0) continue;
+    if (best.missing < missing) {
+      most.push(best);
+      continue;
+    }
+    for (const size_t pair : pairs[best.row]) have[pair] = true;
+    taken.push_back(best.row);
   }
+  return taken;
 }
 
 }  // namespace penstock::exec

@@ -14,10 +14,17 @@ import sys
 import tempfile
 import tomllib
 from argparse import Namespace
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from method_product import (
+    dealt,
+    degraded_problems,
+    listed,
+    penstock_with,
+    product_problems,
+)
 from mpis import MPIS
 from run_mpi import (
     HANDED_ON,
@@ -60,6 +67,8 @@ METHODS = {
     "auto, two nodes by the thread, writes behind": None,
     "auto, two nodes by rma, writes behind": None,
 }
+# The batch whose cases meet all methods.
+PRODUCT = "views.2"
 # What every batch runs; the rest some.
 QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto", "auto, writes behind")
 # Only MPICH can pretend that one machine is several nodes; elsewhere this is one node's way.
@@ -186,6 +195,33 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     if "two nodes" in method and bench.mpi.name == "mpich" and batch.ranks > 1:
         problems += progress_problems(out, progress_of(method))
     suite.check(f"{method} {batch.name}", problems, out)
+
+
+def run_product(bench: Bench, suite: Suite, batch: Batch, share: Share, *, full: bool) -> None:
+    """The batch's cases again, each by a method of its own, until all methods have been: with
+    ``full`` the whole product, else so many that each pair of choices meets.
+    """
+    left_out = exceptions(served_oracle(bench), batch)
+    cases = [case for case in range(batch.options["cases"]) if str(case) not in left_out]
+    launches = dealt(listed(bench.build, pairs=not full), cases)
+    for number, methods in enumerate(launches):
+        if share.takes(number):
+            run_methods(bench, suite, batch, number, methods)
+
+
+def run_methods(
+    bench: Bench, suite: Suite, batch: Batch, number: int, methods: dict[int, str]
+) -> None:
+    """One launch of the product: as many cases as there are methods."""
+    some = replace(batch, options=batch.options | {"cases": max(methods) + 1})
+    with tempfile.TemporaryDirectory(prefix="penstock-conformance-") as directory:
+        program = command(bench, some, directory, served_oracle(bench))
+        program += ["--forms=all", "--reads=1"]
+        how = penstock_with(methods, Path(directory))
+        out = launch(bench, batch.ranks, program, penstock=how, timeout_s=300)
+    problems = program_problems(out) + served_problems(out, None) + read_problems(out)
+    problems += product_problems(out, methods) + degraded_problems(out)
+    suite.check(f"product {number} {batch.name}", problems, out)
 
 
 def exchange_problems(out: Outcome, method: str) -> list[str]:
@@ -315,6 +351,8 @@ def run_batch(bench: Bench, suite: Suite, batch: Batch, number: int, options: Na
     for method in methods(batch, number, options.share, full=options.full):
         if options.only in f"{method} {batch.name}":
             run_served(bench, suite, batch, method)
+    if batch.name == PRODUCT and options.only in f"product {batch.name}":
+        run_product(bench, suite, batch, options.share, full=options.full)
 
 
 def main() -> int:

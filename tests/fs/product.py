@@ -2,9 +2,9 @@
 """Write methods on several file systems: ext4, xfs and btrfs on loop devices, tmpfs and ramfs.
 
 On each the mechanisms' own promises are run, the methods on threads, and programs under MPI.
-Without --full only so many methods are that each pair of choices meets; with it, all, and on xfs
-with blocks larger than a page, too. What a file system refuses (ramfs direct writes, btrfs windows
-that no store finds full) must be said.
+Without --full only so many methods are that each pair of choices meets; with it, all, on threads
+and under MPI, and on xfs with blocks larger than a page, too. What a file system refuses (ramfs
+direct writes, btrfs windows that no store finds full) must be said.
 
 --network runs them on mounts of servers instead: NFS, GlusterFS in both of its ways to put a
 file on several bricks, and CephFS, where each pair of choices meets and programs have one to four
@@ -27,6 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from calling import NotHereError, script
+from method_product import dealt, listed, penstock_with, product_problems
 from mpis import MPIS
 from run_mpi import (
     Bench,
@@ -54,6 +55,7 @@ DIRECT = ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "fuse.nfs", "fuse.glusterf
 STALE = ("fuse.ceph-fuse",)  # takes direct writes, and reads what it had cached before
 SIZE = "512MiB"
 FEWEST_TESTS = 20
+PRODUCT_CASES = 40  # of a launch
 IO_TESTS = "FileSystems.*:*EveryMechanism*:*DirectFiles*:AsyncFiles.*:Mmap.*:MmapOfTheWholeFile.*"
 METHODS = (
     "two_phase(writers={writers}, cycle=64KiB) + shm + uring(direct, registered)",
@@ -186,10 +188,11 @@ class Depth:
     mpis: Sequence[str]
     ranks: Sequence[int]
     cases: int  # of random views for a program
+    product: bool = False  # all methods under MPI, too
 
 
 QUICK = Depth(False, METHODS, mpis=("openmpi",), ranks=(2,), cases=4)
-FULL = Depth(True, METHODS, mpis=("mpich", "openmpi"), ranks=(2,), cases=20)
+FULL = Depth(True, METHODS, mpis=("mpich", "openmpi"), ranks=(2,), cases=20, product=True)
 ON_SERVERS = Depth(False, SERVER_METHODS, mpis=("mpich", "openmpi"), ranks=(1, 2, 3, 4), cases=4)
 
 
@@ -204,6 +207,23 @@ def run_programs(suite: Suite, where: Where, build: Path, depth: Depth) -> None:
             for ranks in depth.ranks:
                 asked = method.format(writers=min(ranks, 2))
                 run_views(suite, where, bench, ranks, asked, depth.cases)
+
+
+def run_product(suite: Suite, where: Where, build: Path) -> None:
+    """All methods under MPI, each on a random view of its own."""
+    bench = Bench(build, MPIS["openmpi"])
+    if not bench.program("views").exists():
+        suite.skip(f"{where.kind} openmpi product", f"{bench.program('views')} is not built")
+        return
+    for number, methods in enumerate(dealt(listed(build, pairs=False), range(PRODUCT_CASES))):
+        with tempfile.TemporaryDirectory(prefix="penstock-product-") as directory:
+            program = [str(bench.program("views")), f"--dir={where.directory}", "--seed=61"]
+            program += [f"--cases={len(methods)}", "--forms=all", "--reads=1"]
+            how = penstock_with(methods, Path(directory))
+            out = launch(bench, 2, program, penstock=how, timeout_s=300)
+        problems = program_problems(out) + served_problems(out, None)
+        problems += product_problems(out, methods)
+        suite.check(f"{where.kind} openmpi product {number}", problems, out)
 
 
 def run_views(
@@ -240,6 +260,8 @@ def run_on(suite: Suite, where: Where, build: Path, tests: Path, depth: Depth) -
     run_tests(suite, where, tests / "io_tests", chosen, depth.all_methods)
     run_tests(suite, where, tests / "exec_tests", "*Conformance*", depth.all_methods)
     run_programs(suite, where, build, depth)
+    if depth.product:
+        run_product(suite, where, build)
 
 
 def main() -> int:

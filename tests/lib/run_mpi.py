@@ -29,8 +29,10 @@ SKIPPED = 77
 
 @dataclass(frozen=True)
 class Penstock:
-    """How a program is started under Penstock. ``method`` as on the command line. Without
-    ``log_dir`` the log goes where a user's goes who says nothing: into the job's directory."""
+    """How a program is started under Penstock. ``method`` as on the command line; empty: it is
+    configured otherwise. Without ``log_dir`` the log goes where a user's goes who says nothing:
+    into the job's directory.
+    """
 
     method: str
     require: bool = True
@@ -128,7 +130,8 @@ def launch(
     with tempfile.TemporaryDirectory(prefix="penstock-log-") as log_dir:
         command = [*before, *bench.mpi.mpiexec(ranks), *mpi_options, *wrap]
         if penstock is not None:
-            command += [str(bench.penstock_exec), "--method", penstock.method]
+            command += [str(bench.penstock_exec)]
+            command += ["--method", penstock.method] if penstock.method else []
             command += ["--log-dir", log_dir] if penstock.log_dir else []
             command += [*(["--require"] if penstock.require else []), "--"]
         command += program
