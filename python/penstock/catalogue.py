@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock import _core
+from penstock.refused import refusals
 
 SCHEMA_VERSION = 1
 
@@ -40,7 +41,8 @@ class Family:
 
 # Returns are not plugged in one by one and have no descriptors.
 _RETURNS = {
-    "written": "blocking calls when the bytes are in the file, other calls when copied",
+    "written": "blocking calls when the bytes are in the file; independent ones that go behind, "
+    "and all other calls, when copied",
     "staged": "as written, within `limit=BYTES`; 0: all calls when the bytes are in the file",
 }
 # A name for choices of several families has none either.
@@ -72,11 +74,25 @@ def as_json() -> dict[str, Any]:
         "version": _core.VERSION,
         "default_method": str(_core.default_method()),
         "families": [asdict(family) for family in families()],
+        "refused": [asdict(refusal) for refusal in refusals()],
     }
 
 
 def as_markdown() -> str:
-    """The table of the documentation."""
+    """The tables of the documentation: what there is, and what does not go together."""
+    words = "What does not go together is refused, with the reason:"
+    return f"{_variants_table()}\n{words}\n\n{_refused_table()}"
+
+
+def _refused_table() -> str:
+    lines = ["| Algorithm | not with | since |", "|---|---|---|"]
+    for refusal in refusals():
+        others = ", ".join(f"`{other}`" for other in refusal.others)
+        lines.append(f"| `{refusal.algorithm}` | {others} | {refusal.why} |")
+    return "\n".join(lines) + "\n"
+
+
+def _variants_table() -> str:
     lines = ["| Choice | Variant | What it does | Available |", "|---|---|---|---|"]
     for family in families():
         for i, entry in enumerate(family.entries):

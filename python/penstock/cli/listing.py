@@ -11,6 +11,7 @@ from rich.table import Table
 from penstock import catalogue
 from penstock.cli.output import console, print_json
 from penstock.errors import ArgumentError
+from penstock.refused import refusals
 
 
 def list_variants(
@@ -21,7 +22,8 @@ def list_variants(
 ) -> None:
     """List algorithms, exchanges, mechanisms, sync policies and returns.
 
-    What this machine or version lacks is listed with its reason.
+    What this machine or version lacks is listed with its reason, and so is what does not go
+    together.
 
     Examples:
 
@@ -53,7 +55,18 @@ def _print_table() -> None:
             table.add_row(f"[bold]{family.name}[/]" if i == 0 else "", name, what)
     out = console()
     out.print(table)
+    out.print(_refused_table())
     out.print(f"\ndefault method: {catalogue.as_json()['default_method']}", highlight=False)
+
+
+def _refused_table() -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left")
+    table.add_column("\nalgorithm", no_wrap=True)
+    table.add_column("\nnot with")
+    for refusal in refusals():
+        others = escape(", ".join(refusal.others))
+        table.add_row(refusal.algorithm, f"{others}\n[dim]{escape(refusal.why)}[/]")
+    return table
 
 
 def register(app: typer.Typer) -> None:

@@ -206,6 +206,17 @@ def test_list_names_every_family_in_all_forms(cli: Cli) -> None:
         assert f"`{spelling}`" in markdown
 
 
+def test_what_does_not_go_together_is_listed_with_its_reason(cli: Cli) -> None:
+    told = json.loads(cli("list", "--json").stdout)["refused"]
+    refused = {(r["algorithm"], other) for r in told for other in r["others"]}
+    assert {("auto", "mmap"), ("individual", "pwrite(direct)"), ("two_phase", "none")} <= refused
+    assert not {("individual", "none"), ("two_phase", "mmap"), ("cyclic", "written")} & refused
+    markdown = cli("list", "--markdown").stdout
+    for refusal in told:
+        assert f"| `{refusal['algorithm']}` |" in markdown
+        assert refusal["why"] in markdown
+
+
 def test_what_is_not_available_is_listed_with_its_reason(cli: Cli) -> None:
     told = json.loads(cli("list", "--json").stdout)
     entries = {e["name"]: e for f in told["families"] for e in f["entries"]}
