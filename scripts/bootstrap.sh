@@ -43,7 +43,7 @@ packages=(g++ gfortran cmake ninja-build make git ccache
   nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libcli11-dev liburing-dev
   libgtest-dev librapidcheck-dev python3 python3-dev python3-venv)
 if [ "$tier" = check ] || [ "$tier" = full ]; then
-  packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db lmod fio slurm-wlm e2fsprogs xfsprogs btrfs-progs iproute2 util-linux util-linux-extra
+  packages+=(clang clang-format clang-tidy libclang-rt-14-dev man-db lmod fio slurm-wlm e2fsprogs xfsprogs btrfs-progs iproute2 util-linux util-linux-extra strace abigail-tools
     libtool autoconf automake m4 chromium fonts-dejavu-core
     libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev hdf5-tools python3-mpi4py python3-h5py-mpi)
 fi

@@ -104,6 +104,7 @@ def waiting_steps() -> list[Step]:
         suite_step("measure slurm", "tests/instrument/slurm.py"),
         suite_step("measure two nodes", "tests/instrument/two_nodes.py"),
         suite_step("measure full disk", "tests/instrument/full_disk.py"),
+        suite_step("system calls", "tests/instrument/system_calls.py"),
         crashes("openmpi", 1),
         suite_step("site openmpi", "tests/site/run.py", "--mpi", "openmpi"),
         suite_step("site mpich", "tests/site/run.py", "--mpi", "mpich"),
