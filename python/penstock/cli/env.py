@@ -34,9 +34,12 @@ def env(
     (Open MPI over ssh) need `penstock run` or `penstock-exec` instead. Every rank then reads the
     configuration files itself; `penstock run` reads them once for all.
 
+    Where `penstock env` fails, `eval "$(penstock env)"` succeeds all the same and what follows runs
+    without Penstock; the first example starts nothing then.
+
     Examples:
 
-        eval "$(penstock env)" && mpiexec -n 4 ./app
+        set_up=$(penstock env) && eval "$set_up" && mpiexec -n 4 ./app
 
         eval "$(penstock env --mpi openmpi --method two_phase)"
     """

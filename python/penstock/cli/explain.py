@@ -35,6 +35,8 @@ def explain(
 ) -> None:
     """Explain a plan by a small described job: who sends and writes which bytes, per cycle.
 
+    The keys of a described job: docs/reference/explain-example.md.
+
     Examples:
 
         penstock explain

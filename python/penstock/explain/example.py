@@ -1,6 +1,7 @@
 """A small described job, from TOML: ranks, geometry, method, and what each rank writes.
 
-Sizes are byte counts or strings such as "4KiB". See the files in ``examples/``.
+Sizes are byte counts or strings such as "4KiB". See the files in ``examples/``, and
+docs/reference/explain-example.md, where a test wants every key.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Vector(_Access):
 
 
 class Subarray(_Access):
-    """A box of a C-ordered array, of two or three dimensions, split over a grid of processes."""
+    """A box of a C-ordered array, of one to four dimensions, split over a grid of processes."""
 
     kind: Literal["subarray"]
     sizes: Annotated[list[Count], Field(min_length=1, max_length=4)]
