@@ -3,11 +3,14 @@
     .venv/bin/python bench/limit/what_limits.py                     24 cells: 7 minutes
     .venv/bin/python bench/limit/what_limits.py --cells btio-4,irregular-4 --rounds 9
     .venv/bin/python bench/limit/what_limits.py --access independent
+    .venv/bin/python bench/limit/what_limits.py --regime cold
+    .venv/bin/python bench/limit/what_limits.py --spec bench/limit --beside fio-direct-4MiB
     .venv/bin/python bench/limit/what_limits.py --page docs/benchmarks/what-limits.md
 
-Runs Penstock's default and the page ring in the synced cells of bench/peers/cells.toml that write
-collectively (or independently, by --access), by turns, and looks at the disk a thousand times a
-second meanwhile (disk_busy.py). What limits one:
+Runs Penstock's default and the page ring (or who else takes part, by --beside) by turns, in the
+synced and warm cells of bench/peers/cells.toml that write collectively (or others, by --access,
+--regime and --spec), and looks at the disk a thousand times a second meanwhile (disk_busy.py). What
+limits one:
 
 - the disk, where some write is in flight for most of its time;
 - the processors, where they are busy for most of it, whoever keeps them busy: make it quiet;
@@ -28,6 +31,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,17 +52,24 @@ from penstock.errors import PenstockError  # noqa: E402
 
 MOST = 0.75  # of the time: then it is what limits
 OPENING = 0.25
-WHO = ("penstock", "ceiling")
-HEAD = (
-    "cell", "ms", "opening, ms", "disk, ms", "disk busy", "processors busy", "limited by",
-    "page ring, ms", "its disk, ms",
-)  # fmt: skip
+OURS, RING = "penstock", "ceiling"
+
+
+def head(beside: str) -> tuple[str, ...]:
+    """Of the table."""
+    other = "page ring" if beside == RING else beside
+    return (
+        "cell", "ms", "opening, ms", "disk, ms", "disk busy", "processors busy", "limited by",
+        f"{other}, ms", "its disk, ms", "its disk busy",
+    )  # fmt: skip
+
+
 PAGE = """\
-# What limits each family: {access} writes
+# What limits each family: {access} writes{cold}
 
 Measured {date} with Penstock {penstock} at its default method on {place};
-medians of {rounds} rounds, Penstock and the page ring by turns, in the {access} and synced
-cells of `bench/peers/cells.toml`. This page was made by
+medians of {rounds} rounds, Penstock and {beside} by turns, in the {access}, synced and {regime}
+cells of `{spec}/cells.toml`. This page was made by
 `.venv/bin/python bench/limit/what_limits.py {words}`.
 
 - *ms*: from before the open to after the close. *opening*: of the slowest rank, the view included.
@@ -69,7 +80,7 @@ cells of `bench/peers/cells.toml`. This page was made by
   not say it have none.
 - *limited by*: what took {most} of the time or more, or opening with {opening}; *waiting*: none of
   these.
-- The *page ring* opens no file of the MPI library.
+- The *page ring* and fio open no file of the MPI library.
 
 """
 
@@ -90,27 +101,26 @@ class Row:
     """The samples of a cell."""
 
     cell: spec.Cell
-    samples: dict[str, list[Seen]] = field(default_factory=lambda: {who: [] for who in WHO})
+    beside: str = RING
+    samples: dict[str, list[Seen]] = field(default_factory=lambda: defaultdict(list))
 
     def median(self, who: str, name: str) -> float | None:
         """Of one figure; None where nobody tells it."""
         told = [v for s in self.samples[who] if (v := getattr(s, name)) is not None]
         return statistics.median(told) if told else None
 
-    @property
-    def disk_share(self) -> float:
-        """The part of Penstock's time in which the disk wrote, as far as its burst tells."""
-        return statistics.median(
-            min(s.disk_s, s.total_s) * s.disk_busy / s.total_s for s in self.samples["penstock"]
-        )
+    def disk_share(self, who: str) -> float | None:
+        """The part of its time in which the disk wrote, as far as its burst tells."""
+        shares = [min(s.disk_s, s.total_s) * s.disk_busy / s.total_s for s in self.samples[who]]
+        return statistics.median(shares) if shares else None
 
     @property
     def limits(self) -> str:
         """In a word or two."""
-        total, opening = self.median("penstock", "total_s"), self.median("penstock", "open_s")
-        cpus = self.median("penstock", "cpus_busy")
+        total, opening = self.median(OURS, "total_s"), self.median(OURS, "open_s")
+        cpus = self.median(OURS, "cpus_busy")
         found = []
-        if self.disk_share >= MOST:
+        if (self.disk_share(OURS) or 0) >= MOST:
             found.append("the disk")
         if cpus is not None and cpus >= MOST:
             found.append("the processors")
@@ -120,11 +130,11 @@ class Row:
 
     def words(self) -> list[str]:
         """For the table."""
-        ours, ring = (partial(self.median, who) for who in WHO)
+        ours, other = (partial(self.median, who) for who in (OURS, self.beside))
         return [
             self.cell.name, _ms(ours("total_s")), _ms(ours("open_s")), _ms(ours("disk_s")),
-            _part(self.disk_share), _part(ours("cpus_busy")), self.limits,
-            _ms(ring("total_s")), _ms(ring("disk_s")),
+            _part(self.disk_share(OURS)), _part(ours("cpus_busy")), self.limits,
+            _ms(other("total_s")), _ms(other("disk_s")), _part(self.disk_share(self.beside)),
         ]  # fmt: skip
 
 
@@ -165,30 +175,36 @@ def seen(record: dict[str, Any], looks: Sequence[disk_busy.Look]) -> Seen:
 
 
 def lineup(
-    known: spec.Specification, site: variants.Site, cells: Sequence[spec.Cell]
+    known: spec.Specification, site: variants.Site, rows: Sequence[Row]
 ) -> dict[str, list[Measurement]]:
     """What can be measured of each cell, Penstock first. Raises PenstockError when that cannot."""
+    line = {row.cell.name: {v.name: v for v in variants.of_cell(known, row.cell)} for row in rows}
+    command.must_be_among(
+        "--beside", [row.beside for row in rows], sorted(set().union(*line.values()))
+    )
     found: dict[str, list[Measurement]] = {}
-    for cell in cells:
-        for one in variants.of_cell(known, cell):
-            if one.name not in WHO:
-                continue
-            try:
-                found.setdefault(cell.name, []).append(variants.measurement(known, site, cell, one))
-            except MissingError as why:
-                raise PenstockError(f"{cell.name}: {why}") from None
+    for row in rows:
+        there = line[row.cell.name]
+        try:
+            found[row.cell.name] = [
+                variants.measurement(known, site, row.cell, there[who])
+                for who in (OURS, row.beside)
+                if who in there
+            ]
+        except MissingError as why:
+            raise PenstockError(f"{row.cell.name}: {why}") from None
     return found
 
 
 def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
     """One round more than is kept: the first warms up."""
-    usual = (args.access, "sync", "warm")
+    usual = (args.access, "sync", args.regime)
     cells = [c for c in known.cells.cell if (c.access, c.end, c.regime) == usual]
     names = args.cells.split(",") if args.cells else [c.name for c in cells]
     command.must_be_among("--cells", names, [c.name for c in cells])
-    rows = {c.name: Row(c) for c in cells if c.name in names}
+    rows = {c.name: Row(c, args.beside) for c in cells if c.name in names}
     site = command.site_of(args, [args.build])
-    line = lineup(known, site, [row.cell for row in rows.values()])
+    line = lineup(known, site, list(rows.values()))
     disk = disk_busy.disk_of(site.scratch)
     for turn in range(args.rounds + 1):
         for name, both in line.items():
@@ -204,16 +220,21 @@ def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
 def text(args: argparse.Namespace, rows: Sequence[Row]) -> str:
     """The page."""
     found = provenance.collect(command.site_of(args, [args.build]).scratch)
-    words = [f"--access {args.access}"] if args.access != "collective" else []
+    where = os.path.relpath(args.spec, ROOT)
+    usual = {"access": "collective", "regime": "warm", "beside": RING}
+    words = [f"--{key} {told}" for key in usual if (told := getattr(args, key)) != usual[key]]
+    words += [f"--spec {where}"] if where != "bench/peers" else []
     words += [f"--rounds {args.rounds}"] + ([f"--cells {args.cells}"] if args.cells else [])
     if args.page:
         words.append(f"--page {shlex.quote(os.path.relpath(args.page, ROOT))}")
     opening = PAGE.format(
         date=time.strftime("%Y-%m-%d"), penstock=found.penstock, place=page.machine(found),
         rounds=args.rounds, access=args.access, words=" ".join(words), most=f"{MOST:.0%}",
-        opening=f"{OPENING:.0%}",
+        opening=f"{OPENING:.0%}", spec=where, regime=args.regime,
+        cold=" in cold memory" if args.regime == "cold" else "",
+        beside="the page ring" if args.beside == RING else args.beside,
     )  # fmt: skip
-    return opening + page.as_markdown(HEAD, [row.words() for row in rows]) + "\n"
+    return opening + page.as_markdown(head(args.beside), [row.words() for row in rows]) + "\n"
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -226,6 +247,10 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--out", type=Path, default=ROOT / "build" / "what-limits", help="where the data goes")
     add("--access", choices=("collective", "independent"), default="collective",
         help="of which cells [collective]")  # fmt: skip
+    add("--regime", choices=("warm", "cold"), default="warm", help="of their memory [warm]")
+    add("--spec", type=Path, default=ROOT / "bench" / "peers", help="where cells.toml is")
+    add("--beside", default=RING, metavar="WHO",
+        help="another program of the cells, by its name [ceiling: the page ring]")  # fmt: skip
     add("--cells", help="only these cells, by name, separated by commas")
     add("--rounds", type=int, default=5, help="samples of each that count [5]")
     add("--page", type=Path, help="the Markdown page to write")
@@ -245,7 +270,7 @@ def main(words: Sequence[str] | None = None) -> int:
             args.out.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="scratch-", dir=args.out) as scratch:
                 args.dir = Path(scratch)
-                said = text(args, measure(args, spec.load()))
+                said = text(args, measure(args, spec.load(args.spec)))
         except OSError as error:
             raise PenstockError(f"{error}; name a directory on a disk by --out") from None
         if args.page:

@@ -17,7 +17,7 @@ from what_limits import Row, Seen, seen  # noqa: E402
 
 def row(*samples: Seen) -> Row:
     cell = spec.Cell(work="btio", ranks=4, peers="best")
-    return Row(cell, {"penstock": list(samples), "ceiling": []})
+    return Row(cell, samples={"penstock": list(samples), "ceiling": []})
 
 
 def test_a_sample_is_the_programs_clock_and_the_disks_largest_burst() -> None:
@@ -64,9 +64,14 @@ def test_what_is_shown_as_reaching_the_limit_reaches_it() -> None:
 
 def test_a_row_has_a_word_for_each_head() -> None:
     words = row(Seen(0.1, 0.001, 0.09, 1.0, None)).words()
-    assert len(words) == len(what_limits.HEAD)
+    assert len(words) == len(what_limits.head("ceiling"))
     assert words[:7] == ["btio-4", "100.0", "1.0", "90.0", "90%", "-", "the disk"]
-    assert words[7:] == ["-", "-"]
+    assert words[7:] == ["-", "-", "-"]
+
+
+def test_the_head_names_who_is_measured_beside() -> None:
+    assert "page ring, ms" in what_limits.head("ceiling")
+    assert "fio-direct-4MiB, ms" in what_limits.head("fio-direct-4MiB")
 
 
 def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,3 +80,5 @@ def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--rounds must be at least 1, got 0" in capsys.readouterr().err
     assert what_limits.main(["--cells", "btoi-4"]) == 2
     assert "what_limits.py: --cells must be of" in capsys.readouterr().err
+    assert what_limits.main(["--cells", "btio-4", "--beside", "fioo"]) == 2
+    assert "what_limits.py: --beside must be of" in capsys.readouterr().err
