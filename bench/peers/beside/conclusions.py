@@ -179,9 +179,13 @@ def _every_sample(cell: CellReport) -> CellVerdict:
 
 
 def _below_ceiling(at_least: float, cell: CellReport) -> CellVerdict:
-    """Medians over the run: a ceiling is looked at from everywhere, not paired with one."""
-    ceiling = next((v.rate for v in cell.variants if v.kind == "ceiling"), None)
-    same = [v for v in cell.variants if v.kind != "ceiling" and v.same_file and v.rate is not None]
+    """Medians over the run: a ceiling is looked at from everywhere, not paired with one.
+
+    Who left wrong bytes has not written the file: no ceiling, and nothing beside it.
+    """
+    right = [v for v in cell.variants if v.rate is not None and not v.wrong]
+    ceiling = next((v.rate for v in right if v.kind == "ceiling"), None)
+    same = [v for v in right if v.kind != "ceiling" and v.same_file]
     others = [(v.rate, v.name) for v in not_by_chance(same) if v.rate is not None]
     if ceiling is None or not others:
         return CellVerdict(cell=cell.name, verdict="not measured", why="no ceiling here")

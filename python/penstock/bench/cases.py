@@ -46,6 +46,14 @@ class Case:
     env: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_default(self) -> bool:
+        """Whether Penstock writes, by its default method: none is named."""
+        if self.preload:
+            return self.preload is True
+        by_engine = self.parameters.get("route", "engine") == "engine"
+        return by_engine and "method" not in self.parameters
+
     def as_plan(self) -> dict[str, Any]:
         """What results keep of it, so that a sweep can go on without what it was made from."""
         told = asdict(self)

@@ -28,6 +28,7 @@ from penstock.bench.cases import RUN_KEYS, Case
 from penstock.bench.sample import RateKind
 from penstock.bench.statistics import Stopping
 from penstock.errors import ArgumentError
+from penstock.launch.request import is_utf8
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 _MOST_H = 500  # poll(2), by which a program's end is waited for, takes 596 h at most
@@ -140,6 +141,11 @@ def load(path: Path) -> Matrix:
 def parse(values: Mapping[str, Any], path: Path) -> Matrix:
     """A matrix from the file's values; ``path`` is for messages and the name."""
     matrix = strict.validated(Matrix, values, str(path))
+    if not matrix.name and not is_utf8(path.stem):
+        raise ArgumentError(
+            f"the name of {str(path)!a} must be UTF-8, for results are called by it: rename it, or "
+            "give name = '...' in it"
+        )
     return matrix.model_copy(update={"name": matrix.name or path.stem})
 
 

@@ -134,7 +134,9 @@ class _Taken:
     residual: float
 
 
-def find(samples: Sequence[Sample], rate: RateKind = "application") -> list[Finding]:
+def find(
+    samples: Sequence[Sample], rate: RateKind = "application", left_out: Sequence[Sample] = ()
+) -> list[Finding]:
     """Name what disturbed a session; nothing is corrected or left out because of it.
 
     Parameters
@@ -143,6 +145,8 @@ def find(samples: Sequence[Sample], rate: RateKind = "application") -> list[Find
         All samples of the session, warm-ups and canaries too.
     rate : {"application", "actual"}
         Which rate to look at.
+    left_out : sequence of Sample, optional
+        Others of the session, which are not looked at: the machine was not idle while they ran.
     """
     in_order = sorted(samples, key=_began_s)
     taken = _taken(in_order, rate)
@@ -151,7 +155,7 @@ def find(samples: Sequence[Sample], rate: RateKind = "application") -> list[Find
         *_drift(taken),
         *_neighbours(taken),
         *_per_variant(taken),
-        *_cpus(in_order),
+        *_cpus(in_order, left_out),
         *_memory_pressure(in_order),
         *_memory_moves(in_order),
         *_unsettled(in_order),
@@ -337,20 +341,27 @@ def _readings(sample: Sample) -> tuple[MachineReading, MachineReading] | None:
     )
 
 
-def _pauses(samples: Sequence[Sample]) -> Iterator[tuple[MachineReading, MachineReading]]:
+def _pauses(
+    samples: Sequence[Sample], left_out: Sequence[Sample]
+) -> Iterator[tuple[MachineReading, MachineReading]]:
     """What one process read at the beginning and the end of each pause between its samples.
 
     Another process of a resumed session, a machine that was started anew and another node count
-    from other beginnings: their differences say nothing.
+    from other beginnings: their differences say nothing. Nor do those of two samples between which
+    one ran that is left out.
     """
-    told = [(s.provenance, r) for s in samples if (r := _readings(s)) is not None]
-    for (where, (_, a)), (then, (b, _)) in pairwise(told):
-        if where == then and b.own_cpu_s >= a.own_cpu_s and b.cpu_total_s >= a.cpu_total_s:
+    told = [(s, _readings(s)) for s in samples] + [(s, None) for s in left_out]
+    told.sort(key=lambda one: _began_s(one[0]))
+    for (one, first), (other, second) in pairwise(told):
+        if first is None or second is None or one.provenance != other.provenance:
+            continue
+        a, b = first[1], second[0]
+        if b.own_cpu_s >= a.own_cpu_s and b.cpu_total_s >= a.cpu_total_s:
             yield a, b
 
 
-def _cpus(samples: Sequence[Sample]) -> Iterator[Finding]:
-    pauses = list(_pauses(samples))
+def _cpus(samples: Sequence[Sample], left_out: Sequence[Sample]) -> Iterator[Finding]:
+    pauses = list(_pauses(samples, left_out))
     total = sum(b.cpu_total_s - a.cpu_total_s for a, b in pauses)
     busy = sum((b.cpu_busy_s - a.cpu_busy_s) - (b.own_cpu_s - a.own_cpu_s) for a, b in pauses)
     if total > 1.0 and busy / total > _BUSY:

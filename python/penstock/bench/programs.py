@@ -22,6 +22,7 @@ from penstock import _core, joblog, native
 from penstock.bench.execute import ProgramResult
 from penstock.doctor import ask, tools
 from penstock.errors import ArgumentError, LaunchError
+from penstock.launch.request import is_utf8
 from penstock.launch.rewrite import launcher_length
 
 THREADS = "threads"
@@ -216,9 +217,17 @@ def launcher(
 
     Raises
     ------
+    ArgumentError
+        If ``mpi`` or ``template`` is not UTF-8.
     LaunchError
         If there is none; the message says what there is.
     """
+    for option, said in (("--mpi", mpi), ("--launcher", template or "")):
+        if not is_utf8(said):
+            raise ArgumentError(
+                f"{option} must be UTF-8, for results hold it, got {said!a}: give another path, "
+                "such as a link to it"
+            )
     environ = os.environ if environ is None else environ
     if mpi == "none":
         return Launcher(THREADS)

@@ -31,6 +31,7 @@ from penstock.bench.programs import THREADS, present
 from penstock.bench.session import environment
 from penstock.bench.settle import Scratch
 from penstock.bench.statistics import Stopping
+from penstock.bench.ways import Way, in_turn, labelled, mpi_ways, thread_ways
 from penstock.errors import ArgumentError, LaunchError
 from penstock.words import number_of
 
@@ -42,7 +43,6 @@ _CELLS = {"contiguous": "contiguous", "interleaved-4KiB": "interleaved:4KiB"}
 _WAYS = 6  # that a person reads at a glance; fewer where samples are slow
 _MOST_WORKERS = 4
 _PLANNED_ROUNDS = 8  # at least 6 are needed for an interval, and noise takes its time
-_ITERS = 8
 _PILOT_S = 7.0
 _WARM_UP_S = 0.2  # what making memory warm may take of a sample; else it is left as it is
 _SLOW_S = 2.0  # a first try that takes longer is not followed by a larger one
@@ -50,7 +50,6 @@ _PILOT_BYTES = 4 * 2**20
 _LARGE_PILOT_BYTES = 16 * 2**20
 _LEAST_OF_BYTES = 0.1  # of the larger sample's time
 _LEAST_BYTES, _MOST_BYTES = 2**20, 256 * 2**20
-_WITHOUT = "without "
 _RECORD = "quick_look"  # in the plan of its results
 _OF_FREE_SPACE = 20  # a sample takes at most this part of it
 
@@ -92,31 +91,8 @@ class Choice:
     cases: list[Case]
     notes: list[str] = field(default_factory=list)
     budget_s: float = BUDGET_S
-
-
-@dataclass(frozen=True)
-class Way:
-    """A candidate: how it is started and with which parameters, whatever the cell."""
-
-    name: str
-    mpi: str
-    ranks: int
-    parameters: Mapping[str, Any]
-    syncs: bool = False  # a strategy whose point is when it syncs: twice a file here
-
-    @property
-    def plain(self) -> bool:
-        """What runs without choosing a method."""
-        return "method" not in self.parameters
-
-    def case(self, cell: str, pattern: str, total_bytes: int, workers: int) -> Case:
-        """This way of doing a cell's work."""
-        bufsize = max(4096, total_bytes // workers // _ITERS // 4096 * 4096)
-        given = {"pattern": pattern, "bufsize": bufsize, "iters": _ITERS, "regime": "asis"}
-        given |= self.parameters
-        if self.syncs:
-            given["syncsize"] = bufsize * _ITERS // 2
-        return Case(cell, self.name, self.mpi, self.ranks, parameters=given)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Of the default method: ways that failed when they were tried, and why."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +109,10 @@ def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
     Raises
     ------
     ArgumentError
-        If no way can be measured, another penstock bench uses the pilot's directory, or an option
-        is for MPI ranks and there is no MPI.
+        If another penstock bench uses the pilot's directory, or an option is for MPI ranks and
+        there is no MPI.
     LaunchError
-        If no measuring program is built, or not the one that was asked for.
+        If no way can be measured, no measuring program is built, or not the one that was asked for.
     WriteError
         If nothing can be written into the directory.
     """
@@ -145,7 +121,8 @@ def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
     mpis = list(dict.fromkeys(_mpis(wish)))
     ways = in_turn([labelled(_ways_of(m, workers, wish, known, notes), m, mpis) for m in mpis])
     if not ways:
-        raise LaunchError("; ".join(notes) or "there is no measuring program: make build")
+        why = "; ".join(notes) or "there is no measuring program: make build"
+        raise LaunchError(why, exit_code=1)
     scratch = Scratch(pilot.scratch)
     try:
         with interruptions_wait():
@@ -185,86 +162,6 @@ def _ways_of(mpi: str, workers: int, wish: Wish, known: Programs, notes: list[st
     return mpi_ways(mpi, workers, listed)
 
 
-def labelled(ways: Sequence[Way], mpi: str, mpis: Sequence[str]) -> list[Way]:
-    """The ways of one MPI, called by it where there are several: no two may have one name."""
-    others = [Path(other).name for other in mpis if other not in (mpi, "none")]
-    if mpi == "none" or not others:
-        return list(ways)
-    label = mpi if Path(mpi).name in others else Path(mpi).name
-    own = f"{label} alone"
-    return [w if w.name == own else replace(w, name=f"{w.name}, {label}") for w in ways]
-
-
-def in_turn(by_mpi: Sequence[Sequence[Way]]) -> list[Way]:
-    """Of each MPI what users have now, then of each what else there is: a budget cuts the end."""
-    first = [way for ways in by_mpi for way in ways if way.plain]
-    return first + [way for ways in by_mpi for way in ways if not way.plain]
-
-
-def thread_ways(workers: int, listed: Mapping[str, Any]) -> list[Way]:
-    """Threads of one process, writing by the engine and by write(2)."""
-    own = {"threads": workers, "route": "posix", "files": "per_worker"}
-    engine = engine_ways("none", workers, listed)
-    return [engine[0], Way("file per thread, write(2)", "none", 1, own), *engine[1:]]
-
-
-def mpi_ways(mpi: str, ranks: int, listed: Mapping[str, Any]) -> list[Way]:
-    """Ranks, writing by the engine, by the MPI library itself and by write(2)."""
-    library = {"route": "mpi", "access": "collective"}
-    own = {"route": "posix", "files": "per_worker"}
-    engine = engine_ways(mpi, ranks, listed)
-    return [
-        engine[0],
-        Way(f"{Path(mpi).name} alone", mpi, ranks, library),
-        Way("file per process, write(2)", mpi, ranks, own),
-        *engine[1:],
-    ]
-
-
-def engine_ways(mpi: str, workers: int, listed: Mapping[str, Any]) -> list[Way]:
-    """The engine's default, each algorithm by name, named strategies, and other mechanisms."""
-
-    def way(name: str, method: str | None, syncs: bool = False) -> Way:
-        parameters: dict[str, Any] = {"route": "engine"} | ({"method": method} if method else {})
-        if mpi == "none":
-            return Way(f"{name}, threads", mpi, 1, {**parameters, "threads": workers}, syncs)
-        return Way(name, mpi, workers, parameters, syncs)
-
-    default = str(listed.get("default_method", ""))
-    strategies = [
-        way(one["name"], one["name"], syncs=True)
-        for one in _available(listed, "strategies")
-        if one.get("least_workers", 1) <= workers
-    ]
-    algorithms = [
-        way(one["name"], one["name"])
-        for one in _available(listed, "algorithms")
-        if one["name"] not in default and one["name"] != "auto"
-    ]
-    mechanisms = [
-        way(one["name"], _with_mechanism(default, one, listed))
-        for one in _available(listed, "mechanisms")
-        if one.get("writes_file") and one["name"] not in default.split(" + ")
-    ]
-    return [way("penstock", None), *algorithms, *strategies, *mechanisms]
-
-
-def _with_mechanism(method: str, mechanism: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
-    """A method with another mechanism, the third of its five choices.
-
-    One that needs whole blocks goes with the first algorithm that owns them.
-    """
-    algorithm, exchange, _, *rest = method.split(" + ")
-    if mechanism.get("alignment_bytes", 1) > 1:
-        owners = [a["name"] for a in _available(listed, "algorithms") if a.get("owns_blocks")]
-        algorithm = owners[0] if owners else algorithm
-    return " + ".join([algorithm, exchange, mechanism["name"], *rest])
-
-
-def _available(listed: Mapping[str, Any], family: str) -> list[Mapping[str, Any]]:
-    return [one for one in listed.get(family, []) if one.get("available")]
-
-
 @dataclass(frozen=True)
 class _Attempt:
     """Runs a way once, in an empty directory."""
@@ -284,9 +181,10 @@ class _Attempt:
 
 def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[str]) -> Choice:
     begin_s = time.monotonic()
-    tried = _each_once(ways, attempt, notes)
+    tried, failed = _each_once(ways, attempt)
+    notes += [f"without {way.name}: {why}" for way, why in failed]
     if not tried:
-        raise ArgumentError("no way to write could be measured: " + "; ".join(notes))
+        raise LaunchError(f"no way to write could be measured: {'; '.join(notes)}", exit_code=1)
     first = tried[0]
     per_byte_s = first.wall_s / _PILOT_BYTES  # of a disk so slow that nothing else counts
     if first.wall_s < _SLOW_S:
@@ -294,9 +192,7 @@ def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[st
         tried = _warm_if_cheap(tried, attempt)
     for_samples_s = _without_pilot_s(wish.budget_s, time.monotonic() - begin_s)
     chosen, cells, total = fit(tried, per_byte_s, for_samples_s, _room(wish.directory))
-    told = {one.way.name for one in chosen} | {
-        note.partition(": ")[0].removeprefix(_WITHOUT) for note in notes
-    }
+    told = {one.way.name for one in chosen} | {way.name for way, _ in failed}
     if left_out := [way.name for way in ways if way.name not in told]:
         notes.append(f"not measured, to stay within the time: {'; '.join(left_out)}")
     notes.append(
@@ -307,24 +203,28 @@ def _by_pilot(wish: Wish, ways: Sequence[Way], attempt: _Attempt, notes: list[st
     made = [
         one.way.case(cell, _CELLS[cell], total, attempt.workers) for cell in cells for one in chosen
     ]
-    return Choice(made, notes, for_samples_s)
+    return Choice(made, notes, for_samples_s, {w.name: why for w, why in failed if w.is_default})
 
 
 def _each_once(
-    ways: Sequence[Way], attempt: Callable[[Way, int], ProgramResult], notes: list[str]
-) -> list[Tried]:
-    """Few bytes by each, until there are enough ways or the pilot's time is over."""
+    ways: Sequence[Way], attempt: Callable[[Way, int], ProgramResult]
+) -> tuple[list[Tried], list[tuple[Way, str]]]:
+    """Few bytes by each, until there are enough ways or the pilot's time is over.
+
+    Beside those that went well the ones that failed, and why.
+    """
     begin_s = time.monotonic()
     tried: list[Tried] = []
+    failed: list[tuple[Way, str]] = []
     for way in ways:
         if tried and (len(tried) >= _WAYS or time.monotonic() - begin_s > _PILOT_S):
             break
         ran = attempt(way, _PILOT_BYTES)
         if ran.failed:
-            notes.append(f"{_WITHOUT}{way.name}: {ran.failed}")
+            failed.append((way, ran.failed))
         else:
             tried.append(Tried(way, ran.wall_s))
-    return tried
+    return tried, failed
 
 
 def _per_byte_s(
@@ -415,11 +315,21 @@ def _rounded(total: int) -> int:
 # ---- going on with what was measured before ----
 
 
-def record(wish: Wish) -> dict[str, Any]:
-    """What the results of a quick look keep in their plan of what a person said."""
+def record(wish: Wish, failed: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What the results of a quick look keep in their plan of what a person said, and of its pilot.
+
+    ``failed`` are the ways of the default method that could not be measured, and why.
+    """
     said = {"ranks": wish.ranks, "threads": wish.threads, "launcher": wish.launcher}
     budget_s = None if wish.budget_s == BUDGET_S else wish.budget_s
-    return {_RECORD: {"mpi": list(wish.mpi), **said, "budget_s": budget_s}}
+    tried = {"failed": dict(failed)} if failed else {}
+    return {_RECORD: {"mpi": list(wish.mpi), **said, "budget_s": budget_s, **tried}}
+
+
+def default_failed(plan: Mapping[str, Any]) -> Mapping[str, str]:
+    """The ways of the default method that a quick look could not measure, and why."""
+    failed: Mapping[str, str] = plan.get(_RECORD, {}).get("failed", {})
+    return failed
 
 
 def going_on(wish: Wish, plan: Mapping[str, Any]) -> dict[str, Any]:

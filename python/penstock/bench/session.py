@@ -191,7 +191,7 @@ class Session:
         self._scratches |= {path: Scratch(path) for path in elsewhere if path is not None}
         self._provenance_ids: dict[Path, str] = {}
         self._begin_s, self._spent_before_s = time.monotonic(), 0.0
-        self._mark = process_mark(store.path)
+        self._marks = {path: process_mark(store.path, path) for path in self._scratches}
         self._said_dropped: set[Pair] = set()
 
     def run(self) -> Ending:
@@ -278,7 +278,7 @@ class Session:
             self._say_unsettled(settled)
         started = _now()
         before = MachineReading.read()
-        variables = {**environment(measurement.env), MARK: self._mark}
+        variables = {**environment(measurement.env), MARK: self._marks[scratch.path]}
         ran = execute(measurement.command, variables, measurement.timeout_s)
         after = MachineReading.read()
         sample = Sample(
@@ -317,7 +317,7 @@ class Session:
 
     def _start(self, plan: dict[str, Any]) -> None:
         self._make_scratches()  # refused while a dry run's pilot is at work there
-        ended = end_leftovers(self._mark)  # of one that was killed
+        ended = self._end_leftovers()
         header = Header(
             penstock=__version__,
             created=_now(),
@@ -329,6 +329,10 @@ class Session:
         if ended:
             self._say("leftovers", told_of_leftovers(ended))
 
+    def _end_leftovers(self) -> int:
+        """Of one that was killed, in directories that are this session's: how many."""
+        return sum(map(end_leftovers, self._marks.values()))
+
     def _make_scratches(self) -> None:
         with interruptions_wait():  # what was made in part could not be told from somebody else's
             for scratch in self._scratches.values():
@@ -337,8 +341,8 @@ class Session:
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
         if why := difference(header, plan, self.plan.seed):
             raise other_plan(self.store.path, why, any(s.counts for s in self.store.samples))
-        ended = end_leftovers(self._mark)
         self._make_scratches()
+        ended = self._end_leftovers()
         text = f"goes on after {len(self.store.samples)} samples"
         if ended:
             text += f"; {ended} processes of the earlier run were still there and were ended"
@@ -418,9 +422,12 @@ class Session:
         return Ending(reason, decisions, dropped)
 
 
-def process_mark(results: Path) -> str:
-    """What all processes carry that measure into a results file, and no others (`execute.MARK`)."""
-    return mark_of(results)[:16]
+def process_mark(results: Path, scratch: Path) -> str:
+    """What all processes carry that measure in a directory into a results file, and no others.
+
+    Who holds the directory's lock may end them (`execute.MARK`).
+    """
+    return f"{mark_of(results)[:16]}-{mark_of(scratch)[:16]}"
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:

@@ -50,6 +50,8 @@ class Results:
     events: list[Event] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     sample_lines: set[bytes] = field(default_factory=set, repr=False)
+    left_out: list[Sample] = field(default_factory=list)
+    """Taken among the samples, and not looked at."""
     went_on: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     """Of sessions that went on: which header's, and what of its plan holds from there on."""
 

@@ -196,7 +196,7 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
         samples=sum(s.counts for s in results.samples),
         cells=cells,
         warnings=[w for c in cells for w in doubts(c, groups[c.cell], results, chosen)],
-        findings=noise.find(results.samples, chosen),
+        findings=noise.find(results.samples, chosen, results.left_out),
         canaries=_canaries(results.samples, chosen),
         provenances=list(results.provenances.values()),
         notices=list(results.notices),

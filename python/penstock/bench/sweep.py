@@ -39,6 +39,7 @@ from penstock.bench.store import Store, load, mark_of, require_place
 from penstock.doctor.storage import require_directory
 from penstock.errors import ArgumentError
 from penstock.paths import real
+from penstock.plain import plain
 
 _SEEDS = 2**31
 
@@ -113,7 +114,7 @@ class Sweep:
     @property
     def mark(self) -> str:
         """What the sweep's processes carry in their environment, those of a pilot too."""
-        return process_mark(self.samples_file)
+        return process_mark(self.samples_file, self.scratch)
 
     @property
     def plan(self) -> Plan:
@@ -388,7 +389,7 @@ def _quick(request: Request) -> Sweep:
     )
     sweep = Sweep(
         request=request,
-        name=out.name.removeprefix("penstock-bench-"),
+        name=plain(out.name).removeprefix("penstock-bench-"),
         out=out,
         cases=(),
         programs=known,
@@ -403,7 +404,7 @@ def _quick(request: Request) -> Sweep:
         return _begun_quick(sweep, wish)
     chosen = quick.choose(wish, known, quick.Pilot(sweep.scratch, sweep.mark))
     made = replace(sweep, cases=tuple(chosen.cases), notes=tuple(chosen.notes))
-    return replace(made, budget_s=chosen.budget_s)
+    return replace(made, budget_s=chosen.budget_s, keeps=quick.record(wish, chosen.failed))
 
 
 def _begun_quick(sweep: Sweep, wish: quick.Wish) -> Sweep:

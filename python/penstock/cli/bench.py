@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock import _core
 from penstock.cli.output import console, print_json
 from penstock.cli.sessions import (
     INTERRUPTED,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from penstock.bench.export import Format
     from penstock.bench.parts import Gathered
     from penstock.bench.store import Results
-    from penstock.bench.summary import CellSummary, Summary
+    from penstock.bench.summary import Summary
     from penstock.bench.sweep import Request, Sweep
 
 _FORMATS: tuple[Format, ...] = ("parquet", "csv")
@@ -237,34 +236,21 @@ def _conclude(
         print_json(said.as_json())
     else:
         render.print_summary(said, console())
-        _print_next(said, out)
+        _print_next(said, results, out)
     if formats:
         _export(results, out, formats, stem)
     return any(cell.ranking.best is not None for cell in said.cells)
 
 
-def _print_next(said: Summary, out: Path) -> None:
+def _print_next(said: Summary, results: Results, out: Path) -> None:
+    from penstock.cli.advice import advice
+
     typer.echo(f"\nresults: {out}")
     for cell in said.cells:
-        if line := _advice(cell):
+        if line := advice(cell, said.rate, results):
             typer.echo(line)
     typer.echo(f"against another run: penstock compare OTHER {shlex.quote(str(out))}")
     typer.echo(f"as a page: penstock report {shlex.quote(str(out))}")
-
-
-def _advice(cell: CellSummary) -> str:
-    """How to run programs like a cell; no method by name unless it is shown to beat the default."""
-    best = next((v for v in cell.variants if v.variant == cell.ranking.best), None)
-    if best is None or not best.method:
-        return ""
-    default = str(_core.default_method())
-    if best.method == default:
-        return f"for programs like {cell.cell}: penstock run -- ..."
-    defaults = [v.variant for v in cell.variants if v.method == default]
-    if not defaults or not set(defaults) <= set(cell.ranking.slower):
-        why = f"{best.variant} is not shown to be better than the default"
-        return f"for programs like {cell.cell}, as {why}: penstock run -- ..."
-    return f"for programs like {cell.cell}: penstock run --method {shlex.quote(best.method)} -- ..."
 
 
 def _export(results: Results, out: Path, formats: list[Format], stem: str) -> None:

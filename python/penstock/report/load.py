@@ -9,6 +9,7 @@ from pathlib import Path
 
 from penstock import joblog
 from penstock.bench import store
+from penstock.bench.sample import Sample
 from penstock.errors import ArgumentError
 from penstock.strict import decoded
 from penstock.words import instead_of
@@ -108,6 +109,10 @@ class Wanted:
     cells: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
+    def has(self, sample: Sample) -> bool:
+        """Whether a sample is of it."""
+        return (not self.cells or sample.cell in self.cells) and sample.variant not in self.without
+
     def words(self) -> list[str]:
         """The options of ``penstock report`` and ``penstock compare`` that ask for it."""
         words = [w for name in self.cells for w in ("--cell", name)]
@@ -142,11 +147,8 @@ def narrowed(results: store.Results, wanted: Wanted, name: str = "") -> store.Re
                     f'{option} names "{one}", and {have} no such {what}; '
                     f"{instead_of(one, sorted(there))}"
                 )
-    kept = [
-        s
-        for s in results.samples
-        if (not wanted.cells or s.cell in wanted.cells) and s.variant not in wanted.without
-    ]
+    kept = [s for s in results.samples if wanted.has(s)]
     if results.samples and not kept:
         raise ArgumentError("--without leaves no samples: leave one of its variants in")
-    return replace(results, samples=kept)
+    others = [s for s in results.samples if not wanted.has(s)]
+    return replace(results, samples=kept, left_out=[*results.left_out, *others])

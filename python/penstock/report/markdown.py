@@ -13,7 +13,8 @@ from penstock.report.model import Command, Drawn, Report, Section, Table
 from penstock.report.page import SURE
 
 # What means something in Markdown, in the HTML that it may hold, or notifies a person.
-_SPECIAL = re.compile(r"[\\`*|<>&@#]|~~|!(?=\[)|\](?=[\[(:])|_(?!\w)|(?<!\w)_|://")
+_SPECIAL = re.compile(r"[\\`*|<>&@#]|~~|!(?=\[)|\](?=[\[(:])|_(?!\w)|(?<!\w)_|://|(?<=[Ww]{3})\.")
+_NO_WIDTH = "&#8203;"  # a space that nobody sees
 _FEW_COMMANDS = 6
 _MOST_ROWS = 60  # of a figure's numbers; more are a picture's business
 
@@ -41,7 +42,14 @@ def text(value: str) -> str:
 
 
 def _entities(found: re.Match[str]) -> str:
-    return "".join(f"&#{ord(c)};" for c in found[0])
+    """As entities; these are resolved before GitHub looks for ``@bob``, ``#12`` and ``www.x``.
+
+    So these are parted, too.
+    """
+    if found[0] == ".":
+        return f"{_NO_WIDTH}."
+    named = "".join(f"&#{ord(c)};" for c in found[0])
+    return named + _NO_WIDTH if found[0] in "@#" else named
 
 
 def _section(section: Section) -> Iterator[str]:

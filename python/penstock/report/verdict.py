@@ -133,20 +133,35 @@ def _of_many(chosen: Chosen, summary: Summary) -> Verdict:
         headline += (
             f", and is level with the best or not told apart from it in {len(chosen.level)} more"
         )
-    details = [_shown(chosen)]
+    wrong = [c.cell for c in summary.cells if _is_wrong(chosen, c)]
+    details = [_left_wrong(wrong)] if wrong else []
+    details.append(_shown(chosen))
     if chosen.slower:
         named = _listed([c.cell for c in chosen.slower])
         details.append(f"It is shown to be slower than the best in {len(chosen.slower)}: {named}.")
-    absent = cells - len(chosen.best) - len(chosen.level) - len(chosen.slower)
+    absent = cells - len(chosen.best) - len(chosen.level) - len(chosen.slower) - len(wrong)
     if absent:
         details.append(f"In {absent} it has no valid rate, or did not take part.")
     details.append(_how_sure(summary.cells, summary.rate))
-    sure: Sure = "mixed"
-    if len(chosen.shown) == cells:
-        sure = "shown"
-    elif not chosen.shown:
-        sure = "not told apart"
+    sure: Sure = "wrong" if wrong else _sure_of_many(chosen, cells)
     return Verdict(f"{headline}.", sure, tuple(details))
+
+
+def _is_wrong(chosen: Chosen, cell: CellSummary) -> bool:
+    return any(v.invalid for v in cell.variants if v.variant == chosen.variant)
+
+
+def _left_wrong(cells: Sequence[str]) -> str:
+    return (
+        f"It left wrong bytes in {len(cells)}: {_listed(cells)}. Do not use it before that is "
+        "understood."
+    )
+
+
+def _sure_of_many(chosen: Chosen, cells: int) -> Sure:
+    if len(chosen.shown) == cells:
+        return "shown"
+    return "mixed" if chosen.shown else "not told apart"
 
 
 def _shown(chosen: Chosen) -> str:

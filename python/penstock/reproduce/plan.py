@@ -94,7 +94,8 @@ def prepare(
     programs = kind(request.launcher)
     cases, left_out = startable(found.cases(size, path), programs)
     if not cases:
-        raise LaunchError(f"nothing of {paper} can be measured here: {'; '.join(left_out)}")
+        why = "; ".join(left_out)
+        raise LaunchError(f"nothing of {paper} can be measured here: {why}", exit_code=1)
     placed = [replace(case, cell=at(name, case.cell)) for name in where for case in cases]
     elsewhere = {at(name, case.cell): where[name] for name in where for case in cases}
     first = replace(request, directory=next(iter(where.values())))

@@ -244,6 +244,15 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         load(tmp_path / "binary.toml")
 
 
+def test_a_matrix_whose_file_cannot_name_results_says_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a\udcff.toml"
+    path.write_text("rounds = 3\n")
+    with pytest.raises(ArgumentError, match=r"a\\udcff\.toml' must be UTF-8, .*: rename it, or"):
+        load(path)
+    path.write_text("name = 'a'\n")
+    assert load(path).name == "a"
+
+
 def test_a_matrix_is_called_by_its_file(tmp_path: Path) -> None:
     (tmp_path / "stripes.toml").write_text("rounds = 3\n")
     assert load(tmp_path / "stripes.toml").name == "stripes"

@@ -176,6 +176,22 @@ def test_what_the_machine_did_meanwhile_is_named(
     assert names(with_readings(**per_second)) == expected
 
 
+def test_a_sample_that_is_left_out_is_no_pause() -> None:
+    """The CPUs are busy while samples run, by ranks of another process (srun), and idle between."""
+    samples = [
+        sample(
+            "a",
+            i,
+            machine_before=reading(2.0 * i, cpu_busy_s=1.0 * i),
+            machine_after=reading(2.0 * i + 1.0, cpu_busy_s=1.0 * i + 1.0),
+        )
+        for i in range(5)
+    ]
+    assert noise.find(samples) == []
+    assert noise.find(samples[::2], left_out=samples[1::2]) == []
+    assert names(samples[::2]) == {"cpu-busy"}
+
+
 @pytest.mark.parametrize("busy", [False, True])
 @pytest.mark.parametrize(
     ("provenance", "later"),

@@ -98,6 +98,24 @@ def test_a_peer_whose_warm_up_left_wrong_bytes_is_not_the_best(bench: Bench) -> 
     assert bench.report()["cells"][0]["best_peer"] == "b"
 
 
+@pytest.mark.parametrize(
+    ("who", "verdict"), [("nobody", "fails"), ("a", "holds"), ("ceiling", "not measured")]
+)
+def test_what_left_wrong_bytes_is_no_ceiling_and_not_beside_it(
+    bench: Bench, who: str, verdict: str
+) -> None:
+    """Of a, which is faster than the ceiling, all samples that count are good."""
+
+    def change(sample: dict[str, Any]) -> None:
+        if sample["variant"] == who and sample["warm_up"]:
+            leave_wrong(sample)
+
+    bench.rates(a=300, b=80, penstock=100, ceiling=200)
+    bench.run()
+    bench.retake(change)
+    assert conclusion(bench, "ceiling")["verdict"] == verdict
+
+
 def lucky_once(sample: dict[str, Any]) -> None:
     """Peer b is the fastest by far, and all but one of its samples failed."""
     if sample["variant"] == "b":

@@ -184,6 +184,17 @@ def test_what_cannot_be_launched_is_named(
         launcher(mpi, environ(tmp_path), template)
 
 
+@pytest.mark.parametrize(
+    ("mpi", "template", "option"),
+    [("/opt/\udcff/bin/mpiexec", None, "--mpi"), ("mpich", "/opt/\udcff -n {ranks}", "--launcher")],
+)
+def test_what_results_cannot_name_is_not_launched(
+    tmp_path: Path, mpi: str, template: str | None, option: str
+) -> None:
+    with pytest.raises(ArgumentError, match=rf"^{option} must be UTF-8, .* got '/opt/\\udcff"):
+        launcher(mpi, environ(tmp_path), template)
+
+
 def test_the_template_for_an_mpi_that_is_not_known_can_be_given(
     tmp_path: Path, tool: Callable[..., Path]
 ) -> None:

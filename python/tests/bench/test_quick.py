@@ -18,16 +18,12 @@ from penstock.bench.programs import Launcher, Program
 from penstock.bench.quick import (
     Pilot,
     Tried,
-    Way,
     Wish,
     choose,
     fit,
-    in_turn,
-    labelled,
-    mpi_ways,
-    thread_ways,
 )
 from penstock.bench.settle import Scratch
+from penstock.bench.ways import Way, in_turn, labelled, mpi_ways, thread_ways
 from penstock.errors import ArgumentError, LaunchError, WriteError
 
 MIB = 2**20
@@ -161,6 +157,40 @@ def test_a_larger_try_that_tells_no_speed_makes_no_byte_free(
     parameters = chosen.cases[0].parameters
     assert parameters["bufsize"] * parameters["iters"] <= most_bytes
     assert says in " ".join(chosen.notes)
+
+
+def test_a_default_that_fails_when_it_is_tried_is_kept_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Listed
+) -> None:
+    """Others that fail are told alone: nobody would run them without asking for them."""
+
+    def attempt(_: object, way: Way, _bytes: int) -> ProgramResult:
+        failed = way.name in ("penstock, threads", "two_phase, threads")
+        return ran(0.1, "no room" if failed else None)
+
+    monkeypatch.setattr(quick._Attempt, "__call__", attempt)
+    tries = quick._Attempt(2, Programs(), Scratch(tmp_path / "scratch"), "mark")
+    chosen = quick._by_pilot(Wish(tmp_path), thread_ways(2, listed), tries, [])
+    assert chosen.failed == {"penstock, threads": "no room"}
+    assert chosen.notes[:2] == [
+        "without penstock, threads: no room",
+        "without two_phase, threads: no room",
+    ]
+    plan = quick.record(Wish(tmp_path), chosen.failed)
+    assert quick.default_failed(quick.going_on(Wish(tmp_path), plan)) == chosen.failed
+
+
+def test_where_no_way_can_be_tried_nothing_could_be_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick._Attempt, "__call__", lambda *_: ran(0.1, "no room"))
+    tries = quick._Attempt(2, Programs(), Scratch(tmp_path / "scratch"), "mark")
+    ways = [one.way for one in tried(0.1, 0.1)]
+    with pytest.raises(
+        LaunchError, match="no way to write could be measured: without w0: no room; "
+    ) as raised:
+        quick._by_pilot(Wish(tmp_path), ways, tries, [])
+    assert raised.value.exit_code == 1
 
 
 def test_choosing_tries_each_and_names_what_cannot_run(

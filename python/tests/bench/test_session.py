@@ -15,7 +15,7 @@ import pytest
 
 from penstock.bench.sample import Event, Provenance, Sample
 from penstock.bench.session import Measurement, Observer, Session, environment, process_mark
-from penstock.bench.settle import Settle
+from penstock.bench.settle import Scratch, Settle
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Store, load
 from penstock.errors import ArgumentError, WriteError
@@ -197,12 +197,30 @@ def test_what_a_run_left_that_has_no_header_is_ended_and_recorded(
     leftover: Callable[[str], subprocess.Popen[bytes]],
 ) -> None:
     made = session([measurement("c", "x")])
-    left = leftover(process_mark(made.store.path))
+    left = leftover(process_mark(made.store.path, tmp_path / "scratch"))
     made.run()
     assert left.wait(timeout=10) == -signal.SIGKILL
     assert events(tmp_path / "results")["leftovers"] == (
         "1 process of an earlier run was still there and was ended"
     )
+
+
+def test_a_dry_run_in_the_same_directory_is_not_taken_for_leftovers(
+    measurement: Make,
+    session: MakeSession,
+    tmp_path: Path,
+    leftover: Callable[[str], subprocess.Popen[bytes]],
+) -> None:
+    first = session([measurement("c", "x")])
+    first.run()
+    first.store.close()
+    dry_run = Scratch(tmp_path / "scratch")
+    dry_run.make()
+    at_work = leftover(process_mark(first.store.path, dry_run.path))
+    with pytest.raises(ArgumentError, match="is in use by another penstock bench"):
+        session([measurement("c", "x")]).run()
+    assert at_work.poll() is None
+    dry_run.remove()
 
 
 def interrupted_in(monkeypatch: pytest.MonkeyPatch, method: str, number: signal.Signals) -> None:

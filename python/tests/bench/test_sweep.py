@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,38 @@ def test_what_only_a_pilot_asked_is_not_where_samples_are_from(
     made = sweep.prepare(replace(request_, launcher="true"))
     assert made.programs.of("mpich").launcher.flavour == "mpich"
     assert [one["flavour"] for one in made._collector().keywords["mpi"]] == ["threads"]
+
+
+def test_results_of_a_name_that_is_not_utf8_can_be_written(
+    request_: Request, native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setattr(quick, "_by_pilot", lambda *_: quick.Choice([TWO_THREADS]))
+    made = sweep.prepare(replace(request_, out=tmp_path / "a\udcff", mpi=("none",)))
+    assert made.name == "a\ufffd"
+    assert made.name in as_line(header(name=made.name))
+
+
+def test_a_quick_look_does_not_end_the_pilot_of_another_directory(
+    request_: Request,
+    native: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    leftover: Callable[[str], subprocess.Popen[bytes]],
+) -> None:
+    """Of one that stores its samples where this one does: a directory of the same name, say."""
+    monkeypatch.setenv("PENSTOCK_NATIVE_DIR", str(native))
+    monkeypatch.setattr(quick, "_by_pilot", lambda *_: quick.Choice([TWO_THREADS]))
+    (tmp_path / "other").mkdir()
+    here, other = (
+        replace(request_, directory=where, mpi=("none",))
+        for where in (tmp_path, tmp_path / "other")
+    )
+    trying = leftover(sweep.prepare(other).mark)
+    assert sweep.prepare(here).cases == (TWO_THREADS,)
+    assert trying.poll() is None
+    sweep.prepare(other)
+    assert trying.wait(timeout=10) == -signal.SIGKILL
 
 
 def test_a_quick_look_does_not_go_on_with_a_sweep(request_: Request) -> None:

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from made_samples import result, sample, write
+from made_samples import header, result, sample
 from penstock import _core
-from penstock.bench.store import load
+from penstock.bench import quick
+from penstock.bench.cases import Case
+from penstock.bench.sample import Header, Sample
+from penstock.bench.store import Results
 from penstock.bench.summary import summarise
-from penstock.cli.bench import _advice
+from penstock.cli.advice import advice
+
+DEFAULT = str(_core.default_method())
+OTHER = "individual + none + pwrite"
+STEPS = (0.9, 0.95, 1.0, 1.05, 1.1, 1.15)
+
+
+def advised(samples: Sequence[Sample], first: Header | None = None) -> str:
+    """Of their one cell."""
+    results = Results(headers=[first or header()], samples=list(samples))
+    (cell,) = summarise(results).cells
+    return advice(cell, "application", results)
+
+
+def ways(rates: Mapping[str, tuple[str, float]]) -> list[Sample]:
+    """Of each variant with its method and rate."""
+    return [
+        sample(variant, block, result=result(rate * step, engine={"method": method}))
+        for variant, (method, rate) in rates.items()
+        for block, step in enumerate(STEPS, start=1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -20,27 +45,71 @@ from penstock.cli.bench import _advice
         (2.0, "c: penstock run --method 'individual + none + pwrite' -- ..."),
     ],
 )
-def test_no_method_is_advised_that_is_not_shown_to_beat_the_default(
-    tmp_path: Path, lead: float, says: str
+def test_no_method_is_advised_that_is_not_shown_to_beat_the_default(lead: float, says: str) -> None:
+    samples = ways({"penstock": (DEFAULT, 1e9), "individual": (OTHER, lead * 1.01e9)})
+    assert advised(samples) == f"for programs like {says}"
+
+
+def test_no_method_is_advised_where_the_default_was_not_measured() -> None:
+    samples = ways({"a": (OTHER, 2e9), "b": ("individual + none + pwritev", 1e9)})
+    assert "a is not shown to be better than the default: penstock run -- ..." in advised(samples)
+
+
+def test_a_default_that_left_wrong_bytes_is_not_advised() -> None:
+    samples = ways({"penstock": (DEFAULT, 2e9), "individual": (OTHER, 1e9)})
+    samples[0] = sample("penstock", 1, failed="wrong", result=result(2e9, wrong=5))
+    assert advised(samples) == (
+        "for programs like c, as penstock, which is the default, left wrong bytes: "
+        "penstock run --method 'individual + none + pwrite' -- ..."
+    )
+
+
+def planned(variant: str, **parameters: Any) -> Header:
+    """The plan of a way in the cell, beside one that names its method."""
+    cases = [Case("c", variant, parameters=parameters), Case("c", "x", parameters={"method": "m"})]
+    measurements = [
+        {"cell": case.cell, "variant": case.variant, "parameters": case.as_plan()} for case in cases
+    ]
+    return header(plan={"rate": "application", "stopping": {}, "measurements": measurements})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({}, "penstock, which is the default, failed in 2 of 2 samples: penstock run --method "),
+        ({"route": "posix"}, "individual is not shown to be better than the default: penstock run"),
+    ],
+)
+def test_a_default_that_always_died_is_known_by_the_plan(
+    parameters: dict[str, Any], says: str
 ) -> None:
-    ways = {"penstock": str(_core.default_method()), "individual": "individual + none + pwrite"}
-    samples = [
-        sample(variant, block, result=result(rate * step, engine={"method": method}))
-        for (variant, method), rate in zip(ways.items(), (1e9, lead * 1.01e9), strict=True)
-        for block, step in enumerate((0.9, 0.95, 1.0, 1.05, 1.1, 1.15), start=1)
-    ]
-    (cell,) = summarise(load(write(tmp_path / "samples.jsonl", samples))).cells
-    assert cell.ranking.best == "individual"
-    assert _advice(cell) == f"for programs like {says}"
+    died = [sample("penstock", block, failed="SIGSEGV", result=None) for block in (1, 2)]
+    samples = [*ways({"individual": (OTHER, 1e9)}), *died]
+    assert f", as {says}" in advised(samples, planned("penstock", **parameters))
 
 
-def test_no_method_is_advised_where_the_default_was_not_measured(tmp_path: Path) -> None:
-    ways = ("individual + none + pwrite", "individual + none + pwritev")
-    samples = [
-        sample(way, block, result=result(rate * step, engine={"method": way}))
-        for way, rate in zip(ways, (2e9, 1e9), strict=True)
-        for block, step in enumerate((0.9, 0.95, 1.0, 1.05, 1.1, 1.15), start=1)
+def test_a_default_of_few_samples_is_not_advised_where_the_others_failed() -> None:
+    samples = ways({"penstock": (DEFAULT, 2e9), "individual": (OTHER, 1e9)})
+    samples[:4] = [
+        sample("penstock", block, failed="timed out", result=None) for block in range(1, 5)
     ]
-    (cell,) = summarise(load(write(tmp_path / "samples.jsonl", samples))).cells
-    assert cell.ranking.slower
-    assert "is not shown to be better than the default: penstock run -- ..." in _advice(cell)
+    assert "penstock, which is the default, failed in 4 of 6 samples: " in advised(samples)
+
+
+def test_the_default_is_not_advised_where_it_failed_in_another_way() -> None:
+    samples = ways({"penstock, threads": (DEFAULT, 2e9), "penstock": (DEFAULT, 1e9)})
+    wrong = result(2e9, wrong=5, engine={"method": DEFAULT})
+    samples[-1] = sample("penstock", 6, failed="wrong", result=wrong)
+    assert advised(samples) == (
+        "for programs like c there is no advice: penstock, threads is the best, and penstock, "
+        "which is the default, left wrong bytes"
+    )
+
+
+def test_a_default_that_failed_in_the_pilot_is_not_advised() -> None:
+    kept = quick.record(quick.Wish(Path()), {"penstock": "timed out"})
+    first = header(plan={"rate": "application", "stopping": {}, **kept})
+    assert advised(ways({"individual": (OTHER, 1e9)}), first) == (
+        "for programs like c, as penstock, which is the default, failed when it was tried "
+        "(timed out): penstock run --method 'individual + none + pwrite' -- ..."
+    )

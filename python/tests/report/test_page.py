@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -128,7 +129,7 @@ def small(**more: object) -> Report:
 def test_a_table_of_markdown_keeps_its_columns_and_mentions_nobody() -> None:
     lines = markdown.markdown(small()).splitlines()
     row = next(line for line in lines if "bob" in line)
-    assert row == "| 1&#124;2 | &#64;bob |"
+    assert row == "| 1&#124;2 | &#64;&#8203;bob |"
 
 
 def test_a_command_cannot_leave_its_fence() -> None:
@@ -148,4 +149,12 @@ def test_words_of_markdown_stay_readable_where_they_can() -> None:
     assert markdown.text("950 MiB/s [935-973] n=8") == "950 MiB/s [935-973] n=8"
     assert markdown.text("_x_ *y*") == "&#95;x&#95; &#42;y&#42;"
     assert markdown.text("[a](b) ![c][d]") == "[a&#93;(b) &#33;[c&#93;[d]"
-    assert markdown.text("[a]: b, #12") == "[a&#93;: b, &#35;12"
+    assert markdown.text("[a]: b, #12") == "[a&#93;: b, &#35;&#8203;12"
+
+
+def test_nothing_is_mentioned_or_linked_when_entities_are_resolved() -> None:
+    """GitHub resolves them first."""
+    names = "@bob, @org/team, (a@b.org) owner/repo#12 #12, www.x.org WWW.x.org http://www.x.org"
+    resolved = html.unescape(markdown.text(names))
+    assert not re.search(r"@\w|#\d|\bwww\.", resolved, re.IGNORECASE)
+    assert resolved.replace("\u200b", "") == names

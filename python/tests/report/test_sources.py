@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 import made_reports
+from made_samples import reading, sample
 from penstock.bench.store import load as load_results
+from penstock.bench.summary import summarise
 from penstock.errors import ArgumentError
 from penstock.report.load import BenchResults, DarshanLog, Job, Source, Wanted, load, narrowed
 
@@ -115,6 +117,23 @@ def test_narrowing_leaves_out_what_was_named_and_nothing_else(tmp_path: Path) ->
     assert {(s.cell, s.variant) for s in kept.samples} == {("a", "x")}
     assert len(kept.samples) == 3
     assert len(results.samples) == 12
+    assert len(kept.left_out) == 9
+    once_more = narrowed(results, Wanted(cells=("a",)))
+    assert len(narrowed(once_more, Wanted(without=("y",))).left_out) == 9
+
+
+def test_what_was_left_out_is_no_idle_pause_of_the_machine(tmp_path: Path) -> None:
+    busy = [
+        sample(
+            "xy"[i % 2],
+            i,
+            machine_before=reading(2.0 * i, cpu_busy_s=1.0 * i),
+            machine_after=reading(2.0 * i + 1.0, cpu_busy_s=1.0 * i + 1.0),
+        )
+        for i in range(1, 9)
+    ]
+    results = load_results(made_reports.write(tmp_path / "s.jsonl", busy))
+    assert not summarise(narrowed(results, Wanted(without=("y",)))).findings
 
 
 @pytest.mark.parametrize(

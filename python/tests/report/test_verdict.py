@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import made_reports
-from made_samples import sample
+from made_samples import result, sample
 from penstock.bench.differences import Differences, Side, differences
 from penstock.bench.sample import Sample
 from penstock.bench.store import Results, load
@@ -67,6 +67,21 @@ def test_wrong_bytes_are_never_recommended(tmp_path: Path) -> None:
     said = verdict.of_session(summary(tmp_path, [Sample.model_validate(v) for v in values]))
     assert said.sure == "wrong"
     assert "none can be recommended" in said.headline
+
+
+def test_of_the_fastest_it_is_said_first_where_it_left_wrong_bytes(tmp_path: Path) -> None:
+    made = made_reports.session({c: {"x": 2e9, "y": 1e9} for c in "abd"})
+    for i, s in enumerate(made):
+        if (s.cell, s.variant, s.block) == ("b", "x", 1):
+            printed = result(2e9, wrong=5)
+            made[i] = sample("x", 1, cell="b", failed="5 bytes are wrong", result=printed)
+    said = verdict.of_session(summary(tmp_path, made))
+    assert said.headline == "x is the fastest in 2 of 3 cells."
+    assert said.sure == "wrong"
+    assert said.details[0] == (
+        "It left wrong bytes in 1: b. Do not use it before that is understood."
+    )
+    assert not any("did not take part" in detail for detail in said.details)
 
 
 def test_what_failed_may_have_had_a_higher_rate(tmp_path: Path) -> None:
