@@ -90,7 +90,7 @@ class Seen:
     """One sample: seconds by the program's clock, and what the disk did meanwhile."""
 
     total_s: float
-    open_s: float
+    open_s: float | None  # None: the program does not say
     disk_s: float  # from the first write of the burst to the last, by another clock
     disk_busy: float  # the part of disk_s with a write in flight
     cpus_busy: float | None  # the part of all processors' time; None: the program does not say
@@ -167,7 +167,7 @@ def seen(record: dict[str, Any], looks: Sequence[disk_busy.Look]) -> Seen:
     cpus = record.get("cpus")
     return Seen(
         record["application"]["seconds"],
-        record["phases"]["open_s"],
+        record.get("phases", {}).get("open_s"),
         burst.seconds if burst else 0.0,
         burst.busy if burst else 0.0,
         cpus["busy_s"] / cpus["total_s"] if cpus and cpus["total_s"] > 0 else None,
