@@ -1,5 +1,6 @@
 // Who writes a file page that many ranks fill: its owner, whatever the pattern and however little
-// room there is; and somebody, where the owner has no thread or its process has died.
+// room there is, on one node and between two; and somebody, where the owner has no thread or its
+// process has died.
 #include "exec/page_owners.hpp"
 
 #include <gtest/gtest.h>
@@ -8,10 +9,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
@@ -24,7 +31,7 @@
 namespace penstock::exec::page_owners_test {
 namespace {
 
-constexpr int64_t kPage = 4096;
+constexpr int64_t kPage = 4096, kLoad = 2048;
 
 // Which ranks wrote to each page of the file, seen at the file.
 class PageWriters {
@@ -42,6 +49,14 @@ class PageWriters {
     const std::lock_guard lock(mutex_);
     return std::ranges::count_if(
         writers_, [&](const auto& w) { return w.second != std::set{int(w.first % ranks)}; });
+  }
+  // Of one and the same node, of two that have consecutive blocks of ranks.
+  int64_t with_several_of_a_node(int ranks) const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::count_if(writers_, [&](const auto& w) {
+      const int64_t first = std::ranges::count_if(w.second, [&](int r) { return 2 * r < ranks; });
+      return first > 1 || std::ssize(w.second) - first > 1;
+    });
   }
   size_t pages() const {
     const std::lock_guard lock(mutex_);
@@ -107,18 +122,21 @@ TEST(PageOwners, AreTheRanksWhereverTheirNodesAre) {
 
 // --- Every page has one writer ---
 
-// Calls `write(offset, n)` for all that `rank` brings; all ranks together fill [0, bytes).
+// offset, n
+using Write = std::function<void(Off, int64_t)>;
+
+// Calls `to` for all that `rank` brings; all ranks together fill [0, bytes).
 struct Pattern {
   const char* name;
   int64_t (*bytes)(int ranks);
-  void (*each)(int rank, int ranks, Rank& to);
+  void (*each)(int rank, int ranks, const Write& to);
 };
 
 // BT-IO: an array of n^3 cells of 40 bytes, written again and again, one behind the other. Of a
 // square number of ranks, each has a block on every diagonal, and writes it row by row.
 constexpr int64_t kGrid = 12, kCell = 40, kArrays = 3, kArray = kGrid * kGrid * kGrid * kCell;
 
-void write_diagonals(int rank, int ranks, Rank& to) {
+void write_diagonals(int rank, int ranks, const Write& to) {
   const int q = int(std::lround(std::sqrt(ranks)));
   const int64_t side = kGrid / q;
   for (int64_t array = 0; array < kArrays; ++array)
@@ -126,22 +144,22 @@ void write_diagonals(int rank, int ranks, Rank& to) {
       const int64_t x = (rank / q + c) % q * side, y = (rank % q + c) % q * side, z = c * side;
       for (int64_t k = z; k < z + side; ++k)
         for (int64_t j = y; j < y + side; ++j)
-          to->write_at(array * kArray + ((k * kGrid + j) * kGrid + x) * kCell, side * kCell);
+          to(array * kArray + ((k * kGrid + j) * kGrid + x) * kCell, side * kCell);
     }
 }
 
-void write_turns(int rank, int ranks, Rank& to) {
-  for (int64_t i = 0; i < 512; ++i) to->write_at((i * ranks + rank) * 64, 64);
+constexpr int64_t kTurns = 512;
+
+void write_turns(int rank, int ranks, const Write& to) {
+  for (int64_t i = 0; i < kTurns; ++i) to((i * ranks + rank) * 64, 64);
 }
 
 // Contiguous shares that begin and end inside pages, with whole pages in between.
-void write_shares(int rank, int, Rank& to) {
-  to->write_at(rank * (5 * kPage + 100), 5 * kPage + 100);
-}
+void write_shares(int rank, int, const Write& to) { to(rank * (5 * kPage + 100), 5 * kPage + 100); }
 
 constexpr Pattern kPatterns[] = {
     {"BtIo", [](int) { return kArrays * kArray; }, &write_diagonals},
-    {"Turns", [](int ranks) { return ranks * int64_t{512} * 64; }, &write_turns},
+    {"Turns", [](int ranks) { return ranks * kTurns * 64; }, &write_turns},
     {"Shares", [](int ranks) { return ranks * (5 * kPage + 100); }, &write_shares}};
 
 using Case = std::tuple<int, int64_t, const Pattern*, FullPage>;  // ranks, limit per rank
@@ -154,7 +172,7 @@ TEST_P(OnePage, HasOneWriter) {
   comm::run_thread_team(
       ranks, [&, ranks = ranks, limit = limit, pattern = pattern, full = full](auto& comm) {
         Rank rank(comm, open(path), {kPage, limit, full}, writers);
-        pattern->each(comm.rank(), ranks, rank);
+        pattern->each(comm.rank(), ranks, [&](Off at, int64_t n) { rank->write_at(at, n); });
         if (comm.rank() == 0) rank->flush();  // alone, while others still write
         EXPECT_TRUE(comm.barrier());
         rank->flush();
@@ -186,6 +204,140 @@ INSTANTIATE_TEST_SUITE_P(Many, OnePage,
                                           testing::Values(&kPatterns[1], &kPatterns[2]),
                                           testing::ValuesIn(kFull)),
                          name_of);
+
+// --- Between two nodes ---
+
+// A rank there. Its thread writes its pages, and takes in what comes for them.
+class NodeRank final : public Chore {
+ public:
+  NodeRank(comm::Comm& comm, const io::TemporaryFile& path, const WriteBehindShape& shape,
+           PageWriters& writers)
+      : file_(open(path), comm.rank(), writers),
+        behind_(WriteBehind::make(comm, shape, {}, stager_.bell()).value()),
+        receives_(shape.progress != Progress::calls) {
+    EXPECT_TRUE(stager_.add(*this));
+  }
+  ~NodeRank() override {
+    stager_.remove(*this);
+    EXPECT_TRUE(file_.close());
+  }
+
+  void run(Why why) noexcept override {
+    const WriteBehind::Target by_thread{file_, nullptr, &stager_};
+    behind_->serve_asked(by_thread);
+    if (why == Why::due && receives_) behind_->step(by_thread);
+  }
+  std::chrono::microseconds pause() const noexcept override {
+    return std::chrono::microseconds{200};
+  }
+
+  void write_at(Off offset, int64_t n) {
+    const std::vector<std::byte> bytes = bytes_at(offset, n);
+    const layout::FileView view;
+    const WriteRequest request{
+        &view, {offset, offset + n}, bytes.data(), layout::LoopTree::bytes(1), n};
+    EXPECT_EQ(behind_->write(target(), request).prefix_bytes, n);
+  }
+  void flush() { behind_->flush(target()); }
+  void flush_together() { behind_->flush_together(target()); }
+  void let_old_leave() { behind_->serve_older(target(), 0); }
+  int64_t taken_over() const { return behind_->notes().taken_over; }
+
+ private:
+  WriteBehind::Target target() { return {file_, nullptr}; }
+
+  WitnessedFile file_;
+  Stager stager_;
+  const std::unique_ptr<WriteBehind> behind_;
+  const bool receives_;
+};
+
+using NodesCase = std::tuple<Progress, int, int64_t, const Pattern*, FullPage>;
+class OnePageOfTwoNodes : public testing::TestWithParam<NodesCase> {};
+
+// Where all bytes of a page reach its owner, that is its writer: by the thread always, else as long
+// as nothing has to leave before a collective call. What has to, leaves by its own node, so that
+// the page may have a writer on each node, and no more.
+TEST_P(OnePageOfTwoNodes, HasOneWriterOrOneOnEachNodeWhereBytesMustLeaveBefore) {
+  const auto [progress, ranks, limit, pattern, full] = GetParam();
+  const bool by_thread = progress == Progress::thread;
+  const WriteBehindShape shape{.page_bytes = kPage,
+                               .limit_bytes_per_rank = limit,
+                               .full = full,
+                               .progress = progress,
+                               .load_bytes = kLoad};
+  const io::TemporaryFile path;
+  PageWriters writers;
+  comm::run_thread_team(ranks,
+                        [&, ranks = ranks, pattern = pattern](comm::Comm& comm) {
+                          NodeRank rank(comm, path, shape, writers);
+                          pattern->each(comm.rank(), ranks,
+                                        [&](Off at, int64_t n) { rank.write_at(at, n); });
+                          if (by_thread && comm.rank() == 0) rank.flush();  // others still write
+                          EXPECT_TRUE(comm.barrier());
+                          rank.flush_together();
+                          EXPECT_EQ(rank.taken_over(), 0);
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+  const int64_t bytes = pattern->bytes(ranks);
+  const bool reach_owners = by_thread || limit == 0;
+  if (reach_owners) EXPECT_EQ(writers.with_several(), 0);
+  if (reach_owners && pattern->each != &write_shares && full == FullPage::by_owner)
+    EXPECT_EQ(writers.not_by_owner(ranks), 0);
+  EXPECT_EQ(writers.with_several_of_a_node(ranks), 0);
+  EXPECT_EQ(writers.pages(), size_t((bytes + kPage - 1) / kPage));
+  EXPECT_TRUE(path.holds(bytes_at(0, bytes)));
+}
+
+std::string name_of_nodes(const testing::TestParamInfo<NodesCase>& info) {
+  const auto [progress, ranks, limit, pattern, full] = info.param;
+  return std::string(pattern->name) + std::to_string(ranks) + "By_" + to_string(progress) +
+         (limit == 0 ? "" : "InFourPages") + (full == FullPage::by_owner ? "ByOwner" : "ByRanks");
+}
+INSTANTIATE_TEST_SUITE_P(Squares, OnePageOfTwoNodes,
+                         testing::Combine(testing::ValuesIn(kProgresses), testing::Values(4),
+                                          testing::ValuesIn(kRoom), testing::Values(&kPatterns[0]),
+                                          testing::ValuesIn(kFull)),
+                         name_of_nodes);
+INSTANTIATE_TEST_SUITE_P(Many, OnePageOfTwoNodes,
+                         testing::Combine(testing::ValuesIn(kProgresses), testing::Values(2, 3, 4),
+                                          testing::ValuesIn(kRoom),
+                                          testing::Values(&kPatterns[1], &kPatterns[2]),
+                                          testing::ValuesIn(kFull)),
+                         name_of_nodes);
+
+// Half of each page's bytes get old before the others come.
+class OldPageOfTwoNodes : public testing::TestWithParam<Progress> {};
+
+TEST_P(OldPageOfTwoNodes, HasOneWriterByTheThreadAndElseOneOnEachNode) {
+  constexpr int kRanks = 4;
+  const bool by_thread = GetParam() == Progress::thread;
+  const WriteBehindShape shape{
+      .page_bytes = kPage, .full = FullPage::by_owner, .progress = GetParam(), .load_bytes = kLoad};
+  const io::TemporaryFile path;
+  PageWriters writers;
+  comm::run_thread_team(kRanks,
+                        [&](comm::Comm& comm) {
+                          NodeRank rank(comm, path, shape, writers);
+                          for (const int64_t half : {0, 1}) {
+                            for (int64_t i = half; i < kTurns; i += 2)
+                              rank.write_at((i * kRanks + comm.rank()) * 64, 64);
+                            if (half == 0) rank.let_old_leave();
+                          }
+                          EXPECT_TRUE(comm.barrier());
+                          rank.flush_together();
+                          EXPECT_TRUE(comm.barrier());
+                        },
+                        {.nodes = 2});
+  if (by_thread) EXPECT_EQ(writers.not_by_owner(kRanks), 0);
+  if (GetParam() == Progress::calls) EXPECT_GT(writers.with_several(), 0) << "it is not promised";
+  EXPECT_EQ(writers.with_several_of_a_node(kRanks), 0);
+  EXPECT_TRUE(path.holds(bytes_at(0, kRanks * kTurns * 64)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, OldPageOfTwoNodes, testing::ValuesIn(kProgresses),
+                         [](const auto& tested) { return to_string(tested.param); });
 
 // --- The thread ---
 

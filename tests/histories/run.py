@@ -5,12 +5,14 @@ Writes, reads, seeks, syncs, sizes, views, collective and independent, two files
 file, of all ranks or each rank's own. What the standard says of each is worked out by a model
 (model.hpp); the library alone says whether the model is right, and then Penstock has to be: every
 byte by the engine, none passed on.
+Between two nodes too, which MPICH can pretend, by each way in which bytes move there.
 A history that fails is cut until nothing more can be left out, printed, and kept in
 BUILD/histories, from where `--history FILE` plays it again.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tempfile
@@ -39,6 +41,12 @@ RELAXED = {"PENSTOCK_VISIBILITY": "relaxed"}
 SMALL_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "4KiB", "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB"}
 # Four of them are all there are, so that they make room for each other.
 FEW_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "1MiB", "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB"}
+# How bytes of independent writes move between nodes.
+PROGRESS: dict[str, dict[str, str]] = {
+    "calls": {},
+    "thread": {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE"},
+    "rma": {},
+}
 WAYS = {
     "deferred": Penstock("auto", environment=SMALL_PAGES),
     "deferred, relaxed": Penstock("auto", environment=RELAXED | SMALL_PAGES),
@@ -52,7 +60,23 @@ WAYS = {
     ),
     "staged(limit=0)": Penstock("auto + shm + pwrite + none + staged(limit=0)"),
 }
+# Where one machine can pretend to be two nodes: under MPICH. With fewer than two ranks it is one.
+TWO_NODES = {
+    f"deferred, two nodes by {progress}": Penstock(
+        "auto",
+        environment=RELAXED
+        | SMALL_PAGES
+        | {
+            "MPIR_CVAR_NUM_CLIQUES": "2",
+            "PENSTOCK_WRITE_BEHIND_SUBBUFFER": "4KiB",
+            "PENSTOCK_WRITE_BEHIND_PROGRESS": progress,
+        }
+        | more,
+    )
+    for progress, more in PROGRESS.items()
+}
 QUICK = ("deferred", "deferred, relaxed", "deferred, relaxed, few pages")
+QUICK_NODES = (2, 3)  # ranks; with three, two share a node
 # Seeds by ranks. More ranks than cores are slow under MPICH, which polls.
 SEEDS = {"mpich": {1: 35, 2: 46, 3: 9, 4: 5}, "openmpi": {1: 20, 2: 30, 3: 30, 4: 20}}
 # A library that is wrong alone in nearly every history, and how.
@@ -81,7 +105,7 @@ class Job:
                 self.bench,
                 self.ranks,
                 program,
-                penstock=None if alone else WAYS[self.way],
+                penstock=None if alone else (WAYS | TWO_NODES)[self.way],
                 mpi_options=self.bench.mpi.sound_options() if alone else (),
                 timeout_s=timeout_s,
             )
@@ -101,6 +125,18 @@ def deferral_problems(job: Job, out: Outcome) -> list[str]:
     deferred = sum(file["traffic"]["shared_bytes"] for file in files)
     wrong = job.way.startswith("deferred") and not out.hung and deferred == 0
     return ["no byte went behind"] if wrong else []
+
+
+def progress_problems(job: Job, out: Outcome) -> list[str]:
+    """Between nodes bytes have to have moved, and as they were to."""
+    if job.way not in TWO_NODES or out.hung:
+        return []
+    files = [file for log in out.logs for file in log["files"] if file["write_behind_progress"]]
+    wanted = TWO_NODES[job.way].environment["PENSTOCK_WRITE_BEHIND_PROGRESS"]
+    ways = {file["write_behind_progress"] for file in files}
+    problems = [] if ways == {wanted} else [f"moved by {sorted(ways)}, not {wanted}"]
+    moved = sum(file["traffic"]["messages"] for file in files)
+    return problems if moved else [*problems, "nothing moved between the nodes"]
 
 
 def failed_seeds(out: Outcome) -> list[int]:
@@ -160,7 +196,7 @@ def keep_shortest(job: Job, seed: int) -> list[str]:
 def run_seeds(job: Job, suite: Suite, first: int, count: int, *, uncut: bool) -> None:
     case = f"{job.way or 'alone'}, {job.ranks} ranks, seeds {first} to {first + count - 1}"
     out = job.play(f"--first-seed={first}", f"--seeds={count}")
-    problems = problems_of(job, out) + deferral_problems(job, out)
+    problems = problems_of(job, out) + deferral_problems(job, out) + progress_problems(job, out)
     wrong = failed_seeds(out) if problems else []
     if not job.way and problems and 2 * len(wrong) < count and not out.hung:
         suite.skip(case, f"the library alone is wrong in seeds {wrong}", fails_alone=True)
@@ -193,6 +229,52 @@ def dealt(
                 yield count, way
 
 
+def between_nodes(only: str, first: int, many: int, *, whole: bool) -> Iterator[tuple[str, range]]:
+    """The ways between nodes, and each one's seeds: all of them, or its part. One library runs all
+    parts: no other could run what it leaves out.
+    """
+    parts = 1 if whole else len(TWO_NODES)
+    for place, way in enumerate(TWO_NODES):
+        part = place % parts
+        mine = range(first + part * many // parts, first + (part + 1) * many // parts)
+        if mine and only in way:
+            yield way, mine
+
+
+def play_seeds(job: Job, suite: Suite, seeds: range, *, uncut: bool) -> None:
+    """Some at a time."""
+    for first in range(seeds.start, seeds.stop, CHUNK):
+        run_seeds(job, suite, first, min(CHUNK, seeds.stop - first), uncut=uncut)
+
+
+def seeds_by_ranks(bench: Bench, options: argparse.Namespace) -> dict[int, int]:
+    """How many, on each number of ranks."""
+    seeds = BRIEF if options.brief else SEEDS[bench.mpi.family]
+    return {
+        ranks: options.seeds or many * (10 if options.full else 1)
+        for ranks, many in seeds.items()
+        if options.ranks in (None, ranks)
+    }
+
+
+def play_all(bench: Bench, suite: Suite, names: Sequence[str], options: argparse.Namespace) -> None:
+    """Seeds in every way that is asked for, on every number of ranks."""
+    asked = seeds_by_ranks(bench, options)
+    for ranks, way in dealt(list(asked), names, options.only, options.share):
+        mine = range(options.first_seed, options.first_seed + asked[ranks])
+        play_seeds(Job(bench, ranks, way), suite, mine, uncut=options.uncut)
+
+
+def play_between_nodes(bench: Bench, suite: Suite, options: argparse.Namespace) -> None:
+    """Likewise on two nodes."""
+    whole = bool(options.full or options.seeds)
+    for ranks, many in seeds_by_ranks(bench, options).items():
+        if ranks == 1 or not (whole or ranks in QUICK_NODES):
+            continue
+        for way, mine in between_nodes(options.only, options.first_seed, many, whole=whole):
+            play_seeds(Job(bench, ranks, way), suite, mine, uncut=options.uncut)
+
+
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, help="how many, for each number of ranks")
@@ -212,19 +294,15 @@ def main() -> int:
         return suite.finish()
     names = list(WAYS) if options.full or options.only or options.history else QUICK
     names = [] if options.alone else names[:1] if options.brief else names
-    if options.history:
-        for way in ways(names, options.only):
-            job = Job(bench, ranks_of(options.history), way)
-            run_history(job, suite, options.history.resolve(), options.repeat)
+    nodes = TWO_NODES if bench.mpi.name == "mpich" and not options.alone else {}
+    if not options.history:
+        play_all(bench, suite, names, options)
+        if nodes and not options.brief:
+            play_between_nodes(bench, suite, options)
         return suite.finish()
-    seeds = BRIEF if options.brief else SEEDS[bench.mpi.family]
-    asked = [ranks for ranks in seeds if options.ranks in (None, ranks)]
-    for ranks, way in dealt(asked, names, options.only, options.share):
-        many = options.seeds or seeds[ranks] * (10 if options.full else 1)
-        last = options.first_seed + many
-        for first in range(options.first_seed, last, CHUNK):
-            many_now = min(CHUNK, last - first)
-            run_seeds(Job(bench, ranks, way), suite, first, many_now, uncut=options.uncut)
+    for way in ways([*names, *nodes], options.only):
+        job = Job(bench, ranks_of(options.history), way)
+        run_history(job, suite, options.history.resolve(), options.repeat)
     return suite.finish()
 
 

@@ -10,6 +10,10 @@ one rank, or all, with SIGKILL. Then plain reads compare the file with what the 
   older than `write_behind_seconds`;
 - the job ends.
 
+With `--nodes 2` each rank is on a node of its own, as MPICH can pretend, so that bytes go to pages
+of the other one, in each of the ways in turn: what waits to be moved, and what has moved and is in
+the owner's memory, is lost within the same bounds.
+
 A machine that loses power is another matter (crashed.py): what reached only the page cache survives
 these kills.
 """
@@ -29,7 +33,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
-from records import START_S, Figures, Job
+from records import RANKS, START_S, Figures, Job
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 
 MIB = 1 << 20
@@ -41,6 +45,12 @@ BEHIND = {
     "PENSTOCK_WRITE_BEHIND_PAGE": "64KiB",
     "PENSTOCK_WRITE_BEHIND_LIMIT": str(LIMIT_BYTES),
     "PENSTOCK_WRITE_BEHIND_SECONDS": str(SECONDS),
+}
+# How bytes move between nodes, and what that needs.
+PROGRESS: dict[str, dict[str, str]] = {
+    "calls": {},
+    "thread": {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE"},
+    "rma": {},
 }
 SLOW_ONE_IN = 12  # trials that last long enough for the bound in seconds to matter
 
@@ -59,12 +69,35 @@ class FiguresWithAges(Figures):
         return f"{super().line()}, oldest {max(self.oldest_lost_s):.2f} s"
 
 
+def between_nodes(progress: str) -> dict[str, str]:
+    """What a job is told, to be on two nodes and to move bytes so."""
+    moving = {"PENSTOCK_WRITE_BEHIND_PROGRESS": progress} | PROGRESS[progress]
+    return BEHIND | moving | {"MPIR_CVAR_NUM_CLIQUES": "2"}
+
+
 @dataclass(frozen=True)
 class Trial(Job):
     """One job and when it is killed."""
 
     number: int
     dice: random.Random
+    nodes: int
+
+    @property
+    def moves_by(self) -> str:
+        """Slow ones come in each way."""
+        if self.nodes == 1:
+            return ""
+        return list(PROGRESS)[(self.number + self.number // SLOW_ONE_IN) % len(PROGRESS)]
+
+    @property
+    def name(self) -> str:
+        by = f", by {self.moves_by}" if self.moves_by else ""
+        return f"trial {self.number}{by}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return BEHIND if self.nodes == 1 else between_nodes(self.moves_by)
 
     @property
     def is_slow(self) -> bool:
@@ -78,7 +111,7 @@ class Trial(Job):
         program = [str(self.bench.program("records")), f"--dir={self.directory}"]
         program += [f"--seed={self.number}", f"--pause-us={pause_us}", f"--sync-every={sync_every}"]
         program += [f"--step={601 if self.is_slow else 1}"]
-        how = Penstock("auto", environment=BEHIND)
+        how = Penstock("auto", environment=self.environment)
         return launch(self.bench, self.ranks, program, penstock=how, timeout_s=START_S + 15)
 
     def kill(self) -> float:
@@ -106,11 +139,23 @@ def problems_of(trial: Trial, out: Outcome, verdict: dict[str, float]) -> list[s
     return problems
 
 
+def run_whole(suite: Suite, bench: Bench, progress: str) -> None:
+    """A job that is not killed: only that one's log says how its bytes moved, and that they did."""
+    with tempfile.TemporaryDirectory(prefix="penstock-killed-") as directory:
+        program = [str(bench.program("records")), f"--dir={directory}", "--records=500"]
+        how = Penstock("auto", environment=between_nodes(progress))
+        out = launch(bench, RANKS[bench.mpi.family], program, penstock=how)
+    files = [file for log in out.logs for file in log["files"]]
+    told = [(file["write_behind_progress"], file["traffic"]["messages"] > 0) for file in files]
+    problems = [] if told == [(progress, True)] else [f"how files moved, and whether: {told}"]
+    suite.check(f"bytes move by {progress}", problems, out)
+
+
 def run_trial(
     suite: Suite, trial: Trial, pool: ThreadPoolExecutor, figures: FiguresWithAges
 ) -> None:
     job = pool.submit(trial.start)
-    case = f"trial {trial.number}"
+    case = trial.name
     if not trial.wait_until_all_write(job):
         suite.check(case, ["not all ranks began to write"], job.result())
         return
@@ -132,15 +177,20 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    parser.add_argument("--nodes", type=int, default=1, choices=[1, 2], help="2: needs --mpi mpich")
     options = parser.parse_args()
+    if options.nodes > 1 and options.mpi != "mpich":
+        parser.error(f"--nodes {options.nodes} needs --mpi mpich, got --mpi {options.mpi}")
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"killed {options.mpi}", options.mpi, options.record)
     figures = FiguresWithAges()
+    for progress in PROGRESS if options.nodes > 1 else ():
+        run_whole(suite, bench, progress)
     with ThreadPoolExecutor(1) as pool:
         for number in range(options.seed, options.seed + options.trials):
             with tempfile.TemporaryDirectory(prefix="penstock-killed-") as directory:
                 dice = random.Random(number)  # noqa: S311 - moments, not secrets
-                trial = Trial(bench, Path(directory), number, dice)
+                trial = Trial(bench, Path(directory), number, dice, options.nodes)
                 run_trial(suite, trial, pool, figures)
     if figures.trials:
         print(figures.line())
