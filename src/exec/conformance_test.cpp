@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 #include <utility>
 
+#include "comm/node_lock.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/pairwise.hpp"
 #include "exec/pipeline.hpp"
@@ -201,19 +201,6 @@ WriteOutcome run_call(Pipeline& pipeline, const Variant& v, const WriteRequest& 
   return out;
 }
 
-// The ranks of a team, for policies that take turns.
-class OneAtATime final : public Gate {
- public:
-  Result<void> enter() override {
-    mutex_.lock();
-    return {};
-  }
-  void leave() noexcept override { mutex_.unlock(); }
-
- private:
-  std::mutex mutex_;
-};
-
 constexpr int64_t kSyncBytes = 16384;
 
 std::unique_ptr<io::FileSync> sync_of(const Variant& v, io::MechanismFile& file,
@@ -294,7 +281,7 @@ void run_case(const Variant& v, int ranks, uint64_t seed) {
   fill_with_background(file.path());
   const std::vector<std::byte> before = file.contents();
   Totals totals;
-  const auto gate = std::make_shared<OneAtATime>();
+  const std::shared_ptr<Gate> gate = comm::make_thread_lock();  // for policies that take turns
   comm::run_thread_team(ranks,
                         [&](comm::Comm& comm) {
                           run_rank(comm, v, file.path(), cases[size_t(comm.rank())], gate, totals);
