@@ -96,8 +96,8 @@ class Trial(Job):
 
     @property
     def limit_bytes(self) -> int:
-        """For each rank. Where nothing is to leave but for its age there is room for the whole file,
-        in a quarter of what both nodes have."""
+        """For each rank. What is to leave for its age alone needs room for the whole file, in the
+        half of it that is for pages."""
         return 4 * LIMIT_BYTES if self.is_slow and self.nodes > 1 else LIMIT_BYTES
 
     @property
