@@ -111,7 +111,8 @@ def limit_of(args: argparse.Namespace, case: Case, how: str) -> int:
         return 0
     if case.memory is None:
         return PLENTY
-    return math.ceil(case.memory * args.step_bytes / args.ranks / MIB) * MIB
+    step_bytes: float = args.step_bytes / args.ranks
+    return math.ceil(case.memory * step_bytes / MIB) * MIB
 
 
 def least_s(
