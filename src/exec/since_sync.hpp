@@ -53,11 +53,11 @@ class SinceSync {
     const std::lock_guard lock(mutex_);
     return writes_;
   }
-  // That sync has succeeded, and none has failed since settle(). What came meanwhile is not known
-  // to be in it: then all is kept.
-  void synced(int64_t writes, const io::SyncMarks& marks) {
+  // That sync has succeeded, and none has failed since settle(), but the caller's own that came
+  // after it. What came meanwhile is not known to be in it: then all is kept.
+  void synced(int64_t writes, const io::SyncMarks& marks, bool then_failed = false) {
     const std::lock_guard lock(mutex_);
-    if (writes == writes_ && marks.failures == failures_) begin_anew();
+    if (writes == writes_ && marks.failures - int64_t(then_failed) == failures_) begin_anew();
   }
   // A sync of the policy has failed: all of it is uncertain.
   Bytes take(const io::SyncMarks& marks) {

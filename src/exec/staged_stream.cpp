@@ -134,9 +134,8 @@ void StreamAccount::follow_syncs(const io::FileSync& sync, const layout::FileVie
                                  StreamRange piece, const WriteOutcome& outcome) {
   const io::SyncMarks marks = sync.marks();
   const StreamRange fresh{piece.begin + outcome.synced_bytes, piece.begin + outcome.written_bytes};
-  io::SyncMarks at_success = marks;  // what failed of the piece's own syncs came later
-  if (outcome.sync_failed) --at_success.failures;
-  if (outcome.synced_bytes > 0) since_sync_.synced(since_sync_.writes(), at_success);
+  if (outcome.synced_bytes > 0)
+    since_sync_.synced(since_sync_.writes(), marks, outcome.sync_failed);
   if (since_sync_.empty()) first_unsynced_.reset();
   if (outcome.sync_failed) take_back(since_sync_.take(marks), *outcome.mine);
   if (fresh.empty()) return;

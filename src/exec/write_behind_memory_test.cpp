@@ -138,6 +138,7 @@ TEST(WriteBehindMemory, ASyncThatFailsWhereThereIsNoneLosesWhatHasLeftBefore) {
     WriteOutcome alone;  // of 50 bytes that the caller wrote
     alone.sync_failed = true;
     alone.mine = sync.wrote({}, 0).error();
+    sync.fail();  // as a policy notes it
     behind->note_written(target, alone, {4096, 4146}, behind->writes());
     EXPECT_EQ(behind->notes().written_bytes, 0);
     EXPECT_EQ(behind->notes().lost_bytes, 100);
@@ -145,6 +146,7 @@ TEST(WriteBehindMemory, ASyncThatFailsWhereThereIsNoneLosesWhatHasLeftBefore) {
     WriteOutcome both = alone;
     both.written_bytes = both.synced_bytes = 50;
     behind->note_written(target, WriteOutcome{.written_bytes = 30}, {5000, 5030}, 0);
+    sync.fail();
     behind->note_written(target, both, {8192, 8292}, behind->writes());
     EXPECT_EQ(behind->notes().lost_bytes, 100);
   });

@@ -22,8 +22,8 @@ void WriteBehind::note_written(const Target& target, const WriteOutcome& outcome
   }
   if (target.sync == nullptr) return;
   const io::SyncMarks marks = target.sync->marks();
-  // What was before the write is on the device; where a later one has failed, perhaps not.
-  if (outcome.synced_bytes > 0) since_sync_.synced(writes, marks);
+  // What was before the write is on the device.
+  if (outcome.synced_bytes > 0) since_sync_.synced(writes, marks, outcome.sync_failed);
   if (outcome.sync_failed) return lose(since_sync_.take(marks), 0, *outcome.mine);
   since_sync_.wrote(where, outcome.written_bytes - outcome.synced_bytes, marks.begun);
 }

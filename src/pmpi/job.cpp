@@ -374,8 +374,12 @@ void Job::exits() noexcept try {
   if (finished_ || getpid() != exits_) return;
   const std::vector<OpenFilePtr> files = open_files().all();
   const bool interrupted = is_in_a_call(files);
-  for (const OpenFilePtr& file : files)
-    interrupted ? say_what_may_be_lost(*file, "") : flush_at_exit(*file);
+  for (const OpenFilePtr& file : files) {
+    if (interrupted)
+      say_what_may_be_lost(*file, "");
+    else
+      flush_at_exit(*file);
+  }
 } catch (...) {
   say("penstock: internal error at the end of the program\n");
 }
