@@ -45,6 +45,9 @@ class Load {
   int64_t data_bytes() const noexcept { return data_bytes_; }
   Extent hull() const noexcept { return hull_; }  // of the file's bytes in it
   std::span<const std::byte> parcel() const noexcept { return bytes_; }
+  // Whether any record came since note_copied().
+  bool has_news() const noexcept { return bytes_.size() > copied_; }
+  void note_copied() noexcept { copied_ = bytes_.size(); }
   std::vector<std::byte> take() && noexcept { return std::move(bytes_); }
 
  private:
@@ -55,6 +58,7 @@ class Load {
   Off end_ = 0;  // of the last record
   int64_t data_bytes_ = 0;
   Extent hull_;
+  size_t copied_ = 0;
 };
 
 // Reads the records of a parcel of kind load.

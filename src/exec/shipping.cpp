@@ -62,6 +62,7 @@ int64_t Shipping::take(int64_t page, Stream& stream, StreamRange part, Pages& pa
   const int owner = owner_of(page);
   if (!is_foreign(owner)) return 0;
   std::unique_lock lock(mutex_);
+  put_late();
   int64_t at = part.begin;
   while (at < part.end) {
     Load* const load = load_for(owner, pages, lock);
@@ -297,7 +298,9 @@ void Shipping::send_older(double seconds, Pages& pages) {
   for (const int owner : buffers_.owners_since(then_s))
     if (progress_ == Progress::thread)
       send(owner);
-    else if (put_ == nullptr || !put_->overlaps(owner, buffers_.hull_of(owner)))
+    else if (was_put(owner, buffers_.hull_of(owner)))
+      write_behind_put(owner, pages);
+    else
       keep_here(owner, pages);
 }
 
@@ -391,6 +394,7 @@ void Shipping::move_all(Pages& pages, bool any) {
   settles_over_ = settles_;
   if (!any) return;
   settling_.clear();
+  late_.clear();
   if (put_ != nullptr) put_->forget();
 }
 

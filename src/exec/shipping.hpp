@@ -140,6 +140,8 @@ class Shipping {
   bool collect_delivered();
   void collect_last();
   void write_older_put(double then_s, Pages& pages);
+  void write_behind_put(int owner, Pages& pages);
+  void put_late();
   bool progress_put(Pages& pages);
   bool take_out(Pages& pages);
   void take_in(comm::Parcel parcel, Pages& pages);
@@ -181,6 +183,7 @@ class Shipping {
   std::unique_ptr<PutLoads> put_;           // nullptr: not by rma
   SubBuffers buffers_;
   std::unordered_set<int> here_;        // owners whose bytes go to this node's pages
+  std::unordered_set<int> late_;        // that are to be put what is here in the next call
   std::unordered_set<int> touched_;     // that were sent loads since the last flush
   std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
   std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet

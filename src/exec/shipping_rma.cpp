@@ -1,6 +1,7 @@
 // Loads that this rank puts into its owners' memory itself, and takes out of its own
 // (put_loads.hpp, docs/decisions/0035).
 #include <algorithm>
+#include <iterator>
 
 #include "base/backoff.hpp"
 #include "exec/abandon.hpp"
@@ -69,6 +70,24 @@ void Shipping::write_older_put(double then_s, Pages& pages) {
   const auto late = put_->older(then_s);
   for (const std::span<const std::byte> parcel : late) put(parcel, pages);
   if (!late.empty()) pages.flush();
+}
+
+// What may come after bytes that the owner was put, and still has: it goes the same way, so that it
+// is the last, and is in the file at once as well. The I/O thread makes no call to MPI.
+void Shipping::write_behind_put(int owner, Pages& pages) {
+  or_abandon("write behind", [&] {
+    late_.insert(owner);
+    buffers_.copy_news(owner, [&](std::span<const std::byte> parcel) { put(parcel, pages); });
+    pages.flush();
+  });
+}
+
+// Behind what they were put, where that was taken out.
+void Shipping::put_late() {
+  for (auto owner = late_.begin(); owner != late_.end();) {
+    put_out(*owner, PutLoads::Which::any);
+    owner = buffers_.has(*owner) ? std::next(owner) : late_.erase(owner);
+  }
 }
 
 // --- As an owner ---

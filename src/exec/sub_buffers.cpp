@@ -13,17 +13,22 @@ SubBuffers::SubBuffers(int64_t load_bytes, int64_t limit_bytes) noexcept
 Load* SubBuffers::filling(int owner, Limit limit) {
   const auto found = by_owner_.find(owner);
   if (found != by_owner_.end() && found->second.loads.back().room() > 0)
-    return &found->second.loads.back();
+    return &to_append(found->second);
   if (loads_ >= most_loads_ && limit == Limit::kept) return nullptr;
   Packed& packed = found != by_owner_.end() ? add_load(found->second) : add_owner(owner);
   ++loads_;
-  return &packed.loads.back();
+  return &to_append(packed);
+}
+
+Load& SubBuffers::to_append(Packed& packed) {
+  if (packed.came_s == kNotYet_s) packed.came_s = now_s();
+  return packed.loads.back();
 }
 
 // Of the next two: where there is no memory, the books are as they were, and every owner in them
 // has a load.
 SubBuffers::Packed& SubBuffers::add_owner(int owner) {
-  Packed packed{.loads = {}, .bytes = 0, .came_s = now_s()};
+  Packed packed{.loads = {}, .bytes = 0, .came_s = kNotYet_s};
   packed.loads.push_back(next_load());
   return by_owner_.emplace(owner, std::move(packed)).first->second;
 }

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <span>
 #include <stdexcept>
+#include <vector>
+
+#include "base/clock.hpp"
 
 namespace penstock::exec::sub_buffers_test {
 namespace {
@@ -113,6 +117,32 @@ TEST(SubBuffers, OneLoadIsAlwaysToBeHad) {
   SubBuffers buffers(kLoad, 1);
   EXPECT_NE(buffers.filling(5), nullptr);
   EXPECT_EQ(buffers.filling(6), nullptr);
+}
+
+TEST(SubBuffers, WhatWasCopiedIsNotOldAndIsCopiedAgainOnlyWithWhatCameSince) {
+  SubBuffers buffers(kLoad, 4 * kLoad);
+  append(*buffers.filling(9), {0, 4000, 0, 1});
+  append(*buffers.filling(9), {9000, 10, 0, 1});
+  std::vector<Off> copied;
+  const auto copy = [&](std::span<const std::byte> parcel) {
+    LoadReader reader(parcel);
+    while (const auto record = reader.next()) copied.push_back(record->run.offset);
+  };
+  EXPECT_EQ(buffers.owners_since(now_s()), std::vector{9});
+  buffers.copy_news(9, copy);
+  EXPECT_EQ(copied, (std::vector<Off>{0, 9000}));
+  EXPECT_TRUE(buffers.owners_since(now_s()).empty());
+  const double before_s = now_s();
+  append(*buffers.filling(9), {9500, 10, 0, 1});
+  EXPECT_GE(buffers.came_s(9), before_s);
+  EXPECT_EQ(buffers.owners_since(now_s()), std::vector{9});
+  copied.clear();
+  buffers.copy_news(9, copy);
+  EXPECT_EQ(copied, (std::vector<Off>{9000, 9500})) << "the load that has news";
+  copied.clear();
+  buffers.copy_news(9, copy);
+  EXPECT_TRUE(copied.empty());
+  EXPECT_EQ(buffers.take(9).size(), 2u) << "all are still here";
 }
 
 TEST(SubBuffers, WhereALoadHasNoMemoryNothingHasHappened) {
