@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Nodes with network stacks of their own: N network namespaces on a bridge, and MPI jobs across them.
 #
-#   nodes.sh start DIR [N]             default: 2 nodes, node1 and node2 (10.79.0.1 and 10.79.0.2)
+#   nodes.sh start DIR [N] [--mount MNT]
+#                                      default: 2 nodes, node1 and node2 (10.79.0.1 and 10.79.0.2)
+#       --mount MNT                    node2 sees at MNT what this machine has at MNT2, node3 MNT3, ...: mounts of one
+#                                      file system by clients that know nothing of each other (ceph.sh makes two)
 #   nodes.sh run DIR RANKS COMMAND...  by MPICH; ranks go round the nodes: rank 0 on node1, rank 1 on node2, ...
 #   DIR/nodes/mpirun -n RANKS COMMAND...    the same by Open MPI, with whatever options its mpirun has
 #   nodes.sh status DIR
 #   nodes.sh stop DIR                  ends what runs in them, and removes them
 #
 # Ranks of different nodes talk TCP and MPI_COMM_TYPE_SHARED separates them; they have host names of their own.
-# The file system is this machine's, shared by all. MPIEXEC names another mpiexec of the Hydra kind, MPIRUN another
+# The file system is this machine's, shared by all, but for --mount. MPIEXEC names another mpiexec of the Hydra kind, MPIRUN another
 # mpirun of Open MPI's.
 #
 # Exit: 0 or the command's, 1 failed, 2 wrong usage, 77 not possible on this machine (not root, no iproute2).
@@ -48,8 +51,9 @@ write_remote_shell() {
 [ "\$1" != -x ] || shift
 node=\${1##*.}
 shift
-exec ip netns exec "$(cat "$state/prefix")-\$node" unshare --uts \\
-  sh -c 'hostname "node\$1" && exec sh -c "\$2"' sh "\$node" "\$*"
+exec ip netns exec "$(cat "$state/prefix")-\$node" unshare --uts --mount sh -c '
+  hostname "node\$1" && { [ -z "\$2" ] || [ "\$1" = 1 ] || mount --bind "\$2\$1" "\$2"; } && exec sh -c "\$3"
+' sh "\$node" "$mount" "\$*"
 SHELL
   chmod +x "$state/remote_shell"
 }
@@ -77,12 +81,38 @@ take_down() {
   rm -rf "$state"
 }
 
+nodes=2 mount=''
+read_options() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+    --mount)
+      [ $# -ge 2 ] || stop_with $wrong_usage "--mount needs a value"
+      mount=$(realpath -m "$2")
+      shift
+      ;;
+    -*) stop_with $wrong_usage "no option is called '$1'; there is --mount" ;;
+    *) nodes=$1 ;;
+    esac
+    shift
+  done
+}
+
+must_have_mounts() {
+  local i
+  [[ $mount =~ ^[A-Za-z0-9_./-]+$ ]] || stop_with $wrong_usage "--mount must be a plain path, got '$mount'"
+  for ((i = 2; i <= nodes; i++)); do
+    mountpoint -q "$mount$i" || stop_with $wrong_usage "--mount: nothing is mounted at '$mount$i', for node$i"
+  done
+}
+
 start() {
-  local nodes=${1:-2} i
+  local i
+  read_options "$@"
   [[ $nodes =~ ^[0-9]+$ && $nodes -ge 1 && $nodes -le 250 ]] ||
     stop_with $wrong_usage "N must be a number of nodes, 1 to 250, got '$nodes'"
   needs_root "make network namespaces"
   needs ip iproute2
+  [ -z "$mount" ] || must_have_mounts
   [ ! -e "$state" ] || stop_with 1 "there are nodes in $dir already; 'stop' them first"
   mkdir -p "$state"
   echo "penstock$$" >"$state/prefix"
