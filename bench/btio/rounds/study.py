@@ -50,11 +50,12 @@ class Class(_Model):
 
 
 class Peer(_Model):
-    """An MPI library's own path, at one setting."""
+    """An MPI library's own path, at one setting; with so many ranks, or with any."""
 
     library: str
     access: Access
     setting: Setting = {}
+    ranks: list[int] = []
     extra: bool = False
 
 
@@ -181,6 +182,8 @@ def _variants(study: Study, work: Work, libraries: spec.Peers, cell: Cell) -> li
         for access, subtype in SUBTYPE.items()
     ]
     for peer in work.peers:
+        if peer.ranks and cell.ranks not in peer.ranks:
+            continue
         title = f"{libraries.library[peer.library].title}, {peer.access}"
         name, subtype = f"{peer.library}-{peer.access}", SUBTYPE[peer.access]
         found.append(
