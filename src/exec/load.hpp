@@ -48,6 +48,7 @@ class Load {
   // Whether any record came since note_copied().
   bool has_news() const noexcept { return bytes_.size() > copied_; }
   void note_copied() noexcept { copied_ = bytes_.size(); }
+  void note_not_copied() noexcept { copied_ = 0; }
   std::vector<std::byte> take() && noexcept { return std::move(bytes_); }
 
  private:

@@ -1,5 +1,8 @@
 #include "exec/put_loads.hpp"
 
+#include <algorithm>
+
+#include "base/clock.hpp"
 #include "base/seeded_fault.hpp"
 
 namespace penstock::exec {
@@ -11,7 +14,8 @@ Traffic PutLoads::put(int owner, SubBuffers& from, Which which) {
     return traffic;
   if (slots_->way_to(owner) != comm::Way::open) return traffic;
   Put& put = put_[owner];
-  put.came_s = from.came_s(owner);
+  // A copy of it that is in the file already may be under what the owner takes out first.
+  put.came_s = std::min(from.came_s(owner), now_s());
   put.told_older = false;
   Load load = *from.take_first(owner);
   put.hull = hull_of(put.hull, load.hull());
@@ -63,13 +67,13 @@ void PutLoads::ask_owners() {
   }
 }
 
-std::vector<std::span<const std::byte>> PutLoads::older(double then_s) {
-  std::vector<std::span<const std::byte>> all;
+std::vector<PutLoads::Older> PutLoads::older(double then_s) {
+  std::vector<Older> all;
   for (auto& [owner, put] : put_) {
     const auto parcel = slots_->on_its_way_to(owner);
     if (put.told_older || put.came_s > then_s || put.asked == Asked::yes || parcel.empty())
       continue;
-    all.push_back(parcel);
+    all.push_back({owner, parcel});
     put.told_older = true;
   }
   return all;

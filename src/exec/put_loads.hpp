@@ -39,9 +39,13 @@ class PutLoads {
   // put to it. ask_owners() puts the questions for which there is room.
   void ask(int owner);
   void ask_owners();
+  struct Older {
+    int owner;
+    std::span<const std::byte> parcel;
+  };
   // Parcels that came then or before, and that their owners may not have taken out; each once.
   // Until the next call of put(), collect() or ask_owners(); by any thread.
-  std::vector<std::span<const std::byte>> older(double then_s);
+  std::vector<Older> older(double then_s);
   // What was put and maybe not taken out.
   std::vector<comm::Parcel> take_back() { return slots_->take_back(); }
 

@@ -62,7 +62,6 @@ int64_t Shipping::take(int64_t page, Stream& stream, StreamRange part, Pages& pa
   const int owner = owner_of(page);
   if (!is_foreign(owner)) return 0;
   std::unique_lock lock(mutex_);
-  put_late();
   int64_t at = part.begin;
   while (at < part.end) {
     Load* const load = load_for(owner, pages, lock);
@@ -294,14 +293,17 @@ void Shipping::send_older(double seconds, Pages& pages) {
   if (!lock || in_settle_ || ended_)
     return;  // this node's pages must not overtake what is on its way
   const double then_s = now_s() - seconds;
-  if (put_ != nullptr) write_older_put(then_s, pages);
+  bool is_twice = put_ != nullptr && write_older_put(then_s, pages);
   for (const int owner : buffers_.owners_since(then_s))
-    if (progress_ == Progress::thread)
+    if (progress_ == Progress::thread) {
       send(owner);
-    else if (was_put(owner, buffers_.hull_of(owner)))
+    } else if (was_put(owner, buffers_.hull_of(owner))) {
       write_behind_put(owner, pages);
-    else
+      is_twice = true;
+    } else {
       keep_here(owner, pages);
+    }
+  if (is_twice) pages.flush();
 }
 
 bool Shipping::empty() const {
@@ -395,6 +397,7 @@ void Shipping::move_all(Pages& pages, bool any) {
   if (!any) return;
   settling_.clear();
   late_.clear();
+  any_late_ = false;
   if (put_ != nullptr) put_->forget();
 }
 

@@ -94,6 +94,8 @@ class Shipping {
   void flush(Pages& pages);
   // What came so long ago or longer is on its way, if nobody else is in here. By any thread.
   void send_older(double seconds, Pages& pages);
+  // What send_older() has written though it could not send it is on its way. In each write.
+  void put_late();
   // Likewise all that may leave at once, also loads that are not full. REQUIRES !Progress::calls.
   void send_at_once();
   // Takes in what has come. Whether anything had. By any thread. REQUIRES !Progress::calls.
@@ -139,9 +141,8 @@ class Shipping {
   bool receive_one(Pages& pages);
   bool collect_delivered();
   void collect_last();
-  void write_older_put(double then_s, Pages& pages);
+  bool write_older_put(double then_s, Pages& pages);
   void write_behind_put(int owner, Pages& pages);
-  void put_late();
   bool progress_put(Pages& pages);
   bool take_out(Pages& pages);
   void take_in(comm::Parcel parcel, Pages& pages);
@@ -182,8 +183,10 @@ class Shipping {
   std::string why_none_;                    // could be had
   std::unique_ptr<PutLoads> put_;           // nullptr: not by rma
   SubBuffers buffers_;
-  std::unordered_set<int> here_;        // owners whose bytes go to this node's pages
-  std::unordered_set<int> late_;        // that are to be put what is here in the next call
+  std::unordered_set<int> here_;  // owners whose bytes go to this node's pages
+  std::unordered_set<int> late_;  // that are to be put what is here by put_late()
+  std::atomic<bool> any_late_ = false;
+  double late_asked_s_ = 0;
   std::unordered_set<int> touched_;     // that were sent loads since the last flush
   std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
   std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet

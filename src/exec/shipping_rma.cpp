@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/backoff.hpp"
+#include "base/clock.hpp"
 #include "exec/abandon.hpp"
 #include "exec/shipping.hpp"
 
@@ -65,29 +66,40 @@ void Shipping::keep_behind_put(Pages& pages, std::unique_lock<std::mutex>& lock)
 }
 
 // Whether their owners have taken these out only MPI could say, and this may be the I/O thread. So
-// rather twice than late; and at once, or bytes that are put later could be overtaken.
-void Shipping::write_older_put(double then_s, Pages& pages) {
+// rather twice than late; and at once, or bytes that are put later could be overtaken. What the
+// file has already of those that came later is under them then.
+bool Shipping::write_older_put(double then_s, Pages& pages) {
   const auto late = put_->older(then_s);
-  for (const std::span<const std::byte> parcel : late) put(parcel, pages);
-  if (!late.empty()) pages.flush();
+  for (const PutLoads::Older& one : late) {
+    put(one.parcel, pages);
+    buffers_.forget_copies(one.owner, then_s);
+  }
+  return !late.empty();
 }
 
 // What may come after bytes that the owner was put, and still has: it goes the same way, so that it
-// is the last, and is in the file at once as well. The I/O thread makes no call to MPI.
+// is the last, and is in the file as well. The I/O thread makes no call to MPI.
 void Shipping::write_behind_put(int owner, Pages& pages) {
   or_abandon("write behind", [&] {
     late_.insert(owner);
+    any_late_ = true;
     buffers_.copy_news(owner, [&](std::span<const std::byte> parcel) { put(parcel, pages); });
-    pages.flush();
   });
 }
 
-// Behind what they were put, where that was taken out.
+// Behind what they were put, where that was taken out; not so often that small writes would do
+// nothing but ask.
 void Shipping::put_late() {
+  constexpr double kPause_s = 1e-3;
+  if (!any_late_) return;
+  const std::lock_guard lock(mutex_);
+  if (in_settle_ || ended_ || now_s() < late_asked_s_ + kPause_s) return;
+  late_asked_s_ = now_s();
   for (auto owner = late_.begin(); owner != late_.end();) {
     put_out(*owner, PutLoads::Which::any);
     owner = buffers_.has(*owner) ? std::next(owner) : late_.erase(owner);
   }
+  any_late_ = !late_.empty();
 }
 
 // --- As an owner ---

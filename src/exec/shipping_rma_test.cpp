@@ -11,7 +11,7 @@
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
-#include "exec/shipping_for_tests.hpp"
+#include "exec/shipping_rma_for_tests.hpp"
 #include "io/eventually.hpp"
 #include "io/forwarding_file.hpp"
 #include "io/held_file.hpp"
@@ -19,47 +19,6 @@
 
 namespace penstock::exec::shipping_rma_test {
 namespace {
-
-WriteBehindShape by_rma(int64_t limit) {
-  return {.page_bytes = kPage,
-          .limit_bytes_per_rank = limit,
-          .progress = Progress::rma,
-          .load_bytes = kLoad};
-}
-
-// Else a slot is free again at some time or other.
-void until_nobody_takes_out(Rank& rank, comm::Comm& comm) {
-  rank.receiving = {};
-  EXPECT_TRUE(comm.barrier());
-}
-
-// Each rank on a node of its own, so that page i is for rank i mod n alone. Nobody takes anything
-// out but by step().
-template <class Body>
-void on_nodes(int n, const std::string& path, int64_t limit, Body&& body) {
-  comm::run_thread_team(n,
-                        [&](comm::Comm& comm) {
-                          Rank rank(comm, path, by_rma(limit));
-                          until_nobody_takes_out(rank, comm);
-                          body(rank, comm);
-                        },
-                        {.nodes = n});
-}
-
-// To a page of rank 1, where there are two. Fills one load and begins the next.
-void write_a_load(Rank& rank, int64_t page, std::byte value = std::byte{7}) {
-  const std::vector<std::byte> bytes(100, value);
-  for (int i = 0; i < 25; ++i)
-    EXPECT_EQ(rank.write(bytes, page * kPage + i * 100).prefix_bytes, 100);
-}
-
-constexpr std::byte kOld{1}, kNew{2};
-
-// A load that is put, and the first of its bytes once more.
-void write_and_write_again(Rank& rank) {
-  write_a_load(rank, 1, kOld);
-  EXPECT_EQ(rank.write(std::vector(100, kNew), kPage).prefix_bytes, 100);
-}
 
 TEST(ShippingByRma, AFullLoadLeavesInsideTheCallAndTheNextWhenItIsTakenOut) {
   const io::TemporaryFile path;
@@ -235,110 +194,6 @@ TEST(ShippingByRma, AFlushAsksForWhatAnotherThreadHasPutMeanwhile) {
     EXPECT_TRUE(comm.barrier());
   });
   EXPECT_EQ(path.contents().size(), size_t(399 * kPage + 2500));
-}
-
-TEST(ShippingByRma, WhatGetsOldLeavesByTheOwnNode) {
-  const io::TemporaryFile path;
-  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
-    if (comm.rank() == 0) {
-      EXPECT_EQ(rank.write(bytes_at(kPage, 100), kPage).prefix_bytes, 100);
-      rank.behind->serve_older(rank.target, 0);
-      EXPECT_EQ(path.contents().size(), size_t(kPage + 100));
-    }
-    rank.behind->flush_together(rank.target);
-    EXPECT_TRUE(comm.barrier());
-  });
-}
-
-// The owner does not look, so its rank's bytes are in the file twice rather than late.
-TEST(ShippingByRma, WhatWasPutAndGetsOldIsInTheFileToo) {
-  const io::TemporaryFile path;
-  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
-    if (comm.rank() == 0) {
-      write_and_write_again(rank);
-      rank.behind->serve_older(rank.target, 0);
-      const std::vector<std::byte> file = path.contents();
-      ASSERT_EQ(file.size(), size_t(kPage + 2500));
-      EXPECT_EQ(file[kPage], kNew);
-      EXPECT_EQ(file[kPage + 100], kOld);
-      const int64_t writes = rank.traffic().writes;
-      rank.behind->serve_older(rank.target, 0);
-      EXPECT_EQ(rank.traffic().writes, writes) << "once is enough";
-    }
-    EXPECT_TRUE(comm.barrier());
-    rank.behind->flush_together(rank.target);
-    EXPECT_TRUE(comm.barrier());
-    const std::vector<std::byte> file = path.contents();
-    EXPECT_EQ(file.size(), size_t(kPage + 2500));
-    EXPECT_EQ(file[kPage], kNew);
-    EXPECT_EQ(file[kPage + 100], kOld);
-  });
-}
-
-// Pages 1 and 9 are put in one load, so that page 5 is between bytes that the owner was given.
-void write_around(Rank& rank) {
-  const std::vector<std::byte> bytes(990, kOld);
-  for (const int64_t page : {1, 9})
-    for (int i = 0; i < 2; ++i)
-      EXPECT_EQ(rank.write(bytes, page * kPage + i * 990).prefix_bytes, 990);
-  EXPECT_EQ(rank.traffic().messages, 1);
-}
-
-TEST(ShippingByRma, WhatGetsOldBetweenBytesThatWerePutIsInTheFileAtOnceWhateverTheOwnerDoes) {
-  for (const bool owner_looks : {false, true}) {
-    const io::TemporaryFile path;
-    on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
-      if (comm.rank() == 0) write_around(rank);
-      EXPECT_TRUE(comm.barrier());
-      if (comm.rank() == 1) EXPECT_EQ(owner_looks && rank.behind->step(rank.target), owner_looks);
-      EXPECT_TRUE(comm.barrier());
-      if (comm.rank() == 0) {
-        for (const int64_t at : {0, 100}) {  // into a load that was copied, too
-          EXPECT_EQ(rank.write(std::vector(100, kNew), 5 * kPage + at).prefix_bytes, 100);
-          rank.behind->serve_older(rank.target, 0);
-          const std::vector<std::byte> file = path.contents();
-          ASSERT_GE(file.size(), size_t(5 * kPage + at + 100));
-          EXPECT_EQ(file[size_t(5 * kPage + at)], kNew);
-        }
-        const int64_t writes = rank.traffic().writes;
-        rank.behind->serve_older(rank.target, 0);
-        EXPECT_EQ(rank.traffic().writes, writes) << "once is enough";
-      }
-      rank.behind->flush_together(rank.target);
-      EXPECT_TRUE(comm.barrier());
-      EXPECT_EQ(path.contents()[5 * kPage + 199], kNew);
-      EXPECT_EQ(path.contents()[9 * kPage], kOld);
-    });
-  }
-}
-
-// Else what the owner was put first, and writes later, would stay until a collective call.
-TEST(ShippingByRma, WhatGotOldSoIsPutToItsOwnerByTheNextWrite) {
-  const io::TemporaryFile path;
-  on_nodes(2, path.path(), kMany, [&](Rank& rank, comm::Comm& comm) {
-    if (comm.rank() == 0) {
-      write_and_write_again(rank);
-      rank.behind->serve_older(rank.target, 0);
-      EXPECT_EQ(rank.traffic().messages, 1);
-    }
-    EXPECT_TRUE(comm.barrier());
-    if (comm.rank() == 1) EXPECT_TRUE(rank.behind->step(rank.target));
-    EXPECT_TRUE(comm.barrier());
-    if (comm.rank() == 0) {
-      EXPECT_EQ(rank.write(std::vector(1, kOld), 11 * kPage).prefix_bytes, 1);
-      EXPECT_EQ(rank.traffic().messages, 2);
-    }
-    EXPECT_TRUE(comm.barrier());
-    if (comm.rank() == 1) {
-      EXPECT_TRUE(rank.behind->step(rank.target));
-      rank.behind->serve_older(rank.target, 0);
-      EXPECT_EQ(path.contents()[kPage], kNew);
-      EXPECT_EQ(path.contents()[kPage + 100], kOld);
-    }
-    EXPECT_TRUE(comm.barrier());
-    rank.behind->flush_together(rank.target);
-    EXPECT_TRUE(comm.barrier());
-  });
 }
 
 // At the end of MPI nobody says any more what was taken out, and the I/O thread goes on.

@@ -165,6 +165,7 @@ void WriteBehind::let_go() {
 WriteOutcome WriteBehind::write(const Target& target, const WriteRequest& request) {
   // Not less than a page: whole pages go past the pool.
   Filling filling(request, std::max(in_place_bytes(target.sync), pool_->page_bytes()));
+  if (shipping_ != nullptr) shipping_->put_late();
   int64_t at = filling.own.begin;
   bool room = true;
   while (at < filling.own.end && room && !filling.failed) {
