@@ -17,26 +17,32 @@ int64_t in_file(Extent where, std::span<const Extent> dirty,
 
 }  // namespace
 
-void PageAccount::settle(int cycle, Extent where, std::span<const Extent> dirty,
+bool PageAccount::settle(int cycle, Extent where, std::span<const Extent> dirty,
                          const std::optional<io::Fault>& fault,
                          const std::optional<Result<bool>>& synced) {
   const int before = told_;
-  if (fault) note_fault(cycle, dirty.empty() ? where.begin : dirty.front().begin, *fault);
+  const Off first = dirty.empty() ? where.begin : dirty.front().begin;
   const int64_t bytes = in_file(where, dirty, fault);
-  written_ += bytes;
+  if (fault) fail_with(fault->error);
+  if (is_lost(cycle)) {
+    join(faults_, {cycle, cycle + 1, first}, before, true);
+  } else {
+    if (fault) note_fault(cycle, first, *fault);
+    written_ += bytes;
+  }
   told_ = cycle;
-  if (bytes > 0) follow(cycle, before, dirty, bytes, synced);
+  return bytes == 0 || follow(cycle, before, dirty, bytes, synced);
 }
 
 // Tells the sync policy what a page brought into the file. When the sync fails that it asks for, no
 // byte of this call since the last one is certain to be in the file.
-void PageAccount::follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
+bool PageAccount::follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
                          const std::optional<Result<bool>>& synced) {
-  if (sync_ == nullptr) return;
+  if (sync_ == nullptr) return true;
   if (!unsynced_) unsynced_ = {cycle, before, dirty.front().begin, 0};
-  unsynced_->bytes += bytes;
+  if (!is_lost(cycle)) unsynced_->bytes += bytes;
   const Result<bool> pushed = synced ? *synced : push(dirty, bytes);
-  if (pushed && !*pushed) return;
+  if (pushed && !*pushed) return true;
   if (pushed) {
     ++spent_.traffic.syncs;
   } else {
@@ -45,6 +51,7 @@ void PageAccount::follow(int cycle, int before, std::span<const Extent> dirty, i
     written_ -= unsynced_->bytes;
   }
   unsynced_.reset();
+  return pushed.has_value();
 }
 
 Result<bool> PageAccount::push(std::span<const Extent> dirty, int64_t bytes) {

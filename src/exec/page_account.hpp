@@ -2,6 +2,7 @@
 // them: the rank itself, or the I/O thread; one of them at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,9 +23,13 @@ class PageAccount {
 
   // The page of a cycle has been written, but for the fault. In the order of the cycles. `synced`:
   // what the sync policy said to it, where it has been told already.
-  void settle(int cycle, Extent where, std::span<const Extent> dirty,
+  // false: the sync policy's sync failed.
+  bool settle(int cycle, Extent where, std::span<const Extent> dirty,
               const std::optional<io::Fault>& fault,
               const std::optional<Result<bool>>& synced = std::nullopt);
+  // Pages until this cycle had begun to enter the file when that sync failed, so no byte of them is
+  // certain to be there.
+  void lose_through(int cycle) noexcept { lost_through_ = std::max(lost_through_, cycle); }
   // Of a page whose first byte is `first` not all could be written.
   void note_fault(int cycle, Off first, const io::Fault& fault);
 
@@ -34,8 +39,9 @@ class PageAccount {
 
  private:
   // `before`: the cycle that it was told of before this one.
-  void follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
+  bool follow(int cycle, int before, std::span<const Extent> dirty, int64_t bytes,
               const std::optional<Result<bool>>& synced);
+  bool is_lost(int cycle) const noexcept { return cycle <= lost_through_; }
   Result<bool> push(std::span<const Extent> dirty, int64_t bytes);
   void fail_with(const Error& error);
 
@@ -44,7 +50,8 @@ class PageAccount {
   std::optional<Error> failure_;
   std::vector<WriterFault> faults_;
   int64_t written_ = 0;
-  int told_ = -1;  // the last cycle that it was told of
+  int told_ = -1;          // the last cycle that it was told of
+  int lost_through_ = -1;  // whatever is said of pages until this cycle
   // What was written since the policy's last sync: from this cycle and file byte on.
   struct Unsynced {
     int cycle;

@@ -56,9 +56,10 @@ class Noting final : public io::FileSync {
 // A rank's file under POLICY=BYTES, with what the tests look at.
 struct Synced {
   Synced(comm::Comm& comm, const std::string& path, int64_t every_bytes,
-         const io::FaultPlan& faults = {}, std::string_view policy = "every")
+         const io::FaultPlan& faults = {}, std::string_view policy = "every",
+         std::string_view mechanism = "pwrite")
       : file(std::make_unique<io::FaultyFile>(
-                 io::find_mechanism("pwrite")->open({path, 4096}).value(), faults),
+                 io::find_mechanism(mechanism)->open({path, 4096}).value(), faults),
              record),
         sync(file, io::find_sync_policy(policy)->open(
                        file, {.bytes = every_bytes, .gate = std::make_shared<OpenGate>()})),
@@ -133,6 +134,22 @@ TEST(Sync, AFailureTakesWhatWasWrittenSinceTheLastOneOutOfTheCount) {
     EXPECT_EQ(next.prefix_bytes, 10 * 1024);
     EXPECT_EQ(s.sync.at_close().has_value(), !fails);
   });
+}
+
+// Where writes are only started, the next page is under way when the sync for one fails.
+TEST(Sync, AFailureTakesAPageThatHadBegunToEnterTheFileOutOfTheCountToo) {
+  for (const auto& [mechanism, counted] :
+       {std::pair("pwrite", 4096), std::pair("posix_aio", 0), std::pair("mmap", 4096)}) {
+    const io::TemporaryFile path;
+    comm::run_thread_team(2, [&](comm::Comm& comm) {
+      Synced s(comm, path.path(), 4096, {.sync_errno = EIO, .nth_sync = 1}, "every", mechanism);
+      const Blocks page(4096 * comm.rank(), 4096, 4096, 1);
+      const Pipeline::Policy one{plan::find_algorithm("two_phase"), {1, 4096}, nullptr};
+      const WriteOutcome out = s.pipeline.write_all(page.request(), one);
+      EXPECT_EQ(out.agreed, ErrorClass::io) << mechanism;
+      EXPECT_EQ(out.prefix_bytes, comm.rank() == 0 ? 0 : counted) << mechanism;
+    });
+  }
 }
 
 // Pieces of 4 KiB, the second of whose syncs fails: the first two pieces are on the device, of the

@@ -1,5 +1,6 @@
 #include "exec/writer_pages.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 #include <numeric>
@@ -134,6 +135,8 @@ void WriterPages::submit(int cycle) {
   const Stopwatch watch(spent_.times.write_s);
   file().submit(s.lease, s.dirty);
   s.submitted = true;
+  // So that a sync policy hears of it before the next page is written.
+  if (!file().starts_writes()) reap_all();
 }
 
 // Nothing of it is left to be reaped. Its memory goes along, or is copied and free again.
@@ -171,8 +174,18 @@ void WriterPages::reap_oldest() {
     const Stopwatch watch(spent_.times.write_s);
     fault = file().reap();
   }
-  account_->settle(s.page.cycle, s.page.where, s.dirty, fault,
-                   behind_ != nullptr ? behind_->synced() : std::nullopt);
+  const bool synced = account_->settle(s.page.cycle, s.page.where, s.dirty, fault,
+                                       behind_ != nullptr ? behind_->synced() : std::nullopt);
+  if (!synced) account_->lose_through(last_begun());
+}
+
+// Of whose page anything may have been on its way into the file by now; -1: none.
+int WriterPages::last_begun() noexcept {
+  if (file().stores_in_place()) return next_ - 1;
+  int last = -1;
+  for (const Slot& s : slots_)
+    if (s.submitted) last = std::max(last, s.page.cycle);
+  return last;
 }
 
 }  // namespace penstock::exec

@@ -81,6 +81,7 @@ class WriterPages {
   void give_memory_back(Slot& s);
   void stage(Slot& s);
   Slot* oldest() noexcept;
+  int last_begun() noexcept;
   void reap_oldest();
   void reap_all();
 

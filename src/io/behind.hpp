@@ -38,6 +38,7 @@ class BehindFile : public MechanismFile {
   std::optional<Fault> reap() override;
   int slots() const noexcept override { return inner_.slots(); }
   bool starts_writes() const noexcept override { return true; }
+  bool stores_in_place() const noexcept override { return inner_.stores_in_place(); }
   Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
     return inner_.use_memory(buffers);
   }

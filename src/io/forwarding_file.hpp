@@ -18,6 +18,8 @@ class ForwardingFile : public MechanismFile {
   void submit(Lease lease, std::span<const Extent> dirty) override { inner_->submit(lease, dirty); }
   std::optional<Fault> reap() override { return inner_->reap(); }
   int slots() const noexcept override { return inner_->slots(); }
+  bool starts_writes() const noexcept override { return inner_->starts_writes(); }
+  bool stores_in_place() const noexcept override { return inner_->stores_in_place(); }
   Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override {
     return inner_->use_memory(buffers);
   }

@@ -117,6 +117,8 @@ class MechanismFile {
   virtual int slots() const noexcept = 0;
   // submit() only starts writes, so that several submissions at a time keep the device busy.
   virtual bool starts_writes() const noexcept { return false; }
+  // Leases are the file's own pages: what is stored there may be on its way before submit().
+  virtual bool stores_in_place() const noexcept { return false; }
   // From now on leases are parts of these page-aligned buffers, slots() of equal size, which must
   // live until the next call of this function; none: of the file's own memory again. REQUIRES that
   // no lease is out. `unsupported` when the mechanism's memory cannot be chosen, and nothing is

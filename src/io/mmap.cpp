@@ -96,6 +96,7 @@ class MmapFile final : public MechanismFile {
   std::optional<Fault> reap() override { return slots_.reap_settled(); }
 
   int slots() const noexcept override { return BufferSlots::kSlots; }
+  bool stores_in_place() const noexcept override { return true; }
 
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
     if (bytes.size() >= kLeastMapped) {
