@@ -352,7 +352,8 @@ void Pipeline::State::open_page(const CollectiveCall& call, int cycle) {
 
 // Before it is filled. A page without holes in a call that repeats another needs not be followed.
 void Pipeline::State::expect_whole(Page& page) {
-  if (!page.usable() || page.list != nullptr || !whole_places.hold(page.where)) return;
+  if (!page.usable() || page.list != nullptr || !cycles_end_in_file(*begun.algorithm)) return;
+  if (!whole_places.hold(page.where)) return;
   page.known_whole = true;
   page.coverage.add(page.where);
   ++traffic.known_pages;

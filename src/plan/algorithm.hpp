@@ -58,6 +58,13 @@ inline bool keeps_pages_apart(const Algorithm& algorithm) noexcept {
   return algorithm.owns_blocks || !algorithm.exchanges;
 }
 
+// A writer's cycle ends at places in the file: all that comes for the extent of its page in a call
+// comes in this cycle. Else a cycle takes the next of each sender's stream, and others may have
+// filled parts of the extent.
+inline bool cycles_end_in_file(const Algorithm& algorithm) noexcept {
+  return !algorithm.scatters || algorithm.needs == Needs::cuts;
+}
+
 std::span<const Algorithm* const> algorithms();          // in the order of algorithms.def
 const Algorithm* find_algorithm(std::string_view name);  // nullptr when there is none
 bool takes(const Algorithm& algorithm, std::string_view option) noexcept;
