@@ -47,6 +47,7 @@ class Load {
   std::span<const std::byte> parcel() const noexcept { return bytes_; }
   // Whether any record came since note_copied().
   bool has_news() const noexcept { return bytes_.size() > copied_; }
+  bool is_copied() const noexcept { return copied_ > 0; }  // in part, maybe
   void note_copied() noexcept { copied_ = bytes_.size(); }
   void note_not_copied() noexcept { copied_ = 0; }
   std::vector<std::byte> take() && noexcept { return std::move(bytes_); }

@@ -47,7 +47,8 @@ bool PageAccount::follow(int cycle, int before, std::span<const Extent> dirty, i
     ++spent_.traffic.syncs;
   } else {
     fail_with(pushed.error());
-    join(faults_, {unsynced_->cycle, cycle + 1, unsynced_->begin}, unsynced_->before, true);
+    if (unsynced_->bytes > 0)  // else all of it is noted
+      join(faults_, {unsynced_->cycle, cycle + 1, unsynced_->begin}, unsynced_->before, true);
     written_ -= unsynced_->bytes;
   }
   unsynced_.reset();

@@ -186,7 +186,7 @@ class Shipping {
   std::unordered_set<int> here_;  // owners whose bytes go to this node's pages
   std::unordered_set<int> late_;  // that are to be put what is here by put_late()
   std::atomic<bool> any_late_ = false;
-  double late_asked_s_ = 0;
+  double no_late_before_s_ = 0;
   std::unordered_set<int> touched_;     // that were sent loads since the last flush
   std::unordered_set<int> settling_;    // likewise, before the collective call that is under way
   std::unordered_map<int, int> asked_;  // to flush, and how often that is not answered yet

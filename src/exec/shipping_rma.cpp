@@ -1,7 +1,6 @@
 // Loads that this rank puts into its owners' memory itself, and takes out of its own
 // (put_loads.hpp, docs/decisions/0035).
 #include <algorithm>
-#include <iterator>
 
 #include "base/backoff.hpp"
 #include "base/clock.hpp"
@@ -87,19 +86,22 @@ void Shipping::write_behind_put(int owner, Pages& pages) {
   });
 }
 
-// Behind what they were put, where that was taken out; not so often that small writes would do
-// nothing but ask.
+// Behind what they were put, where that was taken out. Small writes must not do nothing but ask.
 void Shipping::put_late() {
-  constexpr double kPause_s = 1e-3;
+  using Which = PutLoads::Which;
+  constexpr double kLeastPause_s = 1e-3, kShare = 0.1;
   if (!any_late_) return;
-  const std::lock_guard lock(mutex_);
-  if (in_settle_ || ended_ || now_s() < late_asked_s_ + kPause_s) return;
-  late_asked_s_ = now_s();
-  for (auto owner = late_.begin(); owner != late_.end();) {
-    put_out(*owner, PutLoads::Which::any);
-    owner = buffers_.has(*owner) ? std::next(owner) : late_.erase(owner);
-  }
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const double begin_s = now_s();
+  if (!lock || in_settle_ || ended_ || begin_s < no_late_before_s_) return;
+  or_abandon("write behind", [&] {
+    for (const int owner : late_) traffic_ = traffic_ + put_->put(owner, buffers_, Which::any);
+    put_->collect(buffers_);
+  });
+  std::erase_if(late_, [&](int owner) { return !buffers_.has(owner); });
   any_late_ = !late_.empty();
+  const double end_s = now_s();
+  no_late_before_s_ = end_s + std::max(kLeastPause_s, (end_s - begin_s) / kShare);
 }
 
 // --- As an owner ---

@@ -199,21 +199,25 @@ TEST(PageAccount, JoinsFaultsOfPagesThatBeginWithAHole) {
   EXPECT_EQ(account.written_bytes(), 10);
 }
 
+// Also where the next page is always on its way by then.
 TEST(PageAccount, JoinsSyncsThatFailOneAfterTheOther) {
-  const io::TemporaryFile path;
-  io::FaultyFile file(io::find_mechanism("pwrite")->open({.path = path.path()}).value(),
-                      {.sync_errno = EIO});
-  io::PeriodicSync sync(file, 10, nullptr);
-  Spent spent;
-  PageAccount account(spent, &sync);
-  for (int cycle = 0; cycle < 4; ++cycle) {
-    const Extent dirty[] = {{100 * cycle + 5, 100 * cycle + 15}};
-    account.settle(cycle, {100 * cycle, 100 * cycle + 100}, dirty, std::nullopt);
+  for (const int ahead : {0, 1}) {
+    const io::TemporaryFile path;
+    io::FaultyFile file(io::find_mechanism("pwrite")->open({.path = path.path()}).value(),
+                        {.sync_errno = EIO});
+    io::PeriodicSync sync(file, 10, nullptr);
+    Spent spent;
+    PageAccount account(spent, &sync);
+    for (int cycle = 0; cycle < 4; ++cycle) {
+      const Extent dirty[] = {{100 * cycle + 5, 100 * cycle + 15}};
+      EXPECT_FALSE(account.settle(cycle, {100 * cycle, 100 * cycle + 100}, dirty, std::nullopt));
+      account.lose_through(cycle + ahead);
+    }
+    ASSERT_EQ(account.faults().size(), 1u);
+    EXPECT_EQ(account.faults()[0].end, 4);
+    EXPECT_EQ(account.faults()[0].first_missing, 5);
+    EXPECT_EQ(account.written_bytes(), 0);
   }
-  ASSERT_EQ(account.faults().size(), 1u);
-  EXPECT_EQ(account.faults()[0].end, 4);
-  EXPECT_EQ(account.faults()[0].first_missing, 5);
-  EXPECT_EQ(account.written_bytes(), 0);
 }
 
 }  // namespace

@@ -73,8 +73,11 @@ std::optional<Load> SubBuffers::take_first(int owner) {
 void SubBuffers::forget_copies(int owner, double came_s) {
   const auto found = by_owner_.find(owner);
   if (found == by_owner_.end()) return;
-  for (Load& load : found->second.loads) load.note_not_copied();
-  found->second.came_s = std::min(found->second.came_s, came_s);
+  for (Load& load : found->second.loads) {
+    if (!load.is_copied()) continue;
+    load.note_not_copied();
+    found->second.came_s = std::min(found->second.came_s, came_s);
+  }
 }
 
 void SubBuffers::give_back(std::vector<std::byte> parcel) {

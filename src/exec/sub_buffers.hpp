@@ -36,7 +36,7 @@ class SubBuffers {
   // and count as old only by what comes later.
   template <class Copy>
   void copy_news(int owner, Copy&& copy);
-  // They are all news again, that came then or before.
+  // What that was given is news again, that came then or before.
   void forget_copies(int owner, double came_s);
 
   // Whose loads bring the most bytes; nullopt: nobody has any.

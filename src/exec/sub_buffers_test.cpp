@@ -142,7 +142,20 @@ TEST(SubBuffers, WhatWasCopiedIsNotOldAndIsCopiedAgainOnlyWithWhatCameSince) {
   copied.clear();
   buffers.copy_news(9, copy);
   EXPECT_TRUE(copied.empty());
+  buffers.forget_copies(9, before_s);
+  EXPECT_EQ(buffers.came_s(9), before_s);
+  buffers.copy_news(9, copy);
+  EXPECT_EQ(copied, (std::vector<Off>{0, 9000, 9500}));
   EXPECT_EQ(buffers.take(9).size(), 2u) << "all are still here";
+}
+
+TEST(SubBuffers, WhatWasNotCopiedDoesNotGetOlder) {
+  SubBuffers buffers(kLoad, kLoad);
+  append(*buffers.filling(9), {0, 10, 0, 1});
+  const double came_s = buffers.came_s(9);
+  buffers.forget_copies(9, came_s - 1);
+  buffers.forget_copies(8, came_s - 1);
+  EXPECT_EQ(buffers.came_s(9), came_s);
 }
 
 TEST(SubBuffers, WhereALoadHasNoMemoryNothingHasHappened) {

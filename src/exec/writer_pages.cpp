@@ -132,8 +132,10 @@ void WriterPages::submit(int cycle) {
     return;
   }
   spent_.traffic.writes += int64_t(s.dirty.size());
-  const Stopwatch watch(spent_.times.write_s);
-  file().submit(s.lease, s.dirty);
+  {
+    const Stopwatch watch(spent_.times.write_s);
+    file().submit(s.lease, s.dirty);
+  }
   s.submitted = true;
   // So that a sync policy hears of it before the next page is written.
   if (!file().starts_writes()) reap_all();
@@ -181,7 +183,8 @@ void WriterPages::reap_oldest() {
 
 // Of whose page anything may have been on its way into the file by now; -1: none.
 int WriterPages::last_begun() noexcept {
-  if (file().stores_in_place()) return next_ - 1;
+  if (file_.stores_in_place()) return next_ - 1;
+  if (!file_.starts_writes()) return -1;  // a thread writes none, either, before it has synced
   int last = -1;
   for (const Slot& s : slots_)
     if (s.submitted) last = std::max(last, s.page.cycle);
