@@ -208,6 +208,14 @@ TEST_F(StreamSyncs, NobodyGoesOverAHugeHolePieceByPiece) {
   EXPECT_EQ(write_back.started.back(), (Extent{0, 100}));
 }
 
+TEST_F(StreamSyncs, NorOverAPageWhosePiecesLieFarApart) {
+  const auto sync = stream(file_, 100);
+  EXPECT_TRUE(sync->wrote({0, Off{1} << 50}, 200));
+  EXPECT_TRUE(write_back.started.empty());
+  EXPECT_TRUE(sync->wrote({500, 700}, 200));
+  EXPECT_EQ(write_back.started, (std::vector<Extent>{{500, 700}}));
+}
+
 TEST_F(StreamSyncs, AWriterDoesNotWaitForASlowDeviceAndCloseForOnePieceAtMost) {
   for (int tries = 0; tries < 20; ++tries) {  // a busy machine may let close come too late
     reset();
