@@ -27,7 +27,8 @@ struct penstock_team {
   penstock::Result<penstock::engine::Config> config;
   std::vector<penstock_rank> ranks;  // never moved after the team is made
   std::atomic<int> open_files = 0;
-  int ranks_elsewhere = 0;  // of the job, outside of the team's communicator
+  int ranks_elsewhere = 0;   // of the job, outside of the team's communicator
+  bool other_nodes = false;  // where some of these may be
 };
 
 struct penstock_file {

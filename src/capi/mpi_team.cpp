@@ -1,6 +1,7 @@
 // Teams of MPI ranks and their threads: built once per binary interface of MPI libraries.
 #include <penstock/penstock_mpi.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "capi/status.hpp"
 #include "comm/mpi_ask.hpp"
 #include "comm/mpi_hybrid_comm.hpp"
+#include "comm/mpi_other_nodes.hpp"
 
 namespace penstock::capi {
 namespace {
@@ -32,6 +34,10 @@ int make(MPI_Comm comm, int threads, penstock_team** team) {
   auto workers = comm::make_hybrid_team(comm, threads);
   if (!workers) return failed(workers.error());
   *team = make_team(*std::move(workers));
+  const int nodes = (*team)->ranks.front().comm->nodes();
+  (*team)->other_nodes =
+      comm::may_have_other_nodes(comm::size_in(comm), nodes,
+                                 [](const char* name) -> const char* { return std::getenv(name); });
   (*team)->ranks_elsewhere = comm::size_in(MPI_COMM_WORLD) - comm::size_in(comm);
   return 0;
 }

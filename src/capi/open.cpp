@@ -86,6 +86,8 @@ Result<Prepared> prepare(penstock_rank& rank, const char* path, const penstock_o
   Prepared p{*options, {}, std::make_unique<penstock_file>(rank)};
   p.info.path = path;
   p.info.writable = true;
+  p.info.has_library = false;
+  p.info.other_nodes = rank.team->other_nodes;
   p.info.config = *std::move(config);
   p.info.job_ranks = ranks_of_teams() + rank.team->ranks_elsewhere;
   return p;
@@ -127,16 +129,11 @@ Result<void> make_file(const std::string& path, const penstock_options& options)
 
 // On rank 0, once all ranks have opened it: who cannot leaves it as it was. What has no length,
 // such as /dev/null (EINVAL), has nothing to be taken away, as for O_TRUNC.
-Result<void> empty_file(engine::File& file, const std::string& path,
-                        const penstock_options& options) {
+Result<void> empty_file(engine::File& file, const penstock_options& options) {
   if ((options.flags & PENSTOCK_TRUNCATE) == 0) return {};
-  int rc;
-  do {
-    rc = ::truncate(path.c_str(), 0);
-  } while (rc != 0 && errno == EINTR);
-  if (rc == 0) file.was_emptied();
-  if (rc != 0 && errno != EINVAL) return os_error("truncate", path, errno);
-  return {};
+  Result<void> emptied = file.empty();
+  if (!emptied && emptied.error().sys_errno == EINVAL) return {};
+  return emptied;
 }
 
 // Collective: what the system said to some rank or, if it said nothing, the engine's words.
@@ -165,7 +162,7 @@ Result<penstock_file*> open_together(penstock_rank& rank, Result<Prepared> mine)
   engine::File& file = *mine->handle->file;
   if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
   Result<void> emptied;
-  if (comm.rank() == 0) emptied = empty_file(file, mine->info.path, mine->options);
+  if (comm.rank() == 0) emptied = empty_file(file, mine->options);
   if (auto r = exec::agree_or_abandon(comm, emptied); !r) {
     engine::FileReport report;
     (void)file.close(report);

@@ -1,13 +1,12 @@
-#include "pmpi/other_nodes.hpp"
+#include "comm/mpi_other_nodes.hpp"
 
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
 
 #include "comm/mpi_ask.hpp"
-#include "pmpi/real.hpp"
 
-namespace penstock::pmpi {
+namespace penstock::comm {
 namespace {
 
 std::atomic<bool> world_met_on_one_node = false;
@@ -19,22 +18,22 @@ bool is_number(const char* text, int number) {
 // By what started this rank: Open MPI and PRRTE, Hydra (MPICH, Intel MPI), or Slurm itself. The
 // first of them that says something decides: daemons of the others may be started by Slurm, in a
 // step that has fewer nodes than the job.
-bool has_all_ranks_here(int ranks) {
+bool has_all_ranks_here(int ranks, Variable variable) {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
-    if (const char* here = shim->variable(name)) return is_number(here, ranks);
-  return is_number(shim->variable("SLURM_STEP_NUM_NODES"), 1) &&
-         is_number(shim->variable("SLURM_STEP_NUM_TASKS"), ranks);
+    if (const char* here = variable(name)) return is_number(here, ranks);
+  return is_number(variable("SLURM_STEP_NUM_NODES"), 1) &&
+         is_number(variable("SLURM_STEP_NUM_TASKS"), ranks);
 }
 
 }  // namespace
 
-bool may_have_other_nodes(const comm::Comm& ranks) {
-  const int world = comm::size_in(MPI_COMM_WORLD);
-  if (ranks.size() >= world) {  // all of the world, and nobody else: strangers do not meet
-    if (ranks.nodes() == 1) world_met_on_one_node = true;
+bool may_have_other_nodes(int processes, int nodes, Variable variable) {
+  const int world = size_in(MPI_COMM_WORLD);
+  if (processes >= world) {  // all of the world, and nobody else: strangers do not meet
+    if (nodes == 1) world_met_on_one_node = true;
     return false;
   }
-  return !world_met_on_one_node && !has_all_ranks_here(world);
+  return !world_met_on_one_node && !has_all_ranks_here(world, variable);
 }
 
-}  // namespace penstock::pmpi
+}  // namespace penstock::comm

@@ -2,12 +2,14 @@
 // of their own, and no rank of this one hears of it.
 #pragma once
 
-#include "comm/comm.hpp"
+namespace penstock::comm {
 
-namespace penstock::pmpi {
+// Of the environment; nullptr: not set.
+using Variable = const char* (*)(const char* name);
 
-// Local: by what the launcher told this process, and by the files that all ranks have opened. True
-// where neither tells.
-bool may_have_other_nodes(const comm::Comm& ranks);
+// Of a communicator of so many processes, on so many nodes. Local: by what the launcher told this
+// process, and by the communicators of the whole world that were asked about before. True where
+// neither tells.
+bool may_have_other_nodes(int processes, int nodes, Variable variable);
 
-}  // namespace penstock::pmpi
+}  // namespace penstock::comm

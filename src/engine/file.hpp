@@ -37,6 +37,7 @@ struct OpenInfo {
   // Of the job, on nodes that the communicator is not on: they may write it by handles of their
   // own.
   bool other_nodes = false;
+  bool has_library = true;  // which writes what cannot be served
   // The other handles of this process that have it open (docs/decisions/0042). To outlive the call
   // of open, and no longer.
   std::vector<File*> beside = {};
@@ -198,9 +199,10 @@ class File {
   // file yet. To be asked before the file's size is, which is at least that then.
   Off accepted_end() const;
   bool holds_accepted() const;  // local: something that may not be in the file yet
-  // Local. It was emptied before anything was written through this handle: what other handles have
-  // written is gone, and no damage.
-  void was_emptied();
+  // Local. Empties the file that it has open, whatever its name leads to by now. REQUIRES served()
+  // and that nothing was written through this handle. What other handles have written is gone, and
+  // no damage.
+  Result<void> empty();
   // After the MPI library did it, or failed: counts; but a sync is counted by sync(), before it.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       const std::optional<Error>& failure = std::nullopt);

@@ -87,10 +87,12 @@ std::string File::State::open_here() {
   auto probed = io::probe(file->fd());
   if (!probed) return cannot_open(probed.error());
   file_system = *std::move(probed);
-  if (info.other_nodes && comm->nodes() == 1 && !file_system.is_coherent()) return kOtherNodes;
-  // A page that waits in this node's cache may go over what the MPI library writes beside it on
-  // another node. One that never waits is sent as it was written.
-  const bool may_wait = comm->nodes() == 1 || file_system.is_coherent();
+  const bool one_node = comm->nodes() == 1;
+  if (info.other_nodes && one_node && info.has_library && !file_system.is_coherent())
+    return kOtherNodes;
+  // A page that waits in this node's cache may go over what is written beside it on another node.
+  // One that never waits is sent as it was written.
+  const bool may_wait = file_system.is_coherent() || (one_node && !info.other_nodes);
   if (may_wait && !file_system.is_synchronous) return "";
   (void)file->close();  // nothing was written through it
   return open_file(io::Written::through);

@@ -212,7 +212,10 @@ std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
     one_at_a_time.lock();
     settle_split();
   }
-  if (to == Drain::last) pipeline->end_shipping();
+  if (to == Drain::last) {
+    accept_nothing_more();  // callbacks of MPI_Finalize may write, and nobody comes back after them
+    pipeline->end_shipping();
+  }
   if (to == Drain::lane)
     drain_lane();
   else if (to == Drain::joint || to == Drain::all)

@@ -454,20 +454,24 @@ TEST(File, HandsTheMethodsOptionsToTheMechanismAndReportsWhatThatOneCannotDo) {
   EXPECT_EQ(file.contents(), std::vector<std::byte>(5000, std::byte('x')));
 }
 
-// procfs stands for a file system of which nothing is known.
-TEST(Files, WhoseOtherNodesMayWriteThemUnseenAreNotServed) {
+TEST(File, EmptiesWhatItHasOpenWhateverItsNameLeadsToByNow) {
+  const io::TemporaryFile file, other;
+  for (const auto* f : {&file, &other}) ASSERT_EQ(::truncate(f->path().c_str(), 1000), 0);
   comm::run_thread_team(1, [&](comm::Comm& comm) {
-    for (const bool other_nodes : {false, true}) {
-      OpenInfo info = info_for("/proc/self/comm");
-      info.readable = true;
-      info.other_nodes = other_nodes;
-      auto f = open(comm, info);
-      EXPECT_EQ(f->served(), !other_nodes) << f->why_unserved();
-      if (other_nodes) EXPECT_FALSE(f->serves_reads());
-      if (other_nodes) EXPECT_NE(f->why_unserved().find("other nodes"), std::string::npos);
-      FileReport report;
-      EXPECT_EQ(f->close(report), ErrorClass::none);
-    }
+    auto f = open(comm, info_for(file.path()));
+    const std::string kept = file.path() + ".kept";
+    ASSERT_EQ(::link(file.path().c_str(), kept.c_str()), 0);
+    ASSERT_EQ(::rename(other.path().c_str(), file.path().c_str()), 0);
+    EXPECT_TRUE(f->empty());
+    struct stat at_name {
+    }, at_kept{};
+    EXPECT_EQ(::stat(file.path().c_str(), &at_name), 0);
+    EXPECT_EQ(::stat(kept.c_str(), &at_kept), 0);
+    EXPECT_EQ(::unlink(kept.c_str()), 0);
+    EXPECT_EQ(at_name.st_size, 1000);
+    EXPECT_EQ(at_kept.st_size, 0);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
   });
 }
 

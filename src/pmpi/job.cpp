@@ -333,10 +333,8 @@ namespace {
 
 // A signal's handler may have ended the program in the middle of a call, of which nobody knows what
 // it has in hand, and what a flush of this or another file would wait for.
-bool is_in_a_call(const std::vector<OpenFilePtr>& files) {
-  return Opening::here() > 0 || std::ranges::any_of(files, [](const OpenFilePtr& file) {
-           return file->alone.is_held_here() || file->together.is_held_here();
-         });
+bool has_call_here(const OpenFilePtr& file) {
+  return file->alone.is_held_here() || file->together.is_held_here();
 }
 
 void say_what_may_be_lost(const OpenFile& file, const char* of_whom) {
@@ -344,6 +342,14 @@ void say_what_may_be_lost(const OpenFile& file, const char* of_whom) {
     say("penstock: %s: the program ended in the middle of a call%s, and what was accepted may not "
         "be in the file\n",
         file.path.c_str(), of_whom);
+}
+
+// What of it is in the file nobody can ask, since a thread is at work on it.
+void say_what_closing_may_lose(const OpenFilePtr& file) {
+  if (file->writable)
+    say("penstock: %s: the program ended in the middle of its close, and what was accepted may not "
+        "be in the file\n",
+        file->path.c_str());
 }
 
 // Another thread may be in the middle of a call that never ends.
@@ -372,8 +378,10 @@ void flush_at_exit(OpenFile& file) {
 // The MPI library kills the other ranks then, or lets it pass.
 void Job::exits() noexcept try {
   if (finished_ || getpid() != exits_) return;
-  const std::vector<OpenFilePtr> files = open_files().all();
-  const bool interrupted = is_in_a_call(files);
+  const std::vector<OpenFilePtr> files = open_files().all(), closing = open_files().closing();
+  std::ranges::for_each(closing, say_what_closing_may_lose);
+  const bool interrupted = Opening::here() > 0 || std::ranges::any_of(files, has_call_here) ||
+                           std::ranges::any_of(closing, has_call_here);
   for (const OpenFilePtr& file : files) {
     if (interrupted)
       say_what_may_be_lost(*file, "");

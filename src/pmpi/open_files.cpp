@@ -38,6 +38,21 @@ std::vector<OpenFilePtr> OpenFiles::all() {
   return all_now();
 }
 
+std::vector<OpenFilePtr> OpenFiles::closing() {
+  const std::lock_guard lock(mutex_);
+  return closing_;
+}
+
+void OpenFiles::begin_closing(const OpenFilePtr& file) {
+  const std::lock_guard lock(mutex_);
+  closing_.push_back(file);
+}
+
+void OpenFiles::end_closing(const OpenFilePtr& file) {
+  const std::lock_guard lock(mutex_);
+  std::erase(closing_, file);
+}
+
 std::vector<OpenFilePtr> OpenFiles::all_now() const {
   std::vector<OpenFilePtr> files;
   for (const auto& [handle, file] : files_) files.push_back(file);

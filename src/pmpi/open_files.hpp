@@ -103,6 +103,10 @@ class OpenFiles {
   std::vector<OpenFilePtr> insert(MPI_File handle, OpenFilePtr file);
   OpenFilePtr extract(MPI_File handle);
   std::vector<OpenFilePtr> all();
+  // Those that were extracted and are being closed.
+  std::vector<OpenFilePtr> closing();
+  void begin_closing(const OpenFilePtr& file);
+  void end_closing(const OpenFilePtr& file);
 
  private:
   std::vector<OpenFilePtr> all_now() const;
@@ -118,6 +122,7 @@ class OpenFiles {
 
   std::mutex mutex_;
   std::unordered_map<MPI_File, OpenFilePtr> files_;
+  std::vector<OpenFilePtr> closing_;
   std::atomic<uint64_t> changes_ = 1;
 };
 

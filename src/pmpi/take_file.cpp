@@ -11,6 +11,7 @@
 
 #include "comm/mpi_ask.hpp"
 #include "comm/mpi_comm.hpp"
+#include "comm/mpi_other_nodes.hpp"
 #include "comm/mpi_strangers.hpp"
 #include "engine/method.hpp"
 #include "pmpi/call_mutex.hpp"
@@ -22,7 +23,6 @@
 #include "pmpi/library_call.hpp"
 #include "pmpi/library_file.hpp"
 #include "pmpi/library_hints.hpp"
-#include "pmpi/other_nodes.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
 
@@ -138,7 +138,8 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints,
   auto ranks = who_meets(comm, info);
   if (!ranks) return;  // MPI itself is failing; the program's next call will say so
   look_for_devices();
-  info.other_nodes = may_have_other_nodes(**ranks);
+  info.other_nodes =
+      comm::may_have_other_nodes((*ranks)->size(), (*ranks)->nodes(), shim->variable);
   auto file = std::make_shared<OpenFile>();
   const std::vector<OpenFilePtr> already = open_already(info.path);
   for (const OpenFilePtr& other : already) info.beside.push_back(other->file.get());
@@ -191,14 +192,23 @@ int agree_on_close(const OpenFile& file, int rc, engine::FileReport& report) {
   return agreed;
 }
 
+// Collective. While it waits for others the program may be ended.
+ErrorClass close_ours(const OpenFilePtr& file, engine::FileReport& report) {
+  open_files().begin_closing(file);
+  const ErrorClass ours = file->file->close(report);
+  open_files().end_closing(file);
+  return ours;
+}
+
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
 // The job hears of ours before it is raised: the program's handler may end it.
-int close_both(MPI_File* handle, OpenFile& file) {
+int close_both(MPI_File* handle, const OpenFilePtr& ours_of) {
+  OpenFile& file = *ours_of;
   const std::scoped_lock lock(file.together, file.alone);
   engine::FileReport report;
   file.held.reset();
   if (file.split_done) file.file->never_told(class_of_mpi(file.split_done->error_class));
-  const ErrorClass ours = file.file->close(report);
+  const ErrorClass ours = close_ours(ours_of, report);
   if (ours != ErrorClass::none) {
     job().closed(file, std::move(report));
     raise_at_once(*handle, mpi_class(ours));
@@ -241,7 +251,7 @@ int take_close(MPI_File* handle) {
   return protect("close", [&] {
     OpenFilePtr file = handle != nullptr ? open_files().extract(*handle) : nullptr;
     if (file == nullptr) return PENSTOCK_REAL(close)(handle);
-    const int rc = close_both(handle, *file);
+    const int rc = close_both(handle, file);
     file.reset();
     rest_stager();
     return rc;

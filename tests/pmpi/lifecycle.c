@@ -11,6 +11,8 @@
  *   exits      as left-alone, and there is no MPI_Finalize
  *   exits-later    likewise, and what runs at the end of the program writes a last turn
  *   exits-in-call  a signal's handler ends the program in the middle of a write
+ *   exits-in-close  likewise, while the first rank waits in its close for the others
+ *   writes-late  left open, and written inside MPI_Finalize by an attribute's callback
  *   killed     writes, then dies by SIGKILL */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -95,7 +97,30 @@ static void write_until_ended(int rank) {
                             MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
+/* The launcher kills who has not ended when another has, and drops what was said last. */
+static void stay_a_while(void) { usleep(300000); }
+
+static void close_until_ended(int rank) {
+  const struct itimerval soon = {{0, 0}, {0, 300000}};
+  if (rank > 0) pause();
+  signal(SIGALRM, &end_here);
+  CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+  MPI_File_close(&fh);
+}
+
 /* Nobody may come back to what waits there, so nothing does. */
+static int write_late(MPI_Comm comm, int key, void* path, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  int rank, ranks;
+  char got[BYTES];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  write_last();
+  CHECK(read_back(path, (long)BYTES * (PIECES * ranks + rank), got, BYTES) == BYTES);
+  for (int k = 0; k < BYTES; ++k) CHECK(got[k] == 'a' + rank);
+  return MPI_SUCCESS;
+}
+
 static int begin_late(MPI_Comm comm, int key, void* path, void* extra) {
   (void)comm, (void)key, (void)extra;
   int rank, ranks;
@@ -150,13 +175,15 @@ int main(int argc, char** argv) {
   const int asks_late = strcmp(what, "asks-late") == 0;
   int rank, level;
   if (strcmp(what, "exits-later") == 0) atexit(&write_last); /* so it comes after Penstock's */
+  if (strcmp(what, "exits-in-close") == 0) atexit(&stay_a_while);
   MPI_Init_thread(&argc, &argv, asks_late ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   long long mine = 0, sum = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (strcmp(what, "cleared") == 0 && rank > 0) clearenv();
   if (strcmp(what, "self") == 0 || strcmp(what, "cleared") == 0) {
     mine = write_own(rank, argv[2]);
-  } else if (strcmp(what, "left-alone") == 0 || strncmp(what, "exits", 5) == 0) {
+  } else if (strcmp(what, "left-alone") == 0 || strncmp(what, "exits", 5) == 0 ||
+             strcmp(what, "writes-late") == 0) {
     mine = write_by_turns(argv[2]);
     if (strcmp(what, "exits-later") == 0) mine += BYTES;
   } else if (strcmp(what, "begins-late") == 0) {
@@ -168,6 +195,7 @@ int main(int argc, char** argv) {
     mine = write_one(MPI_COMM_WORLD, argv[2]);
   }
   if (strcmp(what, "late") == 0) close_in_finalize(&close_late, argv[2]);
+  if (strcmp(what, "writes-late") == 0) close_in_finalize(&write_late, argv[2]);
   if (strcmp(what, "damaged") == 0) close_in_finalize(&damage_and_close, argv[2]);
   MPI_Reduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("written %lld\n", sum);
@@ -178,6 +206,7 @@ int main(int argc, char** argv) {
     raise(SIGKILL);
   }
   if (strcmp(what, "exits-in-call") == 0) write_until_ended(rank);
+  if (strcmp(what, "exits-in-close") == 0) close_until_ended(rank);
   if (strncmp(what, "exits", 5) == 0) {
     usleep(300000); /* likewise; and the others are here by then */
     exit(0);

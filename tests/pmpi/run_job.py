@@ -31,6 +31,7 @@ def parse() -> argparse.Namespace:
     ends = ["closed", "left-open", "killed", "exits"]  # exits: without MPI_Finalize
     parser.add_argument("--ends", choices=ends, default="closed")
     parser.add_argument("--says", default="penstock: ", help="what the line at the end must say")
+    parser.add_argument("--tells", help="what an ending without MPI_Finalize must say")
     parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
     parser.add_argument("--progress", help="that the log must name for the file")
     parser.add_argument("--degraded", help="what the log must say was not done as usual")
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace, directory: Path) -> str:
     )
     sys.stderr.write(done.stdout + done.stderr)
     if args.ends == "exits":  # which some launchers let pass
+        if args.tells and args.tells not in done.stderr:
+            sys.exit(f"nothing said {args.tells!r}")
         return done.stdout
     if (done.returncode != 0) != (args.ends == "killed"):
         sys.exit(f"exit code {done.returncode}")
