@@ -155,8 +155,8 @@ PENSTOCK_API int penstock_sync(penstock_file* file);
  * The collective forms (_all) let Penstock gather and reorder: small interleaved pieces become
  * large writes. The others write this rank's bytes at once, by itself; on a network file system
  * with ranks on several nodes they are PENSTOCK_EUNSUPPORTED, because bytes could be lost. Teams of
- * different nodes may write parts of one file there if penstock_team_mpi made them; of threads
- * alone nobody tells Penstock that there are others. */
+ * different nodes may write parts of one file on NFS if penstock_team_mpi made them in one job; of
+ * threads alone nobody tells Penstock that there are others (docs/c-api.md, "Several nodes"). */
 
 /* bytes [offset_bytes, offset_bytes + bytes) of the file. */
 PENSTOCK_API int penstock_write_at(penstock_file* file, int64_t offset_bytes, const void* memory,

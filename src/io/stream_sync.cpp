@@ -68,11 +68,11 @@ Extent StreamSync::take_of_run(Extent where) {
 }
 
 // From the first to the last byte of what came together. Where writers interleave, that holds bytes
-// of others too; theirs are only started earlier. What is scattered over the file the kernel starts
-// in its own time: going over it piece by piece would cost what the range does and not the bytes.
-// How many bytes came.
+// of others too; theirs are only started earlier. What is scattered that far the kernel starts in
+// its own time: going over it piece by piece would cost what the range does and not the bytes. How
+// many bytes came.
 int64_t StreamSync::collect(Extent where, int64_t bytes) {
-  if (where.size() / kMostlyOthers > bytes) return 0;
+  if (where.size() > 2 * kFar && where.size() / kMostlyOthers > bytes) return 0;
   const std::lock_guard lock(mutex_);
   const Extent fresh = take_of_run(where);
   if (fresh.empty()) return 0;

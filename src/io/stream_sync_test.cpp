@@ -214,6 +214,9 @@ TEST_F(StreamSyncs, NorOverAPageWhosePiecesLieFarApart) {
   EXPECT_TRUE(write_back.started.empty());
   EXPECT_TRUE(sync->wrote({500, 700}, 200));
   EXPECT_EQ(write_back.started, (std::vector<Extent>{{500, 700}}));
+  const Extent two_ranks{0, (Off{1} << 30) + (8 << 20)};  // each its part, from beginning to end
+  EXPECT_TRUE(sync->wrote(two_ranks, 16 << 20));
+  EXPECT_EQ(write_back.started.back().end, two_ranks.end);
 }
 
 TEST_F(StreamSyncs, AWriterDoesNotWaitForASlowDeviceAndCloseForOnePieceAtMost) {
