@@ -41,6 +41,7 @@ class Loader {
   Result<bool> flag_of(const char* name) const;
   bool off_outright() const;
   Result<void> apply_file(const Candidate& candidate);
+  void take_in_spite(const Candidate& candidate);
   Result<void> apply_resolved();
   Result<void> apply_variables(Layer layer);
   Result<void> apply_variable(const Key& key, Layer layer);
@@ -225,12 +226,30 @@ Result<Config> Loader::load() {
 
 constexpr std::array<std::string_view, 4> kInSpite = {"all_ranks", "require", "log", "log_dir"};
 
-// Each by itself: whichever is wrong stays as it is by default.
+bool holds_in_spite(std::string_view key) {
+  return std::ranges::find(kInSpite, key) != kInSpite.end();
+}
+
+void Loader::take_in_spite(const Candidate& candidate) {
+  const auto text = read_trusted(candidate);
+  if (!text || !*text) return;
+  const auto parsed = parse_toml(**text, candidate.path, candidate.layer);
+  if (!parsed) return;
+  for (const Assignment& a : parsed->settings)
+    if (holds_in_spite(a.key)) (void)assign(a, config_);
+}
+
+// Each by itself: whichever is wrong stays as it is by default, and so does a file's that cannot be
+// understood.
 Config Loader::load_in_spite() {
   (void)apply_resolved();
-  for (const Layer layer : {Layer::variable, Layer::option})
+  const std::vector<Candidate> files = candidates(s_, is_option("PENSTOCK_CONFIG"));
+  for (const Layer layer : {Layer::variable, Layer::option}) {
+    for (const Candidate& file : files)
+      if ((file.layer < Layer::variable) == (layer == Layer::variable)) take_in_spite(file);
     for (const Key& key : keys())
-      if (std::ranges::find(kInSpite, key.name) != kInSpite.end()) (void)apply_variable(key, layer);
+      if (holds_in_spite(key.name)) (void)apply_variable(key, layer);
+  }
   Config some;
   some.all_ranks = config_.all_ranks;
   some.require = config_.require;
