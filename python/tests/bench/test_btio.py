@@ -36,8 +36,8 @@ def run() -> Iterator[Any]:
 def line(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Everybody in every cell, as if everything was built and every launcher was there."""
     monkeypatch.setattr("beside.place.shutil.which", lambda name: f"/bin/{name}")
-    programs = ("bench/peer-btio-openmpi", "bench/peer-btio-unsynced-openmpi")
-    for name in (*programs, "native/penstock-exec"):
+    kinds = ("btio-openmpi", "btio-unsynced-openmpi", "btio-mpich", "btio-unsynced-mpich")
+    for name in (*(f"bench/peer-{kind}" for kind in kinds), "native/penstock-exec"):
         path = tmp_path / "build" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o755)
@@ -53,8 +53,9 @@ def test_arithmetic_of_the_cells_is_as_written_down(run: Any) -> None:
     peers = [peer for peer in study.peer if not peer.extra]
     cells = [c for c in run.studies.cells_of(study) if c.name in study.design.usual]
     own = sum(study.classes[cell.class_name].own_files for cell in cells)
-    each, rounds = 2 + len(peers), study.design.rounds
-    number = len(cells) * each + own
+    counts = [2 + sum(not p.ranks or c.ranks in p.ranks for p in peers) for c in cells]
+    each, rounds = " or ".join(map(str, sorted(set(counts)))), study.design.rounds
+    number = sum(counts) + own
     text = " ".join((BTIO / "cells.toml").read_text().replace("#", "").split())
     assert f"{len(cells)} cells of {each} variants, and {own} times a file per process" in text
     assert f"{number} variants. One warm-up and {rounds} rounds" in text
@@ -115,7 +116,8 @@ def test_every_library_writes_both_ways_and_each_cell_has_everybody(line: Any) -
     assert list(by_cell) == wanted
     for cell, names in by_cell.items():
         libraries = {n.removesuffix("-collective") for n in names if n.endswith("-collective")}
-        assert libraries == {"penstock", "romio-openmpi4", "ompio4", "romio-openmpi5", "ompio5"}
+        everywhere = {"penstock", "romio-openmpi4", "ompio4", "romio-openmpi5", "ompio5"}
+        assert libraries == everywhere | ({"romio-mpich5"} if "-4" in cell else set())
         assert {f"{library}-independent" for library in libraries} < names
         assert ("file-per-process" in names) == cell.startswith("A")
 
@@ -137,7 +139,9 @@ def test_penstock_is_preloaded_without_hints_and_must_not_be_passed_by(line: Any
 def test_only_what_syncs_has_a_sync_in_it(line: Any) -> None:
     for one in line.measurements:
         assert ("-synced" in one.cell) == ("--end sync" in " ".join(one.command))
-        assert ("-synced" in one.cell) == any(w.endswith("peer-btio-openmpi") for w in one.command)
+        assert ("-synced" in one.cell) == any(
+            w.endswith(("peer-btio-openmpi", "peer-btio-mpich")) for w in one.command
+        )
 
 
 def test_settings_go_to_the_launcher_or_to_the_program(line: Any) -> None:
@@ -157,7 +161,9 @@ def test_what_is_not_there_is_said_once_with_the_reason(run: Any, tmp_path: Path
     assert line.measurements == []
     assert line.reasons == [
         "peer-btio-unsynced-openmpi is not built (make build) (19 variants)",
+        "peer-btio-unsynced-mpich is not built (make build) (2 variants)",
         "peer-btio-openmpi is not built (make build) (19 variants)",
+        "peer-btio-mpich is not built (make build) (2 variants)",
     ]
 
 
