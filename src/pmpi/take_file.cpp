@@ -202,13 +202,13 @@ ErrorClass close_ours(const OpenFilePtr& file, engine::FileReport& report) {
 
 // The library's own close raises its own errors; those of the engine and of other ranks are ours.
 // The job hears of ours before it is raised: the program's handler may end it.
-int close_both(MPI_File* handle, const OpenFilePtr& ours_of) {
-  OpenFile& file = *ours_of;
+int close_both(MPI_File* handle, const OpenFilePtr& closing) {
+  OpenFile& file = *closing;
   const std::scoped_lock lock(file.together, file.alone);
   engine::FileReport report;
   file.held.reset();
   if (file.split_done) file.file->never_told(class_of_mpi(file.split_done->error_class));
-  const ErrorClass ours = close_ours(ours_of, report);
+  const ErrorClass ours = close_ours(closing, report);
   if (ours != ErrorClass::none) {
     job().closed(file, std::move(report));
     raise_at_once(*handle, mpi_class(ours));
