@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def run() -> Iterator[Any]:
 
 @pytest.fixture
 def line(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Everybody in every cell, as if everything was built and every launcher was there."""
+    """Everybody in every cell, as if everything was built, and every library was there."""
     monkeypatch.setattr("beside.place.shutil.which", lambda name: f"/bin/{name}")
     kinds = ("btio-openmpi", "btio-unsynced-openmpi", "btio-mpich", "btio-unsynced-mpich")
     for name in (*(f"bench/peer-{kind}" for kind in kinds), "native/penstock-exec"):
@@ -45,7 +46,11 @@ def line(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     words.append("--all-libraries")
     args = run.arguments(words)
     study = run.studies.load()
-    return run.studies.lineup(study, run.work_of(args, study), run.site_of(args))
+    peers, mpis = tmp_path / "peers", tmp_path / "mpis"
+    for library in (peers / "mpich5", mpis / "openmpi5" / "lib"):
+        library.mkdir(parents=True)
+    site = replace(run.site_of(args), peers=peers, mpis=mpis)
+    return run.studies.lineup(study, run.work_of(args, study), site)
 
 
 def test_arithmetic_of_the_cells_is_as_written_down(run: Any) -> None:
