@@ -124,6 +124,13 @@ void File::State::settle_split() {
   split->result = account(split->write, valid ? bytes : 0, outcome, begin_s - split->seconds);
 }
 
+// Local, where no call of all ranks comes any more: what failed here of a write that was begun. The
+// lane is drained.
+std::optional<Error> File::State::failed_unended() const {
+  if (!split || split->result) return std::nullopt;
+  return pipeline->begun_failure();
+}
+
 // What the end of a split write would have told. Others may have ended it.
 Result<void> File::State::never_ended() const {
   const ErrorClass failed = worse(split ? split->result->agreed : ErrorClass::none, never_told);
@@ -225,10 +232,19 @@ std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
   return one_at_a_time;
 }
 
+void File::State::note_unended() {
+  const std::optional<Error> failed = failed_unended();
+  if (!failed) return;
+  const std::lock_guard lock(mutex);
+  note_error(*failed);
+  ++notes.counters.errors;
+}
+
 ErrorClass File::State::flush(Drain to) {
   if (pipeline == nullptr) return ErrorClass::none;
   const bool all = is_of_all(to);
   const auto one_at_a_time = drain_for(to);
+  if (to == Drain::last) note_unended();
   const std::optional<Error> mine = untold();
   if (!all) return mine ? mine->error_class : ErrorClass::none;
   const Result<void> agreed = comm::agree(*comm, mine ? tl::unexpected(*mine) : Result<void>());
@@ -259,8 +275,7 @@ std::optional<Error> File::flush_at_exit() {
   s.accept_nothing_more();  // handlers of the program may come later, and nobody after them
   s.drain();
   Result<void> all = s.all_that_was_accepted();
-  if (all) return std::nullopt;
-  return std::move(all).error();
+  return all ? s.failed_unended() : std::move(all).error();
 }
 
 Off File::accepted_end() const {

@@ -155,6 +155,8 @@ struct File::State {
   void meet_in_pages();
   void settle_split();
   Result<void> never_ended() const;
+  std::optional<Error> failed_unended() const;
+  void note_unended();
   ErrorClass flush(Drain to);
   bool is_of_all(Drain to) const;
   std::unique_lock<std::mutex> drain_for(Drain to);

@@ -133,6 +133,15 @@ WriteOutcome Pipeline::write_all(const WriteRequest& request, const Policy& poli
 void Pipeline::begin_all(const WriteRequest& request, const Policy& policy) {
   or_abandon("collective write", [&] { state_->begin(request, policy, State::How::staged); });
 }
+std::optional<Error> Pipeline::begun_failure() const {
+  const auto& begun = state_->begun;
+  std::optional<Error> failed = worst_of(begun.mine, begun.earlier);
+  if (begun.alone) failed = worst_of(failed, begun.alone->mine);
+  if (begun.pages != nullptr) failed = worst_of(failed, begun.pages->failure());
+  if (begun.stream != nullptr) failed = worst_of(failed, begun.stream->notes().failure);
+  return failed;
+}
+
 WriteOutcome Pipeline::end_all() {
   return or_abandon("collective write", [&] { return state_->end(); });
 }

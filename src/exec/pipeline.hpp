@@ -161,6 +161,9 @@ class Pipeline {
   // write in between.
   void begin_all(const WriteRequest& request, const Policy& policy);
   WriteOutcome end_all();
+  // Local, for who will not come to end_all(): what of the begun write failed here. REQUIRES that
+  // the lane was drained.
+  std::optional<Error> begun_failure() const;
   // Local: all that this rank has staged has been written, or is known to be lost.
   void drain();
   // Collective: what all ranks have.
