@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/meeting.hpp"
+#include "comm/mpi_ask.hpp"
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_transfers.hpp"
 
@@ -229,6 +230,9 @@ int64_t tags_of(MPI_Comm comm) {
   int* largest = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&largest), &found);
+  // To Open MPI it is an attribute of MPI_COMM_WORLD and its duplicates alone.
+  if (found == 0 && mpi_is_running())
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest), &found);
   return found != 0 ? int64_t{*largest} + 1 : 32768;  // the least that the standard allows
 }
 

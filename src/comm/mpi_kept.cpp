@@ -80,8 +80,7 @@ KeptPtr kept_of(MPI_Comm comm) {
   const KeptPtr* kept = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(comm, kept_key(), static_cast<void*>(&kept), &found);
-  // What MPIX_Comm_shrink makes inherits attributes as a duplicate does, and has fewer ranks.
-  return found != 0 && (*kept)->ranks() == size_in(comm) ? *kept : nullptr;
+  return found != 0 && (*kept)->is_of(comm) ? *kept : nullptr;
 }
 
 void set_kept(MPI_Comm comm, const KeptPtr& kept) {
@@ -165,6 +164,11 @@ void Duplicate::give_back(MPI_Comm for_parcels) noexcept {
   else if (mpi_is_running())
     PMPI_Comm_free(&for_parcels);
 }
+
+Kept::Kept(NodeFacts facts, MPI_Comm comm)
+    : facts_(facts), ranks_(size_in(comm)), rank_(rank_in(comm)) {}
+
+bool Kept::is_of(MPI_Comm comm) const { return size_in(comm) == ranks_ && rank_in(comm) == rank_; }
 
 Kept::~Kept() { orphans().add(std::move(left_)); }
 
@@ -315,7 +319,7 @@ Result<Start> start_keeping(MPI_Comm parent, const Opening& opening) {
   auto start = opening.facts ? start_by(parent, opening.number, *opening.facts)
                              : start_on_nodes(parent, opening.number);
   if (!start) return start;
-  start->kept = std::make_shared<Kept>(start->facts, size_in(parent));
+  start->kept = std::make_shared<Kept>(start->facts, parent);
   keep(parent, start->kept);
   return start;
 }
@@ -368,7 +372,7 @@ Result<Start> start_part(Duplicate& all, MPI_Comm node, int cores_per_node) {
     if (!left) return tl::unexpected(std::move(left).error());
     if (*left != nullptr) return Start{*std::move(left), facts, parts.kept};
   }
-  if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts, size_in(node));
+  if (parts.made == 0) parts.kept = std::make_shared<Kept>(facts, node);
   const Result<MPI_Comm> dup = duplicate_for_all(node, all.comm());
   if (!dup) return tl::unexpected(dup.error());
   auto own = std::make_unique<Duplicate>(*dup, parts.made++);

@@ -87,12 +87,15 @@ class Duplicate {
 // the other. Safe to use from several threads.
 class Kept {
  public:
-  Kept(NodeFacts facts, int ranks) : facts_(facts), ranks_(ranks) {}
+  Kept(NodeFacts facts, MPI_Comm comm);
   Kept(const Kept&) = delete;
   ~Kept();
 
   const NodeFacts& facts() const noexcept { return facts_; }
-  int ranks() const noexcept { return ranks_; }
+  // Local. Not only duplicates inherit attributes: so does what MPIX_Comm_shrink makes, which has
+  // fewer ranks, and what Open MPI's MPI_Comm_create_group makes, which may have them in another
+  // order. Then some rank is another one.
+  bool is_of(MPI_Comm comm) const;
   // The duplicate with the lowest number that a file has left here; null when there is none.
   std::unique_ptr<Duplicate> take();
   // For the next file. REQUIRES that nothing is on its way in it.
@@ -101,6 +104,7 @@ class Kept {
  private:
   const NodeFacts facts_;
   const int ranks_;
+  const int rank_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Duplicate>> left_;
 };
