@@ -3,8 +3,8 @@
 #include <mpi.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "comm/agreement.hpp"
@@ -15,11 +15,13 @@
 namespace penstock::pmpi {
 namespace {
 
+// Libraries take names in capital letters too, as a Fortran program may write them.
 bool is_native(const char* datarep) {
+  const std::string_view name = datarep;
 #ifdef MPICH_VERSION
-  if (std::strcmp(datarep, "internal") == 0) return true;  // ROMIO's is the native one
+  if (name == "internal" || name == "INTERNAL") return true;  // ROMIO's is the native one
 #endif
-  return std::strcmp(datarep, "native") == 0;
+  return name == "native" || name == "NATIVE";
 }
 
 // HDF5 and PnetCDF put resized types beside others into one structure, and by the standard's rule
@@ -75,7 +77,8 @@ bool is_bytes(const ViewArguments& a) {
 // which is the library's, or with reads that the library makes beside the program.
 bool could_come_alone(const OpenFile& file) {
   const CallsAlone calls = calls_alone();
-  return calls.at_shared_pointer || (file.readable && calls.nonblocking_reads);
+  return calls.at_shared_pointer || file.moved_shared_pointer ||
+         (file.readable && calls.nonblocking_reads);
 }
 
 // What a rank brings to the decision.

@@ -81,6 +81,9 @@ struct OpenFile {
   // is known, and all independent calls but those at the shared pointer are the engine's. On all
   // ranks or on none.
   std::unique_ptr<HeldView> held;
+  // By this rank, since the library last set a view, which resets it. Seen even where no library
+  // imports such a call: the program may have looked it up (dlsym).
+  std::atomic<bool> moved_shared_pointer = false;
   // The library's own file has (0, MPI_BYTE, MPI_BYTE) on every rank, as at the open.
   bool library_has_bytes = true;
   uint64_t told_hints = 0;  // hash_of_hints() of what the library was told last; 0: not known

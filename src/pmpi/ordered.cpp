@@ -14,13 +14,19 @@
 namespace penstock::pmpi {
 namespace {
 
+// Open MPI's component `individual` says nothing and divides what was there by the etype's size, as
+// a number without a sign.
+bool is_position(MPI_Offset at, const OpenFile& file) {
+  return at >= 0 && at <= std::numeric_limits<MPI_Offset>::max() / file.file->view().etype_bytes();
+}
+
 // Where the shared pointer is, by one rank, which asks the library for all. -1: it cannot say.
 MPI_Offset asked_for_all(MPI_File handle, OpenFile& file) {
   if (file.file->comm().rank() != 0) return 0;
   MPI_Offset at = -1;
   const int rc =
       quietly(handle, file, [&] { return PENSTOCK_REAL(get_position_shared)(handle, &at); });
-  return rc == MPI_SUCCESS ? at : -1;
+  return rc == MPI_SUCCESS && is_position(at, file) ? at : -1;
 }
 
 // What this rank brings; wrong arguments move nothing.
@@ -103,6 +109,7 @@ std::optional<Turn> take_turn(const WriteArguments& a, OpenFile& file) {
   Turn turn{};
   if (pointer < 0 || __builtin_add_overflow(pointer, brought.all, &turn.all_end)) return {};
   turn.begin = pointer + brought.before;
+  file.moved_shared_pointer = true;
   move_shared_pointer(a.handle, file, turn);
   return turn;
 }

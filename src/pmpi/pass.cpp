@@ -91,6 +91,10 @@ constexpr bool goes_through_view(const EntryFacts& facts) noexcept {
   return is_write(facts) || is_read(facts) || facts.name == "seek_shared";
 }
 
+constexpr bool moves_shared_pointer(const EntryFacts& facts) noexcept {
+  return (has(facts, "_shared") || has(facts, "_ordered")) && goes_through_view(facts);
+}
+
 // What follows from an entry's facts, so that no call looks at its name.
 struct Passing {
   explicit constexpr Passing(const EntryFacts& facts) noexcept
@@ -99,6 +103,7 @@ struct Passing {
         meets(may_meet(facts)),
         pointer(moves_pointer(facts)),
         view(goes_through_view(facts)),
+        moves_shared(moves_shared_pointer(facts)),
         large(facts.name.ends_with("_c")),
         starts(only_starts(facts)),
         drain(drain_before(facts)),
@@ -106,7 +111,7 @@ struct Passing {
         status(facts.arguments.find('S')),
         count(facts.arguments.find('n')) {}
 
-  bool writes, collective, meets, pointer, view, large, starts;
+  bool writes, collective, meets, pointer, view, moves_shared, large, starts;
   engine::Drain drain;
   engine::CallKind kind;
   size_t status, count;  // among the arguments; npos: it has none
@@ -313,6 +318,7 @@ int pass(int entry, const Words& words) {
   const int lost = flush_before(passing, handle, *file);
   if (const int refused = give_view_for(entry, handle, *file); refused != MPI_SUCCESS)
     return first_of(lost, refused);
+  if (passing.moves_shared) file->moved_shared_pointer = true;
   const int rc = pass_counted(entry, handle, words, *file);
   // Ranks of Intel MPI cut a file one after the other: what one of them writes behind the new end
   // would be lost to the next.

@@ -51,6 +51,7 @@ int set_both(MPI_File handle, OpenFile& file, const ViewArguments& a, std::optio
   const int rc = by_library(handle, file, [&] {
     return PENSTOCK_REAL(set_view)(handle, a.displacement, a.etype, a.filetype, a.datarep, a.info);
   });
+  if (rc == MPI_SUCCESS) file.moved_shared_pointer = false;
   View view = rc == MPI_SUCCESS && known ? *std::move(known) : unserved_view(why_not(rc));
   file.view_is_empty = view.is_empty;
   file.view_is_known = view.unserved_why.empty();

@@ -24,6 +24,12 @@ program fortran
   integer(kind=MPI_OFFSET_KIND) :: zero = 0, position
   double precision :: field(n, n), got
   character(len=4096) :: path
+  ! In capital letters it is the same to the libraries.
+#if defined(USE_MPIF)
+  character(len=*), parameter :: datarep = 'NATIVE'
+#else
+  character(len=*), parameter :: datarep = 'native'
+#endif
 
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
@@ -42,7 +48,7 @@ program fortran
   call MPI_File_open(MPI_COMM_WORLD, trim(path), ior(MPI_MODE_CREATE, MPI_MODE_RDWR), &
                      MPI_INFO_NULL, fh, error)
   call check(error == MPI_SUCCESS, 'open')
-  call MPI_File_set_view(fh, zero, MPI_DOUBLE_PRECISION, tile, 'native', MPI_INFO_NULL, error)
+  call MPI_File_set_view(fh, zero, MPI_DOUBLE_PRECISION, tile, datarep, MPI_INFO_NULL, error)
   call check(error == MPI_SUCCESS, 'set_view')
   call MPI_File_write_all(fh, field, n*n, MPI_DOUBLE_PRECISION, status, error)
   call check(error == MPI_SUCCESS, 'write_all')

@@ -143,6 +143,30 @@ static void check_file(void) {
   CHECK(memcmp(got, expected, (size_t)n * sizeof(int)) == 0);
 }
 
+/* The world's ranks the other way round, in a communicator that Open MPI gives the attributes of
+ * the one that a file was opened on. */
+static void write_reversed(void) {
+  MPI_Group world, reversed;
+  MPI_Comm comm;
+  MPI_File file;
+  int last_to_first[] = {ranks - 1, 0, -1}, own_rank;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_range_incl(world, 1, &last_to_first, &reversed);
+  CHECK(MPI_Comm_create_group(MPI_COMM_WORLD, reversed, 0, &comm) == MPI_SUCCESS);
+  MPI_Comm_rank(comm, &own_rank);
+  CHECK(own_rank == ranks - 1 - rank);
+  CHECK(MPI_File_open(comm, path, MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  CHECK(MPI_File_write_ordered(file, &own_rank, (int)sizeof own_rank, MPI_BYTE,
+                               MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  written += (long long)sizeof own_rank;
+  CHECK(MPI_File_close(&file) == MPI_SUCCESS);
+  read_back(path, 0, got, ranks * (long)sizeof(int));
+  for (int r = 0; r < ranks; ++r) CHECK(got[r] == r);
+  MPI_Comm_free(&comm);
+  MPI_Group_free(&reversed);
+  MPI_Group_free(&world);
+}
+
 int main(int argc, char** argv) {
   start_job(argc, argv);
   fh = open_fresh();
@@ -166,5 +190,6 @@ int main(int argc, char** argv) {
   if (rank == ranks - 1) CHECK(MPI_File_close(&own) == MPI_SUCCESS);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   check_file();
+  write_reversed();
   return end_job(written, passed);
 }
