@@ -58,9 +58,9 @@ def _arity(flags: str, one: str, two: str = "") -> dict[str, int]:
 _HYDRA = _arity(
     flags="""genvnone genvall envnone envall l prepend-rank disable-auto-cleanup enable-x disable-x
       disable-hostname-propagation print-all-exitcodes verbose v info build-info version profile
-      skip-launch-node print-rank-map hybrid-hosts nolocal""",
+      skip-launch-node print-rank-map hybrid-hosts nolocal rr""",
     one="""n np genvlist envlist f hosts host machinefile wdir dir path configfile launcher
-      launcher-exec rmk topolib bind-to map-by membind demux iface ppn perhost rr ranks-per-proc
+      launcher-exec rmk topolib bind-to map-by membind demux iface ppn perhost grr ranks-per-proc
       prepend-pattern outfile-pattern errfile-pattern outfile errfile nameserver order-nodes
       localhost usize pmi-port-range gpus-per-proc ckpoint-interval ckpoint-prefix ckpoint-num
       ckpointlib umask arch soft file s port bootstrap bootstrap-exec pmi-args memory-alloc-kind""",
