@@ -205,13 +205,13 @@ static int find_program(const char* name, char* path, size_t size) {
   }
   const char* rest = getenv("PATH");
   if (rest == NULL) rest = "/usr/local/bin:/bin:/usr/bin";
-  while (*rest != '\0') {
+  for (;;) {
     const size_t n = strcspn(rest, ":");
     snprintf(path, size, "%.*s/%s", n > 0 ? (int)n : 1, n > 0 ? rest : ".", name);
     if (access(path, X_OK) == 0) return 1;
-    rest += n + (rest[n] == ':');
+    if (rest[n] == '\0') return 0;
+    rest += n + 1;
   }
-  return 0;
 }
 
 static int any_set(const char* const* variables) {

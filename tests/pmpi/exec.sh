@@ -36,6 +36,12 @@ expect 2 "$exec" --method
 expect 2 "$exec" --mpi lam "$program"
 expect 127 "$exec" --mpi "$flavour" no-such-program-anywhere
 expect 126 "$exec" --mpi "$flavour" /etc
+# An empty name in PATH is the working directory, at its end too, as execvp has it.
+cp /bin/true "$tmp/only-here"
+for path in /usr/bin: :/usr/bin /usr/bin::/bin; do
+  (cd "$tmp" && PATH=$path "$exec" --mpi "$flavour" --dry-run only-here) > "$tmp/out" 2>&1 ||
+    fail "PATH=$path: $(cat "$tmp/out")"
+done
 expect 0 "$exec" --version
 expect 0 "$exec" --help
 # What neither the program nor a launcher tells is asked for, never guessed.
