@@ -167,20 +167,30 @@ void JobLog::clear() {
   unlisted_ = {};
 }
 
-std::string JobLog::encode_reports(int processes) const {
-  const size_t share = std::max<size_t>(1, kMostListed / size_t(processes));
-  std::vector<FileReport> listed;
-  JobTotals rest = unlisted_;
+JobLog::Share JobLog::share(int processes) const {
+  const size_t files = std::max<size_t>(1, kMostListed / size_t(processes));
+  Share mine{{}, unlisted_};
   for (const FileReport& report : reports_) {
-    const size_t most = went_wrong(report) ? kErrorsMore * share : share;
-    if (!report.closed || listed.size() < most) {
-      listed.push_back(report);
+    const size_t most = went_wrong(report) ? kErrorsMore * files : files;
+    if (!report.closed || mine.listed.size() < most) {
+      mine.listed.push_back(report);
     } else {
-      rest.add(report);
-      ++rest.files_not_listed;
+      mine.unlisted.add(report);
+      ++mine.unlisted.files_not_listed;
     }
   }
-  return dump({{"files", files_of(listed)}, {"unlisted", to_json(rest)}}, -1);
+  return mine;
+}
+
+std::string JobLog::encode_reports(int processes) const {
+  const Share mine = share(processes);
+  return dump({{"files", files_of(mine.listed)}, {"unlisted", to_json(mine.unlisted)}}, -1);
+}
+
+void JobLog::keep_share(int processes) {
+  Share mine = share(processes);
+  reports_ = std::move(mine.listed);
+  unlisted_ = std::move(mine.unlisted);
 }
 
 Result<void> JobLog::merge(const std::string& encoded) {
