@@ -65,6 +65,9 @@ std::string dump(const json& j, int indent) {
   return j.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
+// As it comes back from another process.
+std::string as_utf8(const std::string& path) { return json::parse(dump(path, -1)); }
+
 json files_of(const std::vector<FileReport>& reports) {
   json files = json::array();
   for (const FileReport& r : reports) files.push_back(to_json(r));
@@ -145,6 +148,7 @@ bool JobLog::has_room_for(const FileReport& report) const {
 }
 
 void JobLog::add(FileReport report) {
+  report.path = as_utf8(report.path);
   if (has_room_for(report)) {
     reports_.push_back(std::move(report));
   } else {
@@ -155,6 +159,7 @@ void JobLog::add(FileReport report) {
 
 // Each of its ranks said something of the file, and of another of this name that is open too.
 void JobLog::add_closed_late(FileReport report) {
+  report.path = as_utf8(report.path);
   int left = report.ranks;
   std::erase_if(reports_, [&](const FileReport& r) {
     return !r.closed && r.path == report.path && left-- > 0;
