@@ -83,5 +83,17 @@ TEST_F(Reports, WritesThatASyncOrCloseWaitsForAreNoPartOfItsTime) {
   EXPECT_LE(phases_s(report.sum), report.open_to_close_s);
 }
 
+// The device never has more of a file than there is of it.
+TEST_F(Reports, WhatIsWrittenOverCountsOnceWhereTheDeviceIsToHaveIt) {
+  const FileReport report =
+      report_of(info("individual + none + pwrite", *io::find_mechanism("pwrite")), [&](File& f) {
+        for (int i = 0; i < 10; ++i)
+          EXPECT_EQ(f.write_all(write_of(data_, 0)).agreed, ErrorClass::none);
+      });
+  if (!report.actual_rate_source.starts_with("cachestat"))
+    GTEST_SKIP() << report.actual_rate_source;
+  EXPECT_LE(report.actual_rate * report.open_to_close_s, 2.0 * kMiB) << "from the first write on";
+}
+
 }  // namespace
 }  // namespace penstock::engine::file_report_test
