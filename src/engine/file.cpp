@@ -235,13 +235,13 @@ ErrorClass File::sync(std::optional<Error>* own) {
 
 ErrorClass File::sync_together(std::optional<Error>* own) {
   State& s = *state_;
-  const double begin_s = now_s();
   {
     const std::lock_guard one_at_a_time(s.together);
     s.settle_split();
   }
+  const double begin_s = now_s();
   s.meet_in_pages();
-  s.drain_together();
+  const double writing_s = s.drain_together();
   (void)s.untold();  // told now
   Result<void> mine = s.sync ? s.sync->sync(io::SyncKind::full) : Result<void>();
   if (s.pipeline != nullptr) s.pipeline->settle_syncs();
@@ -252,7 +252,7 @@ ErrorClass File::sync_together(std::optional<Error>* own) {
   const std::lock_guard lock(s.mutex);
   const double end_s = now_s();
   ++s.notes.counters.calls[size_t(CallKind::sync)];
-  s.notes.counters.sync_ns += ns(end_s - begin_s);
+  s.notes.counters.sync_ns += ns(end_s - begin_s - writing_s);
   s.notes.synced_s = agreed ? end_s : 0;
   if (!mine) s.note_error(mine.error());
   if (!agreed) ++s.notes.counters.errors;
@@ -274,14 +274,13 @@ ErrorClass File::close(FileReport& report, std::optional<Error>* own) {
 ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   State& s = *state_;
   Counters& c = s.notes.counters;
-  const double begin_s = now_s();
   s.settle_split();
+  const double begin_s = now_s();
   // No rank fills pages through another handle, while the first ones stop looking after theirs.
   if (s.lends_on_all && !s.may_defer && s.comm->size() > 1) (void)s.comm->barrier();
   s.lends = false;
-  if (s.defers && s.comm->size() == 1) s.pipeline->let_others_complete_pages();
   s.meet_in_pages();
-  s.drain_together();
+  double in_phases_s = s.leave_pages();
   if (s.pipeline != nullptr) s.pipeline->close_shipping();
   (void)s.untold();  // told now
   Result<void> mine = s.all_that_was_accepted();
@@ -297,7 +296,9 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
     const double sync_begin_s = now_s();
     const Result<bool> synced = s.sync->at_close();
     if (s.pipeline != nullptr) s.pipeline->settle_syncs();
-    c.sync_ns += ns(now_s() - sync_begin_s);
+    const double sync_s = now_s() - sync_begin_s;
+    c.sync_ns += ns(sync_s);
+    in_phases_s += sync_s;
     if (synced && *synced && s.info.config.method.sync->pushes) s.notes.synced_s = now_s();
     const Result<void> closed = s.close_file();
     s.note_mechanism();
@@ -309,7 +310,7 @@ ErrorClass File::close_together(FileReport& report, std::optional<Error>* own) {
   tell(own, mine);
   const Result<void> agreed = comm::agree(*s.comm, mine);
   if (!agreed) ++c.errors;
-  c.close_ns += ns(now_s() - begin_s);
+  c.close_ns += ns(now_s() - begin_s - in_phases_s);
   FileNotes notes;
   {  // a thread that opens the file beside this handle notes that
     const std::lock_guard lock(s.mutex);

@@ -162,9 +162,19 @@ void File::State::drain_lane() {
 }
 
 // Collective.
-void File::State::drain_together() {
-  if (pipeline == nullptr) return;
+double File::State::drain_together() {
+  if (pipeline == nullptr) return 0;
+  const double begin_s = now_s();
   exec::or_abandon("collective call", [&] { pipeline->drain_together(); });
+  return now_s() - begin_s;
+}
+
+// Collective.
+double File::State::leave_pages() {
+  const double begin_s = now_s();
+  if (defers && comm->size() == 1) pipeline->let_others_complete_pages();
+  drain_together();
+  return now_s() - begin_s;
 }
 
 // Collective. What all ranks bring is in the pages before the first of them is flushed: neighbours

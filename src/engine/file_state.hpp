@@ -150,7 +150,8 @@ struct File::State {
   int64_t staged_limit() const noexcept;
   void drain();
   void drain_lane();
-  void drain_together();
+  double drain_together();  // how many seconds it took: those of its writes are in their phases
+  double leave_pages();     // the same, at close
   Result<void> close_file();
   void meet_in_pages();
   void settle_split();

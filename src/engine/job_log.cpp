@@ -65,6 +65,9 @@ std::string dump(const json& j, int indent) {
   return j.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
+// As it comes back from another process.
+std::string as_utf8(const std::string& path) { return json::parse(dump(path, -1)); }
+
 json files_of(const std::vector<FileReport>& reports) {
   json files = json::array();
   for (const FileReport& r : reports) files.push_back(to_json(r));
@@ -145,6 +148,7 @@ bool JobLog::has_room_for(const FileReport& report) const {
 }
 
 void JobLog::add(FileReport report) {
+  report.path = as_utf8(report.path);
   if (has_room_for(report)) {
     reports_.push_back(std::move(report));
   } else {
@@ -155,6 +159,7 @@ void JobLog::add(FileReport report) {
 
 // Each of its ranks said something of the file, and of another of this name that is open too.
 void JobLog::add_closed_late(FileReport report) {
+  report.path = as_utf8(report.path);
   int left = report.ranks;
   std::erase_if(reports_, [&](const FileReport& r) {
     return !r.closed && r.path == report.path && left-- > 0;
@@ -167,20 +172,30 @@ void JobLog::clear() {
   unlisted_ = {};
 }
 
-std::string JobLog::encode_reports(int processes) const {
-  const size_t share = std::max<size_t>(1, kMostListed / size_t(processes));
-  std::vector<FileReport> listed;
-  JobTotals rest = unlisted_;
+JobLog::Share JobLog::share(int processes) const {
+  const size_t files = std::max<size_t>(1, kMostListed / size_t(processes));
+  Share mine{{}, unlisted_};
   for (const FileReport& report : reports_) {
-    const size_t most = went_wrong(report) ? kErrorsMore * share : share;
-    if (!report.closed || listed.size() < most) {
-      listed.push_back(report);
+    const size_t most = went_wrong(report) ? kErrorsMore * files : files;
+    if (!report.closed || mine.listed.size() < most) {
+      mine.listed.push_back(report);
     } else {
-      rest.add(report);
-      ++rest.files_not_listed;
+      mine.unlisted.add(report);
+      ++mine.unlisted.files_not_listed;
     }
   }
-  return dump({{"files", files_of(listed)}, {"unlisted", to_json(rest)}}, -1);
+  return mine;
+}
+
+std::string JobLog::encode_reports(int processes) const {
+  const Share mine = share(processes);
+  return dump({{"files", files_of(mine.listed)}, {"unlisted", to_json(mine.unlisted)}}, -1);
+}
+
+void JobLog::keep_share(int processes) {
+  Share mine = share(processes);
+  reports_ = std::move(mine.listed);
+  unlisted_ = std::move(mine.unlisted);
 }
 
 Result<void> JobLog::merge(const std::string& encoded) {

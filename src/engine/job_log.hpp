@@ -42,6 +42,8 @@ class JobLog {
   // Of this process, to be merged elsewhere with those of `processes` together: its share of the
   // files that one log lists, and the sum of the others.
   std::string encode_reports(int processes = 1) const;
+  // Before others are merged into this one, of `processes` together: what it would send of its own.
+  void keep_share(int processes);
   Result<void> merge(const std::string& encoded);  // from encode_reports() of another process
   // `open_files` are snapshots. Atomic: the old log or the new one, never half. Missing directories
   // are made once: where they are gone later, as in another root, that is an error.
@@ -53,6 +55,11 @@ class JobLog {
   bool empty() const noexcept { return reports_.empty() && unlisted_.files_not_listed == 0; }
 
  private:
+  struct Share {
+    std::vector<FileReport> listed;
+    JobTotals unlisted;
+  };
+  Share share(int processes) const;
   bool has_room_for(const FileReport& report) const;
   JobTotals totals_with(const std::vector<FileReport>& open_files) const;
   Result<void> make_directory();

@@ -1,4 +1,6 @@
 // A job of very many files: its log lists some of them and sums all.
+#include <map>
+
 #include "engine/job_log_for_tests.hpp"
 
 namespace penstock::engine::job_log_test {
@@ -78,6 +80,27 @@ TEST_F(ManyFiles, OfThousandsOfProcessesEachSendsItsShare) {
   ASSERT_TRUE(all.write(true, {}));
   EXPECT_EQ(written(all)["totals"]["engine_bytes"], 1001);
   EXPECT_EQ(written(all)["totals"]["errors"], 1);
+}
+
+TEST_F(ManyFiles, OfEachProcessAnEqualShareIsListed) {
+  JobLog log = make();
+  const auto add_of = [](JobLog& to, const std::string& rank) {
+    for (int i = 0; i < 500; ++i) to.add(sample(rank, 1));
+  };
+  add_of(log, "0");
+  log.keep_share(4);
+  for (const char* rank : {"1", "2", "3"}) {
+    JobLog there = make();
+    add_of(there, rank);
+    ASSERT_TRUE(log.merge(there.encode_reports(4)));
+  }
+  ASSERT_TRUE(log.write(true, {}));
+  const json j = written(log);
+  std::map<std::string, int> listed;
+  for (const json& file : j["files"]) ++listed[file["path"].get<std::string>()];
+  EXPECT_EQ(listed, (std::map<std::string, int>{{"0", 250}, {"1", 250}, {"2", 250}, {"3", 250}}));
+  EXPECT_EQ(j["totals"]["files_not_listed"], 1000);
+  EXPECT_EQ(j["totals"]["engine_bytes"], 2000);
 }
 
 // What is kept of it is what the other process would be told.

@@ -335,6 +335,21 @@ TEST_F(Log, AFileThatIsClosedLateReplacesWhatItsRanksHadSaid) {
   EXPECT_EQ(written(log)["totals"]["mismatched_bytes"], 4);
 }
 
+// What other ranks said of it came as JSON, which is UTF-8.
+TEST_F(Log, AFileThatIsClosedLateIsTheSameWhateverBytesItsNameHas) {
+  FileReport left = sample("a\xff", 10);
+  left.closed = false;
+  JobLog here = make(), there = make();
+  here.add(left);
+  there.add(left);
+  ASSERT_TRUE(here.merge(there.encode_reports()));
+  FileReport late = sample("a\xff", 20);
+  late.ranks = 2;
+  here.add_closed_late(late);
+  ASSERT_TRUE(here.write(true, {}));
+  EXPECT_EQ(written(here)["totals"]["engine_bytes"], 20);
+}
+
 TEST_F(Log, WhatIsNotAnEncodedReportIsRefusedAndChangesNothing) {
   JobLog log = make();
   JobLog other = make();

@@ -35,7 +35,9 @@ void set_actual_rate(FileReport& r, const DeviceFacts& d) {
     r.actual_rate_source =
         "not known: not all was synced, and the page cache does not tell (cachestat)";
   } else {
-    const int64_t there = std::max<int64_t>(0, bytes - d.unwritten->bytes);
+    // What was written over is there once.
+    const int64_t once = std::min(bytes, d.unwritten->of_bytes);
+    const int64_t there = std::max<int64_t>(0, once - d.unwritten->bytes);
     r.actual_rate = double(there) / (1e-9 * double(std::max<int64_t>(d.until_close_ns, 1)));
     r.actual_rate_source = d.unwritten->estimated ? "cachestat, by samples" : "cachestat";
     if (there == 0) r.actual_rate_source += ": at close the device had none of it yet";

@@ -205,7 +205,7 @@ std::optional<Unwritten> about_unwritten(int fd) {
   const bool samples = can_be_sampled(file);
   const auto bytes = samples ? unwritten_by_samples(fd, file.st_size) : unwritten_bytes(fd);
   if (!bytes) return std::nullopt;
-  return Unwritten{*bytes, samples};
+  return Unwritten{*bytes, samples, file.st_size};
 }
 
 std::string why_no_places(const std::string& path) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "exec_elf.h"
+#include "launched_rank.h"
 #include "switched_off.h"
 
 static const char usage[] =
@@ -205,13 +206,13 @@ static int find_program(const char* name, char* path, size_t size) {
   }
   const char* rest = getenv("PATH");
   if (rest == NULL) rest = "/usr/local/bin:/bin:/usr/bin";
-  while (*rest != '\0') {
+  for (;;) {
     const size_t n = strcspn(rest, ":");
     snprintf(path, size, "%.*s/%s", n > 0 ? (int)n : 1, n > 0 ? rest : ".", name);
     if (access(path, X_OK) == 0) return 1;
-    rest += n + (rest[n] == ':');
+    if (rest[n] == '\0') return 0;
+    rest += n + 1;
   }
-  return 0;
 }
 
 static int any_set(const char* const* variables) {
@@ -412,17 +413,25 @@ static int is_penstock_exec(const char* path) {
   return strcmp(slash != NULL ? slash + 1 : path, "penstock-exec") == 0;
 }
 
+static const char* variable(const char* name) { return getenv(name); }
+
+/* `penstock run` has asked for every program, and starts none or all of them alone: rank 0 says it
+ * for the job. Of ranks that were started by hand each may be another program's. */
+static void go_alone(const char* path, const char* reason) {
+  const char* require = getenv("PENSTOCK_REQUIRE");
+  const int stops = require != NULL && (strcmp(require, "1") == 0 || strcmp(require, "true") == 0);
+  if (stops || getenv("PENSTOCK_ALL_RANKS") == NULL || speaks_for_job(&variable))
+    fprintf(stderr, "penstock-exec: %s: %s; %s\n", path, reason,
+            stops ? "not started, since --require is given" : "it runs without Penstock");
+  if (stops) leave_the_job();
+}
+
 static void set_up(const char* path) {
   if (is_penstock_exec(path)) return;
   const struct program_file file = inspect_program(path);
   const char* reason = why_not(path, &file);
   if (reason != NULL) {
-    const char* require = getenv("PENSTOCK_REQUIRE");
-    const int stops =
-        require != NULL && (strcmp(require, "1") == 0 || strcmp(require, "true") == 0);
-    fprintf(stderr, "penstock-exec: %s: %s; %s\n", path, reason,
-            stops ? "not started, since --require is given" : "it runs without Penstock");
-    if (stops) leave_the_job();
+    go_alone(path, reason);
     return;
   }
   warn_of_launcher(&file, path);

@@ -237,11 +237,12 @@ std::unique_ptr<comm::Comm> Job::meet_all() {
 
 // Collective. False when it failed: then every process keeps its own log.
 bool Job::merge_all(comm::Comm& world) {
-  const bool has_news = world_rank_ != 0 && !log_->empty();
+  const bool has_news = !log_->empty();
   int64_t speakers = has_news ? 1 : 0;
   const bool counted = world.all_sum({&speakers, 1}).has_value();
+  const int shares = counted ? std::max(1, int(speakers)) : world_size_;
   const std::string mine =
-      has_news ? log_->encode_reports(counted ? int(speakers) : world_size_) : std::string();
+      has_news && world_rank_ != 0 ? log_->encode_reports(shares) : std::string();
   // Framed by lengths, because the texts arrive as one.
   int64_t length = int64_t(mine.size());
   const auto lengths = world.gather(std::as_bytes(std::span(&length, 1)), 0);
@@ -250,6 +251,7 @@ bool Job::merge_all(comm::Comm& world) {
   if (failed == 0 && world_rank_ == 0) {
     const auto* sizes = reinterpret_cast<const int64_t*>(lengths->data());
     const auto* text = reinterpret_cast<const char*>(texts->data());
+    log_->keep_share(shares);
     for (int i = 0; i < world_size_; text += sizes[i++]) {
       if (sizes[i] > 0 && !log_->merge(std::string(text, size_t(sizes[i])))) failed = 1;
     }

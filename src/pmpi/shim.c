@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "pmpi/engine_interface.h"
+#include "pmpi/launched_rank.h"
 #include "pmpi/shim_ahead.h"
 #include "pmpi/shim_environment.h"
 #include "pmpi/shim_loaded.h"
@@ -60,21 +61,7 @@ static int is_switched_off(void) {
          is_method_off(penstock_variable("PENSTOCK_METHOD"), penstock_variable("PENSTOCK_OPTIONS"));
 }
 
-/* As its launcher numbers it; NULL: of none that is known. */
-static const char* launched_rank(void) {
-  static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                      "SLURM_PROCID"};
-  const char* rank = NULL;
-  for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == NULL; ++i)
-    rank = penstock_variable(ranks[i]);
-  return rank;
-}
-
-/* One message per job: by the process that the launcher calls rank 0, or that has no launcher. */
-static int speaks(void) {
-  const char* rank = launched_rank();
-  return rank == NULL || strcmp(rank, "0") == 0;
-}
+static int speaks(void) { return speaks_for_job(&penstock_variable); }
 
 /* ---- messages ---- */
 
@@ -229,7 +216,8 @@ static void name_engine(const char* flavour, char* path, size_t size) {
  * which takes longer. Python loads its MPI library later, but has been launched as a rank. */
 __attribute__((constructor)) static void read_engine_ahead(void) {
   char path[4096];
-  const int is_rank = launched_rank() != NULL || dlsym(RTLD_NEXT, not_of_tools) != NULL;
+  const int is_rank =
+      launched_rank(&penstock_variable) != NULL || dlsym(RTLD_NEXT, not_of_tools) != NULL;
   (void)dlerror(); /* the program hears of no failure that is not its own */
   if (!is_rank || is_switched_off()) return;
   name_engine(PENSTOCK_FLAVOUR, path, sizeof path);

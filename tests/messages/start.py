@@ -205,6 +205,14 @@ START = [
     ),
     Provocation(
         "Program",
+        "penstock run -- mpiexec.mpich -n 2 ./app",
+        0,
+        ["statically linked", "without Penstock"],
+        shown="two ranks of a static program",
+        arrange=compiled("int main(void) { return 0; }\n", "-static"),
+    ),
+    Provocation(
+        "Program",
         "penstock-exec ./app",
         0,
         ["MPI library is linked statically", "link it with the shared"],

@@ -36,6 +36,12 @@ expect 2 "$exec" --method
 expect 2 "$exec" --mpi lam "$program"
 expect 127 "$exec" --mpi "$flavour" no-such-program-anywhere
 expect 126 "$exec" --mpi "$flavour" /etc
+# An empty name in PATH is the working directory, at its end too, as execvp has it.
+cp /bin/true "$tmp/only-here"
+for path in /usr/bin: :/usr/bin /usr/bin::/bin; do
+  (cd "$tmp" && PATH=$path "$exec" --mpi "$flavour" --dry-run only-here) > "$tmp/out" 2>&1 ||
+    fail "PATH=$path: $(cat "$tmp/out")"
+done
 expect 0 "$exec" --version
 expect 0 "$exec" --help
 # What neither the program nor a launcher tells is asked for, never guessed.
@@ -63,6 +69,17 @@ cc -static -o "$tmp/static" "$tmp/plain.c"
 expect 0 "$exec" --mpi "$flavour" "$tmp/static"
 said "statically linked"
 expect 2 "$exec" --mpi "$flavour" --require "$tmp/static"
+# `penstock run`, whose programs are all alike, has one rank say so; started by hand each does.
+expect 0 env PMI_RANK=1 "$exec" --all-ranks "$tmp/static"
+said_not "without Penstock"
+expect 0 env PMI_RANK=0 "$exec" --all-ranks "$tmp/static"
+said "without Penstock"
+expect 0 "$exec" --all-ranks "$tmp/static"
+said "without Penstock"
+expect 0 env PMI_RANK=1 "$exec" "$tmp/static"
+said "without Penstock"
+expect 2 env PMI_RANK=1 "$exec" --all-ranks --require "$tmp/static"
+said "not started"
 # Nor can one of another word size, or of another C library.
 cp "$program" "$tmp/narrow"
 printf '\001' | dd of="$tmp/narrow" bs=1 seek=4 conv=notrunc 2> "$tmp/err"

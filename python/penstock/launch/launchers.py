@@ -30,6 +30,8 @@ class Launcher:
         Options that name the program in a place that cannot be rewritten, and the remedy.
     changes_path : frozenset of str
         Options after which a program need not lie where this process would find it.
+    changes_directory : frozenset of str
+        Those of them whose value is the directory that the ranks start in.
     subcommands : tuple of str
         Words that must follow the launcher's name, any one of them.
     """
@@ -40,6 +42,7 @@ class Launcher:
     assignments: frozenset[str] = frozenset()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     changes_path: frozenset[str] = frozenset()
+    changes_directory: frozenset[str] = frozenset()
     subcommands: tuple[str, ...] = ()
 
 
@@ -55,9 +58,9 @@ def _arity(flags: str, one: str, two: str = "") -> dict[str, int]:
 _HYDRA = _arity(
     flags="""genvnone genvall envnone envall l prepend-rank disable-auto-cleanup enable-x disable-x
       disable-hostname-propagation print-all-exitcodes verbose v info build-info version profile
-      skip-launch-node print-rank-map hybrid-hosts nolocal""",
+      skip-launch-node print-rank-map hybrid-hosts nolocal rr""",
     one="""n np genvlist envlist f hosts host machinefile wdir dir path configfile launcher
-      launcher-exec rmk topolib bind-to map-by membind demux iface ppn perhost rr ranks-per-proc
+      launcher-exec rmk topolib bind-to map-by membind demux iface ppn perhost grr ranks-per-proc
       prepend-pattern outfile-pattern errfile-pattern outfile errfile nameserver order-nodes
       localhost usize pmi-port-range gpus-per-proc ckpoint-interval ckpoint-prefix ckpoint-num
       ckpointlib umask arch soft file s port bootstrap bootstrap-exec pmi-args memory-alloc-kind""",
@@ -98,6 +101,7 @@ MPIEXEC = Launcher(
     changes_path=frozenset(
         {"wdir", "wd", "dir", "path", "prefix", "preload-binary", "preload-files"}
     ),
+    changes_directory=frozenset({"wdir", "wd", "dir"}),
 )
 
 SRUN = Launcher(
@@ -124,6 +128,7 @@ SRUN = Launcher(
     ),
     elsewhere={"multi-prog": _IN_FILE},
     changes_path=frozenset({"chdir", "D", "container", "bcast"}),
+    changes_directory=frozenset({"chdir", "D"}),
 )
 
 APRUN = Launcher(
@@ -152,6 +157,7 @@ JSRUN = Launcher(
     ),
     elsewhere=dict.fromkeys(("f", "appfile", "U", "erf_input"), _IN_FILE),
     changes_path=frozenset({"h", "chdir"}),
+    changes_directory=frozenset({"h", "chdir"}),
 )
 
 FLUX_RUN = Launcher(
@@ -165,6 +171,7 @@ FLUX_RUN = Launcher(
           error flags B bank q queue add-file begin""",
     ),
     changes_path=frozenset({"cwd"}),
+    changes_directory=frozenset({"cwd"}),
     subcommands=("run", "mini run"),
 )
 

@@ -19,6 +19,7 @@ from penstock.launch import rewrite
 
 PREFIX = "PENSTOCK_"
 _ALONE = "; it runs without Penstock"  # the end of penstock-exec's word for it (src/pmpi/exec.c)
+_ABSENT = "penstock-exec: no such program"
 Told = dict[str, str | None]
 
 
@@ -326,30 +327,39 @@ def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str
     """Why a job of several programs runs without Penstock; empty when it does not.
 
     A program that cannot be taken over (set-user-id, linked statically) has ranks without an
-    engine, for which those of the other programs would wait.
+    engine, for which those of the other programs would wait. So may one that is not seen here.
     """
     if len(command.parts) < 2:
         return ""
     reasons = [_why_not(part, executable) for part in command.parts]
-    first = next((why for why in reasons if why), "")
-    if not first or all(reasons):  # all alike: each says so itself
+    if None not in reasons and any(reasons) == all(reasons):  # all alike: each says so itself
         return ""
+    first = next((why for why in reasons if why), None)
+    if first is None:
+        name = command.parts[reasons.index(None)].program[0]
+        first = f"{name} is not seen from here, and may take no preloaded library"
     if config.require:
         raise ArgumentError(f"{first}, but require is set")
     return f"{first}; the other programs' ranks would wait for its ranks, so none has Penstock"
 
 
-def _why_not(part: rewrite.Part, executable: str) -> str:
-    """Why penstock-exec starts a program alone; empty where it does not, or there is no such."""
+def _why_not(part: rewrite.Part, executable: str) -> str | None:
+    """Why penstock-exec starts a program alone; empty where it does not, None if there is none."""
     command = [executable, "--dry-run", "--", rewrite.spelt_for_exec(part)]
-    said = subprocess.run(  # noqa: S603
-        command,
-        env=_without_settings(os.environ),
-        capture_output=True,
-        text=True,
-        errors="backslashreplace",  # a program's name may be of any bytes
-        check=False,
-    ).stderr.strip()
+    try:
+        said = subprocess.run(  # noqa: S603
+            command,
+            cwd=part.directory or None,
+            env=_without_settings(os.environ),
+            capture_output=True,
+            text=True,
+            errors="backslashreplace",  # a program's name may be of any bytes
+            check=False,
+        ).stderr.strip()
+    except OSError:  # a directory of the nodes alone
+        return None
+    if said.startswith(_ABSENT):
+        return None
     if not said.endswith(_ALONE):
         return ""
     return said.removeprefix("penstock-exec: ").removesuffix(_ALONE)

@@ -32,6 +32,7 @@ class Part:
     options: tuple[str, ...]
     program: tuple[str, ...]
     moved: bool  # an option may have changed where the program is looked for
+    directory: str = ""  # the one that an option names for the ranks to start in
 
 
 @dataclass(frozen=True)
@@ -183,17 +184,27 @@ def _split(words: Sequence[str]) -> list[list[str]]:
 
 def _parse_part(launcher: Launcher, words: Sequence[str]) -> Part:
     at = 0
-    moved = False
+    moved, directory = False, ""
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         if words[at] == "--":
             at += 1
             break
         option, length = _measure(launcher, words, at)
         moved = moved or option in launcher.changes_path
+        if option in launcher.changes_directory:
+            directory = _value(launcher, option, words[at : at + length])
         at += length
     if at >= len(words):
         raise LaunchError(f"{launcher.name} is given no program: {' '.join(words) or '(nothing)'}")
-    return Part(tuple(words[:at]), tuple(words[at:]), moved)
+    return Part(tuple(words[:at]), tuple(words[at:]), moved, directory)
+
+
+def _value(launcher: Launcher, option: str, words: Sequence[str]) -> str:
+    """What ``-wdir /x``, ``--chdir=/x`` or ``-D/x`` says behind the option."""
+    if len(words) > 1:
+        return words[1]
+    long = launcher.single_dash_long or words[0].startswith("--")
+    return words[0].partition("=" if long else option)[2]
 
 
 def _measure(launcher: Launcher, words: Sequence[str], at: int) -> tuple[str, int]:

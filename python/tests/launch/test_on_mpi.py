@@ -259,3 +259,43 @@ def test_a_program_whose_name_is_not_utf8_is_asked_too(programs: Path) -> None:
     words = ["mpiexec", "oc\udcffan", ":", "sealed"]
     launch = command_line(words, Options(), {"PENSTOCK_NATIVE_DIR": str(native.directory())})
     assert launch.words == words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mpiexec -wdir {0} ./ocean : -wdir={0} ./sealed",
+        "mpiexec -n 1 -wd {0} ./sealed : -dir {0} ./ocean",
+        "srun --chdir={0} ./ocean : --chd {0} ./sealed",
+        "srun -lD{0} ./ocean : -D {0} ./sealed",
+    ],
+)
+def test_a_program_behind_a_directory_option_is_asked_in_that_directory(
+    programs: Path, tmp_path: Path, words: str
+) -> None:
+    (programs / "srun").symlink_to("/bin/true")
+    elsewhere = tmp_path / "elsewhere=1"
+    elsewhere.mkdir()
+    for name in ("ocean", "sealed"):
+        (programs / name).rename(elsewhere / name)
+    environ = {"PENSTOCK_NATIVE_DIR": str(native.directory())}
+    given = words.format(elsewhere).split()
+    launch = command_line(given, Options(), environ)
+    assert launch.words == given
+    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    alike = words.replace("sealed", "ocean").format(elsewhere).split()
+    assert "--resolved" in command_line(alike, Options(), environ).words
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("words", ["-path {0} sea : ocean", "ocean : -wdir {0}/none ./ice"])
+def test_a_program_that_cannot_be_asked_here_leaves_the_whole_command_alone(
+    tmp_path: Path, words: str
+) -> None:
+    environ = {"PENSTOCK_NATIVE_DIR": str(native.directory())}
+    given = ["mpiexec", *words.format(tmp_path).split()]
+    launch = command_line(given, Options(), environ)
+    assert launch.words == given
+    assert "is not seen from here" in launch.notices[0]
+    with pytest.raises(ArgumentError, match="but require is set"):
+        command_line(given, Options(require=True), environ)

@@ -34,6 +34,8 @@ CASES = [
     "mpirun -n 1 --wdir /tmp | ./a : -n 1 -x Q | ./b : -host c | ./c",
     # Intel MPI
     "mpiexec.hydra -genv I_MPI_DEBUG 5 -perhost 2 -n 4 | ./app",
+    "mpirun -rr -n 4 | ./app",
+    "mpirun -grr 2 -n 4 | ./app",
     # Slurm
     "srun | ./app",
     "srun -n4 -N2 | ./app -n 3",
