@@ -70,7 +70,7 @@ def _invalid_or_failed(cell: CellSummary) -> Iterator[Doubt]:
 def _unsure(cell: CellSummary, rate: RateKind, plan: dict[str, Any]) -> Iterator[Doubt]:
     """Who has too few or too scattered samples, or none at all."""
     rule = Stopping.of_plan(plan)
-    groups: dict[Name, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for v in cell.variants:
         found = v.rate(rate)
         if found is None and v.samples:
@@ -78,29 +78,39 @@ def _unsure(cell: CellSummary, rate: RateKind, plan: dict[str, Any]) -> Iterator
         elif found is None:
             continue  # said as failed
         elif found.n < statistics.LEAST_TO_COMPARE:
-            groups.setdefault("few-samples", []).append(f"{v.variant} (n={found.n})")
+            group = "dropped" if v.dropped else "few-samples"
+            groups.setdefault(group, []).append(f"{v.variant} (n={found.n})")
         elif not v.converged:
             half = (found.high_bytes_per_s - found.low_bytes_per_s) / found.median_bytes_per_s / 2
             fewer = f" of {rule.minimum}" if found.n < rule.minimum else ""
             text = f"{v.variant} (±{100 * half:.0f} %, n={found.n}{fewer})"
             groups.setdefault("not-converged", []).append(text)
-    said: dict[Name, tuple[str, str]] = {
+    few: Name = "few-samples"
+    said: dict[str, tuple[Name, str, str]] = {
         "no-rate": (
+            "no-rate",
             f"there is no {rate} rate of",
             "give --rate the other of application and actual, or see why the samples failed",
         ),
+        "dropped": (
+            few,
+            "too few samples to compare with:",
+            "mend what failed twice in a row, which is not tried again, and give another --out",
+        ),
         "few-samples": (
+            few,
             "too few samples to compare with:",
             f"take at least {statistics.LEAST_TO_COMPARE}, better 10: run the same command again"
             f"{_so_that_more_are_taken(rule, plan)}",
         ),
         "not-converged": (
+            "not-converged",
             "not converged:",
             "the interval is wide, not wrong: take more samples, or find what disturbs",
         ),
     }
-    for name, variants in groups.items():
-        text, remedy = said[name]
+    for group, variants in groups.items():
+        name, text, remedy = said[group]
         yield Doubt(
             name=name,
             cell=cell.cell,

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import noise, statistics
+from penstock.bench.blocks import FAILURES_TO_DROP
 from penstock.bench.chance import is_chance
 from penstock.bench.doubts import Doubt, doubts
 from penstock.bench.noise import Finding
@@ -50,8 +51,9 @@ class VariantSummary(_Model):
     """One way of doing a cell's work. ``invalid`` says why it must not be used, whatever its rate.
 
     ``lost`` are those of ``failures`` that left it fewer samples, as those of warm-ups and canaries
-    do not; ``converged`` is None where there are no samples to judge; ``writes`` is False of the
-    mechanism null, whose rate is a bound and no way of writing.
+    do not; ``dropped`` is what failed so often in a row that it is not tried again;
+    ``converged`` is None where there are no samples to judge; ``writes`` is False of the mechanism
+    null, whose rate is a bound and no way of writing.
     """
 
     variant: str
@@ -61,6 +63,7 @@ class VariantSummary(_Model):
     samples: int
     failures: int = 0
     lost: int = 0
+    dropped: bool = False
     last_failure: str | None = None
     invalid: str | None = None
     bytes: int | None = None
@@ -75,7 +78,7 @@ class VariantSummary(_Model):
     def is_chance(self, kind: RateKind) -> bool:
         """Whether failures left it so few samples that chance may have made its rate."""
         found = self.rate(kind)
-        return found is not None and is_chance(found.confidence, found.n, self.lost)
+        return found is not None and is_chance(found.confidence, found.n, self.lost, self.dropped)
 
 
 class Against(_Model):
@@ -252,6 +255,8 @@ def _variant(
         samples=sum(s.counts for s in samples),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
+        dropped=len(failed) >= FAILURES_TO_DROP
+        and all(s.failed is not None for s in samples[-FAILURES_TO_DROP:]),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,

@@ -111,6 +111,22 @@ def test_a_lucky_sample_of_what_fails_is_not_the_best(tmp_path: Path) -> None:
     assert (ranking.best, ranking.not_told_apart) == ("right", ["lucky"])
 
 
+@pytest.mark.parametrize("canary", [False, True])
+def test_what_is_dropped_early_is_not_the_best(tmp_path: Path, canary: bool) -> None:
+    lucky = [sample("lucky", 1, 9e9), sample("lucky", 2, **NO)]
+    lucky.append(sample("lucky", 2 if canary else 3, canary=canary, **NO))
+    s = summary_of(tmp_path, [*lucky, *session({"right": noisy(1e9, 10)})])
+    ranking = s.cells[0].ranking
+    assert (ranking.best, ranking.not_told_apart) == ("right", ["lucky"])
+    found = doubt(s, "few-samples")
+    assert found is not None
+    assert found.variants == ["lucky (n=1)"]
+    assert (
+        found.remedy == "mend what failed twice in a row, which is not tried again, and give "
+        "another --out"
+    )
+
+
 def test_a_canary_that_fails_takes_nothing_from_a_short_measurement(tmp_path: Path) -> None:
     ways = session({"a": [3e9] * 5, "b": [1e9] * 5})
     canary = sample("a", 3, failed="timed out", result=None, canary=True)

@@ -96,6 +96,14 @@ def test_a_default_of_few_samples_is_not_advised_where_the_others_failed() -> No
     assert "penstock, which is the default, failed in 4 of 6 samples: " in advised(samples)
 
 
+def test_a_default_that_was_dropped_early_is_not_advised() -> None:
+    samples = ways({"penstock": (DEFAULT, 2e9), "individual": (OTHER, 1e9)})
+    died = [sample("penstock", block, failed="timed out", result=None) for block in (2, 3)]
+    assert "penstock, which is the default, failed in 2 of 3 samples: penstock run --method" in (
+        advised([samples[0], *died, *samples[len(STEPS) :]])
+    )
+
+
 def test_the_default_is_not_advised_where_it_failed_in_another_way() -> None:
     samples = ways({"penstock, threads": (DEFAULT, 2e9), "penstock": (DEFAULT, 1e9)})
     wrong = result(2e9, wrong=5, engine={"method": DEFAULT})
