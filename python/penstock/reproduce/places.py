@@ -100,6 +100,7 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
         for s in whole.samples
         if (cell := own(s.cell)) is not None
     )
+    left_out = tuple((cell, v) for full, v in whole.left_out if (cell := own(full)) is not None)
     used = {s.provenance for s in samples}
     provenances = tuple(p for p in whole.provenances if p.id in used)
     invalid = {
@@ -108,7 +109,12 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
         if (cell := own(full)) is not None
     }
     return replace(
-        whole, planned=planned, samples=samples, provenances=provenances, invalid=invalid
+        whole,
+        planned=planned,
+        samples=samples,
+        provenances=provenances,
+        left_out=left_out,
+        invalid=invalid,
     )
 
 
