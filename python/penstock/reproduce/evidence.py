@@ -36,6 +36,8 @@ class Evidence:
         The budget that what was planned was chosen to fit.
     left_out : sequence of (cell, variant)
         What the size has and the budget left untried.
+    aside : sequence of Sample
+        Those that do not count: of them only where they were taken is known.
     invalid : mapping of (cell, variant) to str
         Those whose samples are not about what a conclusion is about, and why.
     """
@@ -46,6 +48,7 @@ class Evidence:
     budget_s: float | None = None
     chosen_for_s: float | None = None
     left_out: tuple[tuple[str, str], ...] = ()
+    aside: tuple[Sample, ...] = ()
     invalid: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -63,7 +66,8 @@ class Evidence:
         )
         planned = tuple((one["cell"], one["variant"]) for one in plan)
         where = tuple(results.provenances.values())
-        return cls(planned, counting, where, budget_s, chosen_for_s, invalid=wrong)
+        aside = tuple(sample for sample in results.samples if not sample.counts)
+        return cls(planned, counting, where, budget_s, chosen_for_s, aside=aside, invalid=wrong)
 
     @property
     def known(self) -> list[tuple[str, str]]:

@@ -250,6 +250,19 @@ def test_what_was_planned_for_a_budget_and_is_not_there_is_undecided() -> None:
     assert "did not fit the budget of 480 s" in said.why
 
 
+@pytest.mark.parametrize("budget_s", [None, 480.0])
+def test_a_directory_of_which_the_warm_ups_took_the_time_is_there(budget_s: float | None) -> None:
+    results = made("barro2002", {("nfs", cell, "collective"): 2e7 for cell in WRITES})
+    results.headers[0].plan["budget_s"] = budget_s
+    first = places.at("parallel", WRITES[0])
+    results.samples.append(sample("collective", 0, cell=first, provenance="parallel", warm_up=True))
+    one = next(o for o in report(results).conclusions if o.id == "barro2002-parallel-beats-nfs")
+    if budget_s is None:
+        assert one.verdict == "cannot be tested here"
+    else:
+        assert (one.verdict, one.why) == ("undecided", "it did not fit the budget of 480 s")
+
+
 def test_a_directory_without_a_sample_is_told_and_judges_nothing() -> None:
     results = made("barro2002", {("nfs", WRITES[0], "collective"): 100.0}, ["nfs", "ext4"])
     said = report(results)
