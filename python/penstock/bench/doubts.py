@@ -151,7 +151,7 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
     """Application rates that end before a sync, of bytes that the page cache takes unthrottled."""
     fitting: dict[str, tuple[int, int]] = {}
     for name, samples in own.items():
-        for s in samples:
+        for s in (s for s in samples if s.counts):
             limit = free_run_bytes(s, results.provenances.get(s.provenance))
             if limit is not None and s.result is not None and _only_to_memory(s.result, limit):
                 fitting[name] = (_bytes_per_node(s.result), limit)

@@ -15,7 +15,7 @@ from penstock.bench.blocks import FAILURES_TO_DROP
 from penstock.bench.chance import is_chance
 from penstock.bench.doubts import Doubt, doubts
 from penstock.bench.noise import Finding
-from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.sample import Provenance, RateKind, Sample, last_result
 from penstock.bench.statistics import MARGIN, Stopping, Verdict
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError
@@ -244,7 +244,7 @@ def _variant(
 ) -> VariantSummary:
     failed = [s for s in samples if s.failed is not None]
     chosen = rates(samples, rate)
-    result = next((s.result for s in reversed(samples) if s.result is not None), None)
+    result = last_result(samples)
     method = result.engine.method if result and result.engine else None
     enough = len(chosen) >= stopping.minimum
     return VariantSummary(

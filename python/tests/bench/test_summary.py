@@ -252,6 +252,14 @@ def test_bytes_that_fit_into_the_page_cache_measure_memory(
     assert doubt(summary_of(tmp_path, samples, rate="actual"), "free-run-memory") is None
 
 
+def test_what_a_failed_run_wrote_is_no_conclusion(tmp_path: Path) -> None:
+    cut = result(1e9, bytes_=MIB, parameters={"end": "close", "op": "write"})
+    failed = sample("x", 11, failed="no space", result=cut)
+    s = summary_of(tmp_path, [*unsynced(3 * GIB), failed])
+    assert doubt(s, "free-run-memory") is None
+    assert s.cells[0].variants[0].bytes == 3 * GIB
+
+
 def test_the_free_run_ceiling_is_the_kernels() -> None:
     s = sample(machine_before=reading(0.0, memory_available_bytes=10 * GIB))
     assert free_run_bytes(s, None) == pytest.approx(1.5 * GIB, abs=1)
