@@ -171,9 +171,9 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
 def _only_to_memory(result: Result, limit_bytes: int) -> bool:
     if result.parameters.get("op") == "read":
         return False
-    direct = result.engine is not None and _always_direct(result.engine.method)
-    synced = result.parameters.get("end") == "sync"
-    return not direct and not synced and _bytes_per_node(result) < limit_bytes
+    method = result.engine.method if result.engine else ""
+    past_memory = _always_direct(method) or _syncs_at_close(method) or _syncs_within(result)
+    return not past_memory and _bytes_per_node(result) < limit_bytes
 
 
 def _always_direct(method: str) -> bool:
@@ -181,9 +181,28 @@ def _always_direct(method: str) -> bool:
     return re.search(r"\bdirect\b(?!=)", method) is not None
 
 
+def _syncs_at_close(method: str) -> bool:
+    """Whether its policy leaves everything on the device at close, within the clock."""
+    return re.search(r"\+ (end|every|coordinated|background|pulse)\b", method) is not None
+
+
+def _syncs_within(result: Result) -> bool:
+    """Whether the program itself syncs before its clock stops."""
+    said = result.parameters
+    files = {"per_worker": result.workers, "per_node": _nodes(result)}.get(
+        str(said.get("files")), 1
+    )
+    size = said.get("syncsize")
+    due = isinstance(size, int) and 0 < size <= result.bytes // max(1, files)
+    return said.get("end") == "sync" or bool(said.get("sync_each")) or due
+
+
 def _bytes_per_node(result: Result) -> int:
-    nodes = (result.model_extra or {}).get("nodes") or 1
-    return int(result.bytes // max(1, int(nodes)))
+    return result.bytes // _nodes(result)
+
+
+def _nodes(result: Result) -> int:
+    return max(1, int((result.model_extra or {}).get("nodes") or 1))
 
 
 def free_run_bytes(sample: Sample, where: Provenance | None) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +226,8 @@ def test_of_fixed_rounds_more_are_asked_for(tmp_path: Path) -> None:
     assert found.remedy.endswith("run the same command again with --rounds 10")
 
 
-def unsynced(bytes_: int, **more: Any) -> list[Sample]:
-    parameters = {"end": "close", "op": "write"}
+def unsynced(bytes_: int, own: Mapping[str, Any] | None = None, **more: Any) -> list[Sample]:
+    parameters = {"end": "close", "op": "write", **(own or {})}
     made = result(1e9, bytes_=bytes_, parameters=parameters, **more)
     return [sample("x", b, result=made) for b in range(1, 11)]
 
@@ -241,8 +241,18 @@ def unsynced(bytes_: int, **more: Any) -> list[Sample]:
         (unsynced(GIB, engine={"method": "individual + none + pwrite(direct)"}), False),
         (unsynced(GIB, engine={"method": "auto + shm + pwrite(direct=cold)"}), True),
         (session({"x": [1e9] * 10}), False),
+        (unsynced(GIB, engine={"method": "individual + none + pwrite + end + written"}), False),
+        (unsynced(GIB, engine={"method": "auto + shm + pwrite + pulse=8MiB + written"}), False),
+        (unsynced(GIB, engine={"method": "auto + shm + pwrite + stream=8MiB + written"}), True),
+        (unsynced(GIB, {"sync_each": True}), False),
+        (unsynced(GIB, {"syncsize": 8 * MIB}), False),
+        (unsynced(GIB, {"syncsize": 2 * GIB}), True),
+        (unsynced(GIB, {"syncsize": GIB, "files": "per_worker"}), True),
     ],
-    ids=["fits", "exceeds", "fits each node", "direct", "direct while cold", "synced"],
+    ids=[
+        *("fits", "exceeds", "fits each node", "direct", "direct while cold", "synced", "end"),
+        *("pulse", "stream", "each", "syncsize", "never so much", "never so much of a file"),
+    ],
 )
 def test_bytes_that_fit_into_the_page_cache_measure_memory(
     tmp_path: Path, samples: list[Sample], warned: bool
