@@ -50,6 +50,26 @@ def test_no_method_is_advised_that_is_not_shown_to_beat_the_default(lead: float,
     assert advised(samples) == f"for programs like {says}"
 
 
+def test_no_method_is_advised_that_was_measured_on_files_of_its_own() -> None:
+    samples = ways({"penstock": (DEFAULT, 1e9), "S1A": (OTHER, 2e9)})
+    own = {"files": "per_worker", "end": "sync", "op": "write", "verify": "all"}
+    samples[len(STEPS) :] = [
+        sample("S1A", block, result=result(2e9 * step, parameters=own, engine={"method": OTHER}))
+        for block, step in enumerate(STEPS, start=1)
+    ]
+    for one in samples[: len(STEPS)]:
+        assert one.result is not None
+        one.result.parameters["files"] = "shared"
+    assert advised(samples) == (
+        "for programs like c, as S1A writes other files than the default: penstock run -- ..."
+    )
+    samples[0] = sample("penstock", 1, failed="wrong", result=result(1e9, wrong=5))
+    assert advised(samples) == (
+        "for programs like c there is no advice: S1A is the best, on other files, and penstock, "
+        "which is the default, left wrong bytes"
+    )
+
+
 def test_no_method_is_advised_where_the_default_was_not_measured() -> None:
     samples = ways({"a": (OTHER, 2e9), "b": ("individual + none + pwritev", 1e9)})
     assert "a is not shown to be better than the default: penstock run -- ..." in advised(samples)
