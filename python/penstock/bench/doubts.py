@@ -128,7 +128,9 @@ def _so_that_more_are_taken(rule: Stopping, plan: dict[str, Any]) -> str:
 
 def _unverified(cell: CellSummary, own: Own) -> Iterator[Doubt]:
     unverified = [
-        name for name, samples in own.items() if any(_is_unverified(s) for s in samples if s.counts)
+        v.variant
+        for v in cell.variants
+        if v.writes and any(_is_unverified(s) for s in own[v.variant] if s.counts)
     ]
     if unverified:
         yield Doubt(

@@ -292,6 +292,12 @@ def test_bytes_that_were_not_read_back_are_said(tmp_path: Path) -> None:
     assert doubt(s, "unverified") is not None
 
 
+def test_what_writes_nothing_cannot_be_read_back(tmp_path: Path) -> None:
+    unread = {"verified": None, "engine": {"method": "two_phase + shm + null + none"}}
+    s = summary_of(tmp_path, [sample("x", b, result=result(1e9, **unread)) for b in range(1, 11)])
+    assert doubt(s, "unverified") is None
+
+
 def test_warm_ups_and_canaries_are_not_counted(tmp_path: Path) -> None:
     extra = [sample("x", 0, 5e9, warm_up=True), sample("x", 3, 1e9, canary=True)]
     s = summary_of(tmp_path, session({"x": [1e9] * 10}) + extra)
