@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import noise, statistics
-from penstock.bench.blocks import FAILURES_TO_DROP
-from penstock.bench.chance import is_chance
+from penstock.bench.chance import is_chance, is_dropped
 from penstock.bench.doubts import Doubt, doubts
 from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, RateKind, Sample, last_result
@@ -255,8 +254,7 @@ def _variant(
         samples=sum(s.counts for s in samples),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
-        dropped=len(failed) >= FAILURES_TO_DROP
-        and all(s.failed is not None for s in samples[-FAILURES_TO_DROP:]),
+        dropped=is_dropped(samples),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,
