@@ -17,6 +17,7 @@ from beside.spec import Access, Setting, Verdict
 from beside.values import CellVerdict, ConclusionReport, Spread, Value
 from pydantic import Field
 
+from penstock.bench.chance import is_dropped
 from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 from rounds.study import OWN_FILES, Conclusion, Kind
@@ -35,6 +36,7 @@ class Variant(Value):
     rate: Spread | None
     failures: int
     lost: int = 0
+    dropped: bool = False
     failed: list[str]
     wrong: bool
 
@@ -114,6 +116,7 @@ def _variant(planned: Mapping[str, Any], samples: Sequence[Sample]) -> Variant:
         rate=spread(list(by_block(samples).values())),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
+        dropped=is_dropped(samples),
         failed=list(dict.fromkeys(failed)),
         wrong=any(s.wrong_bytes for s in samples),
     )

@@ -17,6 +17,7 @@ from beside.measured import MeasuredReport, about, asked, cells_of
 from beside.samples import by_block, not_by_chance, of_its_library, paired, phases, spread
 from beside.spec import Cell, Conclusion
 from beside.values import CellReport, Spread, Variant
+from penstock.bench.chance import is_dropped
 from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 
@@ -121,6 +122,7 @@ def _variant(planned: dict[str, Any], samples: Sequence[Sample]) -> Variant:
         phases=phases(samples),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
+        dropped=is_dropped(samples),
         failed=list(dict.fromkeys(failed)),
         wrong=any(s.wrong_bytes for s in samples),
         **known,

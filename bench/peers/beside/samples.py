@@ -24,6 +24,10 @@ class Tried(Protocol):
     def lost(self) -> int:
         """How many samples failed that would have counted."""
 
+    @property
+    def dropped(self) -> bool:
+        """Whether it failed so often in a row that it was not tried again."""
+
 
 Who = TypeVar("Who", bound=Tried)
 
@@ -62,7 +66,8 @@ def not_by_chance(rated: Sequence[Who]) -> Sequence[Who]:
 
 def by_chance(one: Tried) -> bool:
     """Whether failures left it so few samples that chance may have made its rate."""
-    return one.rate is not None and is_chance(one.rate.confidence, one.rate.n, one.lost)
+    rate = one.rate
+    return rate is not None and is_chance(rate.confidence, rate.n, one.lost, one.dropped)
 
 
 def paired(other: Mapping[Block, float], ours: Mapping[Block, float]) -> Spread | None:

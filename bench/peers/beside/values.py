@@ -30,9 +30,9 @@ class Spread(Value):
 
 class Variant(Value):
     """One competitor of a cell. ``failed`` says why samples failed, warm-ups and canaries too, each
-    reason once; ``lost`` counts those that left it fewer; ``wrong`` whether one of them left wrong
-    bytes in the file; ``phases`` the median seconds of open_s, write_s, sync_s, close_s, each of
-    its slowest rank."""
+    reason once; ``lost`` counts those that left it fewer; ``dropped`` whether it was not tried
+    again; ``wrong`` whether one of them left wrong bytes in the file; ``phases`` the median seconds
+    of open_s, write_s, sync_s, close_s, each of its slowest rank."""
 
     name: str
     title: str
@@ -48,6 +48,7 @@ class Variant(Value):
     phases: dict[str, float] = {}
     failures: int
     lost: int = 0
+    dropped: bool = False
     failed: list[str]
     wrong: bool
 

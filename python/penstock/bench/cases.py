@@ -126,6 +126,21 @@ def check(cases: Sequence[Case], known: Programs, where: str) -> None:
             raise ArgumentError(f"{where}: {why}")
 
 
+def check_launcher(template: str | None, mpis: Sequence[str]) -> None:
+    """Refuse ``--launcher`` where it starts nothing.
+
+    Raises
+    ------
+    ArgumentError
+        If none of these values of ``mpi`` has ranks.
+    """
+    if template is not None and {*mpis} == {"none"}:
+        raise ArgumentError(
+            "--launcher is for MPI ranks, and every mpi is none: leave it out, or give another "
+            f"mpi, got {template}"
+        )
+
+
 def _refuse(name: str, names: list[str], program: Program, where: str) -> None:
     if name in OWN:
         raise ArgumentError(f"{where}: {name} is given by penstock bench itself: leave it out")

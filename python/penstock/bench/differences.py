@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import provenance, statistics
-from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.sample import Provenance, RateKind, Sample, last_result
 from penstock.bench.statistics import LEAST_TO_COMPARE, MARGIN, Verdict
 from penstock.bench.store import Results
 from penstock.bench.summary import RateSummary, rate_summary, rates
@@ -325,7 +325,7 @@ def _other_work(pairs: Sequence[_Pair]) -> Iterator[str]:
 
 
 def _work(samples: Sequence[Sample]) -> dict[str, int]:
-    result = next((s.result for s in reversed(samples) if s.result is not None), None)
+    result = last_result(samples)
     return {} if result is None else {name: getattr(result, name) for name in _WORK}
 
 

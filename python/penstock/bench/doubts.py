@@ -70,7 +70,7 @@ def _invalid_or_failed(cell: CellSummary) -> Iterator[Doubt]:
 def _unsure(cell: CellSummary, rate: RateKind, plan: dict[str, Any]) -> Iterator[Doubt]:
     """Who has too few or too scattered samples, or none at all."""
     rule = Stopping.of_plan(plan)
-    groups: dict[Name, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for v in cell.variants:
         found = v.rate(rate)
         if found is None and v.samples:
@@ -78,29 +78,39 @@ def _unsure(cell: CellSummary, rate: RateKind, plan: dict[str, Any]) -> Iterator
         elif found is None:
             continue  # said as failed
         elif found.n < statistics.LEAST_TO_COMPARE:
-            groups.setdefault("few-samples", []).append(f"{v.variant} (n={found.n})")
+            group = "dropped" if v.dropped else "few-samples"
+            groups.setdefault(group, []).append(f"{v.variant} (n={found.n})")
         elif not v.converged:
             half = (found.high_bytes_per_s - found.low_bytes_per_s) / found.median_bytes_per_s / 2
             fewer = f" of {rule.minimum}" if found.n < rule.minimum else ""
             text = f"{v.variant} (±{100 * half:.0f} %, n={found.n}{fewer})"
             groups.setdefault("not-converged", []).append(text)
-    said: dict[Name, tuple[str, str]] = {
+    few: Name = "few-samples"
+    said: dict[str, tuple[Name, str, str]] = {
         "no-rate": (
+            "no-rate",
             f"there is no {rate} rate of",
             "give --rate the other of application and actual, or see why the samples failed",
         ),
+        "dropped": (
+            few,
+            "too few samples to compare with:",
+            "mend what failed twice in a row, which is not tried again, and give another --out",
+        ),
         "few-samples": (
+            few,
             "too few samples to compare with:",
             f"take at least {statistics.LEAST_TO_COMPARE}, better 10: run the same command again"
             f"{_so_that_more_are_taken(rule, plan)}",
         ),
         "not-converged": (
+            "not-converged",
             "not converged:",
             "the interval is wide, not wrong: take more samples, or find what disturbs",
         ),
     }
-    for name, variants in groups.items():
-        text, remedy = said[name]
+    for group, variants in groups.items():
+        name, text, remedy = said[group]
         yield Doubt(
             name=name,
             cell=cell.cell,
@@ -118,7 +128,9 @@ def _so_that_more_are_taken(rule: Stopping, plan: dict[str, Any]) -> str:
 
 def _unverified(cell: CellSummary, own: Own) -> Iterator[Doubt]:
     unverified = [
-        name for name, samples in own.items() if any(_is_unverified(s) for s in samples if s.counts)
+        v.variant
+        for v in cell.variants
+        if v.writes and any(_is_unverified(s) for s in own[v.variant] if s.counts)
     ]
     if unverified:
         yield Doubt(
@@ -141,7 +153,7 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
     """Application rates that end before a sync, of bytes that the page cache takes unthrottled."""
     fitting: dict[str, tuple[int, int]] = {}
     for name, samples in own.items():
-        for s in samples:
+        for s in (s for s in samples if s.counts):
             limit = free_run_bytes(s, results.provenances.get(s.provenance))
             if limit is not None and s.result is not None and _only_to_memory(s.result, limit):
                 fitting[name] = (_bytes_per_node(s.result), limit)
@@ -161,9 +173,9 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
 def _only_to_memory(result: Result, limit_bytes: int) -> bool:
     if result.parameters.get("op") == "read":
         return False
-    direct = result.engine is not None and _always_direct(result.engine.method)
-    synced = result.parameters.get("end") == "sync"
-    return not direct and not synced and _bytes_per_node(result) < limit_bytes
+    method = result.engine.method if result.engine else ""
+    past_memory = _always_direct(method) or _syncs_at_close(method) or _syncs_within(result)
+    return not past_memory and _bytes_per_node(result) < limit_bytes
 
 
 def _always_direct(method: str) -> bool:
@@ -171,9 +183,28 @@ def _always_direct(method: str) -> bool:
     return re.search(r"\bdirect\b(?!=)", method) is not None
 
 
+def _syncs_at_close(method: str) -> bool:
+    """Whether its policy leaves everything on the device at close, within the clock."""
+    return re.search(r"\+ (end|every|coordinated|background|pulse)\b", method) is not None
+
+
+def _syncs_within(result: Result) -> bool:
+    """Whether the program itself syncs before its clock stops."""
+    said = result.parameters
+    files = {"per_worker": result.workers, "per_node": _nodes(result)}.get(
+        str(said.get("files")), 1
+    )
+    size = said.get("syncsize")
+    due = isinstance(size, int) and 0 < size <= result.bytes // max(1, files)
+    return said.get("end") == "sync" or bool(said.get("sync_each")) or due
+
+
 def _bytes_per_node(result: Result) -> int:
-    nodes = (result.model_extra or {}).get("nodes") or 1
-    return int(result.bytes // max(1, int(nodes)))
+    return result.bytes // _nodes(result)
+
+
+def _nodes(result: Result) -> int:
+    return max(1, int((result.model_extra or {}).get("nodes") or 1))
 
 
 def free_run_bytes(sample: Sample, where: Provenance | None) -> int | None:

@@ -27,7 +27,7 @@ from penstock import _core, strict
 from penstock.bench.cases import RUN_KEYS, Case
 from penstock.bench.sample import RateKind
 from penstock.bench.statistics import Stopping
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, PenstockError
 from penstock.launch.request import is_utf8
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -250,9 +250,7 @@ def _case(cell: str, variant: str, parameters: Parameters, where: str) -> Case:
         raise ArgumentError(
             f"{label}: ranks must be 1 without MPI, got {ranks}: use threads, or set mpi"
         )
-    preload = rest.pop("preload", False)
-    if not isinstance(preload, bool | str):
-        raise ArgumentError(f"{label}: preload must be true, false or a method, got {preload!r}")
+    preload = _preload(rest.pop("preload", False), label)
     if preload and mpi == "none":
         raise ArgumentError(f"{label}: preload needs MPI: set mpi, or route = 'engine'")
     if preload and rest.get("route") != "mpi":
@@ -265,6 +263,20 @@ def _case(cell: str, variant: str, parameters: Parameters, where: str) -> Case:
     if "total" in rest:
         rest["bufsize"] = _share(rest, ranks, mpi, label)
     return Case(cell, variant, mpi, ranks, preload, options, env, rest)
+
+
+def _preload(value: Any, label: str) -> bool | str:
+    if not isinstance(value, bool | str):
+        raise ArgumentError(f"{label}: preload must be true, false or a method, got {value!r}")
+    if isinstance(value, bool):
+        return value
+    try:
+        _core.parse_method(value)
+    except ArgumentError as error:
+        raise ArgumentError(f"{label}: preload: {str(error).removeprefix('method: ')}") from None
+    except PenstockError:
+        return value  # what this machine lacks, the one that runs it may have
+    return value
 
 
 def _share(rest: Parameters, ranks: int, mpi: str, label: str) -> int:

@@ -136,6 +136,7 @@ def choose(wish: Wish, known: Programs, pilot: Pilot) -> Choice:
 
 def _mpis(wish: Wish) -> list[str]:
     """Threads, and the MPI library that the plain mpiexec starts."""
+    cases_.check_launcher(wish.launcher, wish.mpi)
     if wish.mpi:
         return list(wish.mpi)
     found = [one.flavour for one in present(os.environ)]

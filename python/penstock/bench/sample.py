@@ -7,6 +7,7 @@ within a cell. What a measuring program printed is kept whole in a sample's ``re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -246,6 +247,13 @@ class Sample(_Model):
             return None
         rate = self.result.application if kind == "application" else self.result.actual
         return None if rate is None else rate.bytes_per_s
+
+
+def last_result(samples: Sequence[Sample]) -> Result | None:
+    """Of those that count, where one has any: a run that failed may have done less."""
+    told = [s for s in samples if s.result is not None]
+    chosen = [s for s in told if s.counts] or told
+    return chosen[-1].result if chosen else None
 
 
 class Event(_Model):

@@ -337,6 +337,7 @@ class Session:
         with interruptions_wait():  # what was made in part could not be told from somebody else's
             for scratch in self._scratches.values():
                 scratch.make()
+        self.store.make_room = [] if self._keep else [s.empty for s in self._scratches.values()]
 
     def _resume(self, header: Header, plan: dict[str, Any]) -> None:
         if why := difference(header, plan, self.plan.seed):

@@ -15,6 +15,7 @@ import json
 import lzma
 import os
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,7 @@ from penstock.strict import first_wrong
 
 AnyRecord = Header | Provenance | Sample | Event
 NAME = "samples.jsonl"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass
@@ -305,6 +307,11 @@ class Store:
     path : Path
         The file, or a results directory (made if its parent is there), where it is samples.jsonl.
 
+    Attributes
+    ----------
+    make_room : sequence of callables
+        What is done where the disk is full, before a record is written once more.
+
     Raises
     ------
     ArgumentError
@@ -315,6 +322,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.suffix == ".jsonl" else path / NAME
+        self.make_room: Sequence[Callable[[], None]] = ()
         try:
             self.path.parent.mkdir(exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
@@ -359,15 +367,31 @@ class Store:
             If that fails; the file is as it was before.
         """
         line = as_line(record).encode()
+        try:
+            self._append(line)
+        except OSError as error:
+            raise _refused("cannot be written", self.path, error) from error
+        self.results.add(record)
+
+    def _append(self, line: bytes) -> None:
+        try:
+            self._append_once(line)
+        except OSError as error:
+            if error.errno not in _FULL or not self.make_room:
+                raise
+            for make in self.make_room:
+                make()
+            self._append_once(line)
+
+    def _append_once(self, line: bytes) -> None:
         before_bytes = os.fstat(self._descriptor).st_size
         try:
             _write_whole(self._descriptor, line)
             os.fsync(self._descriptor)
-        except OSError as error:
+        except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, before_bytes)
-            raise _refused("cannot be written", self.path, error) from error
-        self.results.add(record)
+            raise
 
     def close(self) -> None:
         """Give the lock back."""
@@ -406,7 +430,7 @@ def _sync_directory(directory: Path) -> None:
 def _refused(what: str, path: Path, error: OSError) -> WriteError:
     number = error.errno or errno.EIO
     remedy = "give another --out"
-    if number in (errno.ENOSPC, errno.EDQUOT):
+    if number in _FULL:
         remedy = "every earlier sample is kept; make room and run the same command again"
     elif number == errno.ENOENT:
         remedy = f"make {path.parent.parent} first, or give another --out"

@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.bench import noise, statistics
-from penstock.bench.chance import is_chance
+from penstock.bench.chance import is_chance, is_dropped
 from penstock.bench.doubts import Doubt, doubts
 from penstock.bench.noise import Finding
-from penstock.bench.sample import Provenance, RateKind, Sample
+from penstock.bench.sample import Provenance, RateKind, Sample, last_result
 from penstock.bench.statistics import MARGIN, Stopping, Verdict
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError
@@ -50,8 +50,9 @@ class VariantSummary(_Model):
     """One way of doing a cell's work. ``invalid`` says why it must not be used, whatever its rate.
 
     ``lost`` are those of ``failures`` that left it fewer samples, as those of warm-ups and canaries
-    do not; ``converged`` is None where there are no samples to judge; ``writes`` is False of the
-    mechanism null, whose rate is a bound and no way of writing.
+    do not; ``dropped`` is what failed so often in a row that it is not tried again;
+    ``converged`` is None where there are no samples to judge; ``writes`` is False of the mechanism
+    null, whose rate is a bound and no way of writing.
     """
 
     variant: str
@@ -61,6 +62,7 @@ class VariantSummary(_Model):
     samples: int
     failures: int = 0
     lost: int = 0
+    dropped: bool = False
     last_failure: str | None = None
     invalid: str | None = None
     bytes: int | None = None
@@ -75,7 +77,7 @@ class VariantSummary(_Model):
     def is_chance(self, kind: RateKind) -> bool:
         """Whether failures left it so few samples that chance may have made its rate."""
         found = self.rate(kind)
-        return found is not None and is_chance(found.confidence, found.n, self.lost)
+        return found is not None and is_chance(found.confidence, found.n, self.lost, self.dropped)
 
 
 class Against(_Model):
@@ -241,7 +243,7 @@ def _variant(
 ) -> VariantSummary:
     failed = [s for s in samples if s.failed is not None]
     chosen = rates(samples, rate)
-    result = next((s.result for s in reversed(samples) if s.result is not None), None)
+    result = last_result(samples)
     method = result.engine.method if result and result.engine else None
     enough = len(chosen) >= stopping.minimum
     return VariantSummary(
@@ -252,6 +254,7 @@ def _variant(
         samples=sum(s.counts for s in samples),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
+        dropped=is_dropped(samples),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,

@@ -212,7 +212,9 @@ def prepare(request: Request, programs: Programs | None = None) -> Sweep:
         return _as_asked(_quick(request), replace(request, budget_s=None))  # it is within it
     matrix = matrices.load(request.matrix)
     where = str(request.matrix)
-    return of_matrix(request, matrix, matrices.expand(matrix, where), where, programs)
+    cases = matrices.expand(matrix, where)
+    cases_.check_launcher(request.launcher, [case.mpi for case in cases])
+    return of_matrix(request, matrix, cases, where, programs)
 
 
 def check_submission(request: Request, parts: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from penstock import _core
 from penstock.bench import quick
 from penstock.bench.cases import of_plan
-from penstock.bench.sample import RateKind
+from penstock.bench.sample import RateKind, last_result
 from penstock.bench.store import Results
 from penstock.bench.summary import CellSummary, VariantSummary
 
@@ -24,12 +24,16 @@ def advice(cell: CellSummary, rate: RateKind, results: Results) -> str:
     like = f"for programs like {cell.cell}"
     named = f"penstock run --method {shlex.quote(best.method)} -- ..."
     is_default = best.method == _default()
+    other_files = _has_other_files(best, cell, results)
     if why := next(_against_the_default(cell, rate, results), ""):
-        if is_default:
-            return f"{like} there is no advice: {best.variant} is the best, and {why}"
+        if is_default or other_files:
+            where = ", on other files" if other_files else ""
+            return f"{like} there is no advice: {best.variant} is the best{where}, and {why}"
         return f"{like}, as {why}: {named}"
     if is_default:
         return f"{like}: penstock run -- ..."
+    if other_files:
+        return f"{like}, as {best.variant} writes other files than the default: penstock run -- ..."
     if not _beats_the_default(cell):
         why = f"{best.variant} is not shown to be better than the default"
         return f"{like}, as {why}: penstock run -- ..."
@@ -38,6 +42,19 @@ def advice(cell: CellSummary, rate: RateKind, results: Results) -> str:
 
 def _default() -> str:
     return str(_core.default_method())
+
+
+def _has_other_files(best: VariantSummary, cell: CellSummary, results: Results) -> bool:
+    """Whether it has a file for each worker, say, and the default one: no method does that."""
+    defaults = (v for v in cell.variants if v.method == _default())
+    known = {_files(v, cell, results) for v in defaults}
+    return bool(known) and _files(best, cell, results) not in known
+
+
+def _files(v: VariantSummary, cell: CellSummary, results: Results) -> str:
+    own = [s for s in results.samples if (s.cell, s.variant) == (cell.cell, v.variant)]
+    result = last_result(own)
+    return str(result.parameters.get("files", "shared")) if result else "shared"
 
 
 def _beats_the_default(cell: CellSummary) -> bool:

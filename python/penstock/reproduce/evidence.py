@@ -13,6 +13,7 @@ from penstock.reproduce.measures import MEASURES
 
 Values = dict[int, float]  # by block
 NOT_MEASURED = "not measured in this size"
+NOT_FITTING = "it did not fit the budget"
 _WRONG = "left wrong bytes in the file"  # in a warm-up too: a fast way to a wrong file is none
 
 
@@ -33,6 +34,10 @@ class Evidence:
         Of the session, since it went on last.
     chosen_for_s : float or None
         The budget that what was planned was chosen to fit.
+    left_out : sequence of (cell, variant)
+        What the size has and the budget left untried.
+    aside : sequence of Sample
+        Those that do not count: of them only where they were taken is known.
     invalid : mapping of (cell, variant) to str
         Those whose samples are not about what a conclusion is about, and why.
     """
@@ -42,6 +47,8 @@ class Evidence:
     provenances: tuple[Provenance, ...] = ()
     budget_s: float | None = None
     chosen_for_s: float | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    aside: tuple[Sample, ...] = ()
     invalid: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -59,18 +66,24 @@ class Evidence:
         )
         planned = tuple((one["cell"], one["variant"]) for one in plan)
         where = tuple(results.provenances.values())
-        return cls(planned, counting, where, budget_s, chosen_for_s, wrong)
+        aside = tuple(sample for sample in results.samples if not sample.counts)
+        return cls(planned, counting, where, budget_s, chosen_for_s, aside=aside, invalid=wrong)
+
+    @property
+    def known(self) -> list[tuple[str, str]]:
+        """What was planned, and what the budget left out."""
+        return list(dict.fromkeys((*self.planned, *self.left_out)))
 
     def cells(self, patterns: Iterable[str]) -> list[str]:
-        """The planned cells that fit any of the patterns, in the plan's order."""
+        """The cells that fit any of the patterns, in the plan's order."""
         wanted = list(patterns)
-        names = dict.fromkeys(cell for cell, _ in self.planned)
+        names = dict.fromkeys(cell for cell, _ in self.known)
         return [name for name in names if _fits(name, wanted)]
 
     def variants(self, cell: str, patterns: Iterable[str]) -> list[str]:
-        """The planned variants of a cell that fit any of the patterns."""
+        """The variants of a cell that fit any of the patterns."""
         wanted = list(patterns)
-        return [v for c, v in self.planned if c == cell and _fits(v, wanted)]
+        return [v for c, v in self.known if c == cell and _fits(v, wanted)]
 
     def of_variant(self, cell: str, variant: str) -> list[Sample]:
         """The samples of one."""
@@ -80,6 +93,13 @@ class Evidence:
         """Of the first of these variants whose samples do not count; empty if all do."""
         names = (v for v in self.variants(cell, patterns) if (cell, v) in self.invalid)
         return next((f"{name}: {self.invalid[cell, name]}" for name in names), "")
+
+    def why_left_out(self, cell: str, patterns: Iterable[str]) -> str:
+        """Why the budget decides that these variants decide nothing; empty if all were tried."""
+        if not {(cell, v) for v in self.variants(cell, patterns)} & {*self.left_out}:
+            return ""
+        asked_s = self.budget_s if self.chosen_for_s is None else self.chosen_for_s
+        return f"{NOT_FITTING} of {asked_s:.12g} s"
 
     def values(self, cell: str, variant: str, measure: str) -> Values:
         """What a measure says of each sample, by block."""

@@ -31,23 +31,32 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """All of them, and the whole session's evidence, in which cells begin with the place."""
+    """All of them, and the whole session's evidence, in which cells begin with the place.
+
+    ``unseen`` are those that have no sample, where others have.
+    """
 
     whole: Evidence
     each: tuple[Place, ...]
+    unseen: tuple[Place, ...] = ()
 
     def measured(self) -> Places:
         """Without those that have no sample, unless none has one."""
         seen = tuple(place for place in self.each if place.evidence.samples)
-        return replace(self, each=seen or self.each)
+        unseen = tuple(place for place in self.each if not place.evidence.samples)
+        return replace(self, each=seen, unseen=unseen) if seen else self
 
     def of_role(self, role: str) -> Place | None:
         """The first place that plays a role: of that kind of file system, or the raw disk."""
-        if role == "raw":
-            named = {place.name: place for place in self.each}
-            return next((named[name] for name in _RAW if name in named), None)
-        need = needs.NEEDS[role]
-        return next((p for p in self.each if not need(p.evidence, p.evidence.samples)), None)
+        return _playing(role, self.each) or _playing(role, self.unseen)
+
+
+def _playing(role: str, places: Sequence[Place]) -> Place | None:
+    if role == "raw":
+        named = {place.name: place for place in places}
+        return next((named[name] for name in _RAW if name in named), None)
+    need = needs.NEEDS[role]
+    return next((p for p in places if not need(p.evidence, p.evidence.samples)), None)
 
 
 def at(place: str, cell: str) -> str:
@@ -100,7 +109,9 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
         for s in whole.samples
         if (cell := own(s.cell)) is not None
     )
-    used = {s.provenance for s in samples}
+    left_out = tuple((cell, v) for full, v in whole.left_out if (cell := own(full)) is not None)
+    aside = (s for s in whole.aside if own(s.cell) is not None)
+    used = {s.provenance for s in (*samples, *aside)}
     provenances = tuple(p for p in whole.provenances if p.id in used)
     invalid = {
         (cell, v): why
@@ -108,7 +119,12 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
         if (cell := own(full)) is not None
     }
     return replace(
-        whole, planned=planned, samples=samples, provenances=provenances, invalid=invalid
+        whole,
+        planned=planned,
+        samples=samples,
+        provenances=provenances,
+        left_out=left_out,
+        invalid=invalid,
     )
 
 

@@ -224,6 +224,21 @@ def of_results(results: Results) -> tuple[str, str]:
     return paper, size
 
 
+def evidence_of(results: Results) -> Evidence:
+    """What a session brought, and what of its size its budget left without a sample or failure."""
+    found = Evidence.of(results)
+    if found.budget_s is None and found.chosen_for_s is None:
+        return found
+    paper, size = of_results(results)
+    cases = experiment.load(paper).cases(size, experiment.path_of(paper))
+    names = places_of(results) or [ALONE]
+    pairs = [(at(name, case.cell), case.variant) for name in names for case in cases]
+    if not {*found.planned} <= {*pairs}:
+        return found  # of an earlier design
+    tried = {(sample.cell, sample.variant) for sample in results.samples if sample.is_told}
+    return replace(found, left_out=tuple(pair for pair in pairs if pair not in tried))
+
+
 def is_of_paper(name: str) -> bool:
     """Whether a session of that name is one of `penstock reproduce`."""
     words = name.split()
@@ -250,7 +265,7 @@ def _rounds(paper: str, size: str, header: Header) -> str:
 def earlier_design(paper: str, places: Places) -> str:
     """What samples are of that today's experiment does not have; empty where it has all of it."""
     known = {cell for cell, _ in experiment.pairs(paper)}
-    planned = list(dict.fromkeys(c for p in places.each for c in p.evidence.cells(["*"])))
+    planned = list(dict.fromkeys(cell for p in places.each for cell, _ in p.evidence.planned))
     gone = [cell for cell in planned if cell not in known]
     if not gone:
         return ""

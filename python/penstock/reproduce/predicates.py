@@ -176,6 +176,8 @@ def _missing(
             return f"{', '.join(patterns)}: {NOT_MEASURED}"
         if why := evidence.why_invalid(cell, patterns):
             return why
+        if why := evidence.why_left_out(cell, patterns):
+            return why
         if not values:
             return f"{', '.join(patterns)}: no sample has it"
         if lacking := _lacking(evidence, cell, patterns):
@@ -229,12 +231,19 @@ def _invalid(evidence: Evidence, points: Points) -> str:
 
 def _unmeasured(evidence: Evidence, points: Points, measure: str) -> str:
     """Which points have no sample: what is left of a trend decides nothing."""
+    if why := _left_out(evidence, points):
+        return why
     lacking = [
         f"{cell}, {', '.join(patterns)}"
         for cell, patterns in points
         if not evidence.best(cell, patterns, measure)
     ]
     return f"{'; '.join(lacking)}: {NOT_MEASURED}" if lacking else ""
+
+
+def _left_out(evidence: Evidence, points: Points) -> str:
+    told = (evidence.why_left_out(cell, patterns) for cell, patterns in points)
+    return next((why for why in told if why), "")
 
 
 def _points(evidence: Evidence, points: Points, measure: str) -> list[Values]:
@@ -300,12 +309,14 @@ def _beaten(
             ratio, n = paired(own, best)
             said, why = ranged(ratio, n, rule, 0.0, 1.0 / (1.0 + rule.effect))
             seen.append((cell, said, why))
-    if not seen:
-        planned = any(evidence.variants(cell, [one]) for cell in cells)
-        return Finding(one, "cannot be tested here", NOT_MEASURED) if planned else None
     for cell, said, why in seen:
         if said == "holds":
             return Finding(one, "holds", f"slower in {cell}: {why}")
+    if why := _left_out(evidence, [(cell, claim.among) for cell in cells]):
+        return Finding(one, "cannot be tested here", why)
+    if not seen:
+        planned = any(evidence.variants(cell, [one]) for cell in cells)
+        return Finding(one, "cannot be tested here", NOT_MEASURED) if planned else None
     if all(said == "does not hold" for _, said, _ in seen):
         return Finding(one, "does not hold", f"not slower in any of {len(seen)} cells")
     return Finding(one, "undecided", f"surely slower in none of {len(seen)} cells")
@@ -332,7 +343,10 @@ def _spread(claim: c.SpreadAtLeast, rule: Rule, evidence: Evidence) -> list[Find
 def _varies_less(claim: c.VariesLess, rule: Rule, evidence: Evidence) -> list[Finding]:
     """By the ratios of the cells: of a variant there is one spread, so cells are what repeats."""
     ratios = []
-    for cell in evidence.cells(claim.cells):
+    cells = evidence.cells(claim.cells)
+    if why := _left_out(evidence, [(cell, [*claim.of, *claim.over]) for cell in cells]):
+        return [Finding("all cells", "cannot be tested here", why)]
+    for cell in cells:
         of, over = (
             [
                 (max(values) - min(values)) / middle.median(values)
@@ -354,7 +368,8 @@ def _varies_less(claim: c.VariesLess, rule: Rule, evidence: Evidence) -> list[Fi
 def _equals(claim: c.Equals, rule: Rule, evidence: Evidence) -> list[Finding]:
     found = []
     for cell, expected in claim.expected.items():
-        if why := evidence.why_invalid(cell, claim.of):
+        why = evidence.why_invalid(cell, claim.of) or evidence.why_left_out(cell, claim.of)
+        if why:
             found.append(Finding(cell, "cannot be tested here", why))
             continue
         names = evidence.variants(cell, claim.of)

@@ -19,7 +19,7 @@ from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 from penstock.reproduce import conclusions, experiment, fits, plan, simulated
 from penstock.reproduce.conclusions import Claim, Conclusion
-from penstock.reproduce.evidence import NOT_MEASURED, Evidence
+from penstock.reproduce.evidence import NOT_FITTING, NOT_MEASURED, Evidence
 from penstock.reproduce.experiment import SeriesSpec, TableSpec
 from penstock.reproduce.measures import stretches
 from penstock.reproduce.needs import NEEDS, OF_EACH, OF_FILE_SYSTEM, file_systems, invalid
@@ -166,7 +166,7 @@ def report(results: Results) -> Report:
     """
     paper, size = plan.of_results(results)
     found = experiment.load(paper)
-    evidence = Evidence.of(results)
+    evidence = plan.evidence_of(results)
     planned = of_places(evidence, plan.places_of(results))
     places = planned.measured()
     options = _parameters(results)
@@ -252,8 +252,8 @@ def conclude(one: Conclusion, places: Places) -> Concluded:
 
 def _at(one: Conclusion, evidence: Evidence) -> Concluded:
     """The verdict by what was measured on one file system."""
-    if why := _unmet(one, evidence):
-        return _concluded(one, *_left_out(evidence, "cannot be tested here", why))
+    if why := _needed(one, one.claims, evidence):
+        return _concluded(one, *_left_out("cannot be tested here", why))
     return _judged(one, one.claims, evidence)
 
 
@@ -263,10 +263,10 @@ def _across(one: Conclusion, places: Places) -> Concluded:
     for claim in one.claims:
         placed = across(claim, places)
         if isinstance(placed, str):
-            return _concluded(one, *_left_out(places.whole, "cannot be tested here", placed))
+            return _concluded(one, "cannot be tested here", placed)
         claims.append(placed)
     if why := _needed(one, claims, places.whole):
-        return _concluded(one, *_left_out(places.whole, "cannot be tested here", why))
+        return _concluded(one, *_left_out("cannot be tested here", why))
     return _judged(one, claims, places.whole)
 
 
@@ -276,16 +276,14 @@ def _judged(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> Con
     judged = [judge(claim, rule, evidence) for claim in claims]
     verdict = every([j.verdict for j in judged])
     findings = [Found(**vars(finding)) for j in judged for finding in j.findings]
-    said = _left_out(evidence, verdict, _why(verdict, findings))
+    said = _left_out(verdict, _why(verdict, findings), *(f.why for f in findings))
     return _concluded(one, *said, findings)
 
 
-def _left_out(evidence: Evidence, verdict: Verdict, why: str) -> tuple[Verdict, str]:
+def _left_out(verdict: Verdict, why: str, *reasons: str) -> tuple[Verdict, str]:
     """What was not measured because of the budget could be tested here: it is undecided."""
-    budget_s = evidence.budget_s if evidence.chosen_for_s is None else evidence.chosen_for_s
-    if verdict != "cannot be tested here" or budget_s is None or NOT_MEASURED not in why:
-        return verdict, why
-    return "undecided", f"it did not fit the budget of {budget_s:.12g} s"
+    told = next((said for said in (*reasons, why) if said.startswith(NOT_FITTING)), "")
+    return ("undecided", told) if told and verdict == "cannot be tested here" else (verdict, why)
 
 
 def _together(one: Conclusion, each: Sequence[tuple[str, Concluded]]) -> Concluded:
@@ -321,17 +319,12 @@ def _concluded(
     )
 
 
-def _unmet(one: Conclusion, evidence: Evidence) -> str:
-    """What it needs and has not got."""
-    return _needed(one, one.claims, evidence)
-
-
 def _needed(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> str:
     """What the samples of some claims do not meet."""
     if not one.needs:
         return ""
-    names = [cell for claim in claims for cells, _ in claim.names() for cell in cells]
-    cells = set(evidence.cells(names))
+    names = [name for claim in claims for name in claim.names()]
+    cells = set(evidence.cells(cell for patterns, _ in names for cell in patterns))
     samples = [s for s in evidence.samples if s.cell in cells]
     # what the file system is does not hang on these samples
     of_all = [name for name in one.needs if name not in OF_EACH]
@@ -339,7 +332,10 @@ def _needed(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> str
     reasons = (NEEDS[name](evidence, samples) for name in known)
     unmet = "; ".join(reason for reason in reasons if reason)
     wrong = (f"{v}: {why}" for (cell, v), why in evidence.invalid.items() if cell in cells)
-    return unmet or ("" if samples else next(wrong, NOT_MEASURED))
+    left_out = (
+        why for of, v in names for c in evidence.cells(of) if (why := evidence.why_left_out(c, v))
+    )
+    return unmet or ("" if samples else next(wrong, next(left_out, NOT_MEASURED)))
 
 
 def _why(verdict: Verdict, findings: Sequence[Found]) -> str:

@@ -272,3 +272,10 @@ def test_programs_get_the_same_as_json(tmp_path: Path) -> None:
     values = found.as_json()
     assert (values["schema"], values["overall"]) == ("penstock.compare/1", "fine")
     assert Differences.model_validate(values) == found
+
+
+def test_what_a_failed_run_wrote_is_not_other_work(tmp_path: Path) -> None:
+    a = side(tmp_path, "a", session({"x": noisy(1e9)}))
+    cut = sample("x", 16, failed="no space", result=result(1e9, bytes_=MIB))
+    b = side(tmp_path, "b", [*session({"x": noisy(1e9, seed=2)}), cut])
+    assert not [n for n in differences(a, b).notices if "not the same work" in n]

@@ -217,6 +217,11 @@ def test_times_have_units(value: object, expected: float) -> None:
         ("[defaults]\ntotal=4\nthreads='x'", "threads must be at least 1 beside total"),
         ("[defaults]\npreload=true", "preload needs MPI"),
         ("[defaults]\npreload=true\nmpi='mpich'", "route must be 'mpi', got 'engine'"),
+        (
+            "[defaults]\nmpi='mpich'\nroute='mpi'\npreload='two_phse'",
+            "default of .*: preload: algorithm .two_phse. is not known; did you mean .two_phase.",
+        ),
+        ("[defaults]\nmpi='mpich'\nroute='mpi'\npreload=''", "preload: a choice is missing"),
         ("[defaults]\nlauncher_options='--x'", "launcher_options must be a list of words"),
         ("[defaults]\nenv='X=1'", "env must be a table"),
         ("[sweep]\niters=[1]\n[[exclude]]\niter=1", "exclude.* iter is not known; .*iters"),

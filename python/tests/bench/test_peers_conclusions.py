@@ -132,6 +132,21 @@ def test_a_lucky_sample_of_a_peer_that_fails_excuses_nothing(bench: Bench) -> No
     assert "2.00 [2.00-2.00] n=6 of a" in conclusion(bench, "ceiling")["cells"][0]["why"]
 
 
+def dropped_early(sample: dict[str, Any]) -> None:
+    """Peer b is the fastest by far in its only good sample, and failed in the two behind."""
+    if sample["variant"] == "b":
+        sample["result"]["application"]["bytes_per_s"] = 9e8
+        sample["failed"] = "timed out" if sample["block"] in (2, 3) else None
+        sample["canary"] |= sample["block"] > 3  # none of its samples
+
+
+def test_a_peer_that_is_dropped_early_excuses_nothing(bench: Bench) -> None:
+    bench.rates(a=100, b=80, penstock=50, ceiling=200)
+    bench.run()
+    bench.retake(dropped_early)
+    assert bench.report()["cells"][0]["best_peer"] == "a"
+
+
 def fails_from_the_sixth_on(sample: dict[str, Any]) -> None:
     """Peer b is faster than Penstock until it fails."""
     if sample["variant"] == "b":

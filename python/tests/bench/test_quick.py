@@ -240,6 +240,12 @@ def test_what_is_for_ranks_is_not_dropped_where_there_is_no_mpi(
         choose(Wish(tmp_path, **given), known, pilot(tmp_path))
 
 
+def test_a_launcher_is_not_dropped_where_no_ranks_are_asked_for(tmp_path: Path) -> None:
+    wish = Wish(tmp_path, mpi=("none",), launcher="myrun")
+    with pytest.raises(ArgumentError, match="--launcher is for MPI ranks, and every mpi is none"):
+        choose(wish, Programs("myrun"), pilot(tmp_path))
+
+
 def test_ranks_may_be_said_of_threads(
     native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

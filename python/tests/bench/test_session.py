@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.bench import store as store_module
 from penstock.bench.sample import Event, Provenance, Sample
 from penstock.bench.session import Measurement, Observer, Session, environment, process_mark
 from penstock.bench.settle import Scratch, Settle
@@ -74,6 +76,32 @@ def test_files_are_gone_before_the_next_sample(
     files = [str(tmp_path / "scratch" / name) for name in ("one", "two")]
     session([measurement("c", f[-3:], "--file", f) for f in files], observer=Looks()).run()
     assert all(len(names) == 2 for names in seen)  # the marker, and one file
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_run_that_fills_the_disk_of_the_results_is_stored_without_its_files(
+    measurement: Make,
+    session: MakeSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    keep: bool,
+) -> None:
+    data, write = tmp_path / "scratch" / "data", store_module._write_whole
+
+    def writes_where_there_is_room(descriptor: int, line: bytes) -> None:
+        if data.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(descriptor, line)
+
+    monkeypatch.setattr(store_module, "_write_whole", writes_where_there_is_room)
+    planned = [measurement("c", "x", "--file", str(data), "--exit", "1")]
+    if keep:
+        with pytest.raises(WriteError, match="No space left on device"):
+            session(planned, keep=True).run()
+        assert data.exists()
+    else:
+        assert session(planned).run().reason == "complete"
+        assert [s.failed for s in load(tmp_path / "results").samples]
 
 
 @pytest.mark.parametrize("stop_after", range(1, 9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,22 @@ def test_a_lucky_sample_of_what_fails_is_not_the_best(tmp_path: Path) -> None:
     assert (ranking.best, ranking.not_told_apart) == ("right", ["lucky"])
 
 
+@pytest.mark.parametrize("canary", [False, True])
+def test_what_is_dropped_early_is_not_the_best(tmp_path: Path, canary: bool) -> None:
+    lucky = [sample("lucky", 1, 9e9), sample("lucky", 2, **NO)]
+    lucky.append(sample("lucky", 2 if canary else 3, canary=canary, **NO))
+    s = summary_of(tmp_path, [*lucky, *session({"right": noisy(1e9, 10)})])
+    ranking = s.cells[0].ranking
+    assert (ranking.best, ranking.not_told_apart) == ("right", ["lucky"])
+    found = doubt(s, "few-samples")
+    assert found is not None
+    assert found.variants == ["lucky (n=1)"]
+    assert (
+        found.remedy == "mend what failed twice in a row, which is not tried again, and give "
+        "another --out"
+    )
+
+
 def test_a_canary_that_fails_takes_nothing_from_a_short_measurement(tmp_path: Path) -> None:
     ways = session({"a": [3e9] * 5, "b": [1e9] * 5})
     canary = sample("a", 3, failed="timed out", result=None, canary=True)
@@ -210,8 +226,8 @@ def test_of_fixed_rounds_more_are_asked_for(tmp_path: Path) -> None:
     assert found.remedy.endswith("run the same command again with --rounds 10")
 
 
-def unsynced(bytes_: int, **more: Any) -> list[Sample]:
-    parameters = {"end": "close", "op": "write"}
+def unsynced(bytes_: int, own: Mapping[str, Any] | None = None, **more: Any) -> list[Sample]:
+    parameters = {"end": "close", "op": "write", **(own or {})}
     made = result(1e9, bytes_=bytes_, parameters=parameters, **more)
     return [sample("x", b, result=made) for b in range(1, 11)]
 
@@ -225,8 +241,18 @@ def unsynced(bytes_: int, **more: Any) -> list[Sample]:
         (unsynced(GIB, engine={"method": "individual + none + pwrite(direct)"}), False),
         (unsynced(GIB, engine={"method": "auto + shm + pwrite(direct=cold)"}), True),
         (session({"x": [1e9] * 10}), False),
+        (unsynced(GIB, engine={"method": "individual + none + pwrite + end + written"}), False),
+        (unsynced(GIB, engine={"method": "auto + shm + pwrite + pulse=8MiB + written"}), False),
+        (unsynced(GIB, engine={"method": "auto + shm + pwrite + stream=8MiB + written"}), True),
+        (unsynced(GIB, {"sync_each": True}), False),
+        (unsynced(GIB, {"syncsize": 8 * MIB}), False),
+        (unsynced(GIB, {"syncsize": 2 * GIB}), True),
+        (unsynced(GIB, {"syncsize": GIB, "files": "per_worker"}), True),
     ],
-    ids=["fits", "exceeds", "fits each node", "direct", "direct while cold", "synced"],
+    ids=[
+        *("fits", "exceeds", "fits each node", "direct", "direct while cold", "synced", "end"),
+        *("pulse", "stream", "each", "syncsize", "never so much", "never so much of a file"),
+    ],
 )
 def test_bytes_that_fit_into_the_page_cache_measure_memory(
     tmp_path: Path, samples: list[Sample], warned: bool
@@ -234,6 +260,14 @@ def test_bytes_that_fit_into_the_page_cache_measure_memory(
     s = summary_of(tmp_path, samples)  # 16 GiB: 2.4 GiB until writers are throttled
     assert (doubt(s, "free-run-memory") is not None) == warned
     assert doubt(summary_of(tmp_path, samples, rate="actual"), "free-run-memory") is None
+
+
+def test_what_a_failed_run_wrote_is_no_conclusion(tmp_path: Path) -> None:
+    cut = result(1e9, bytes_=MIB, parameters={"end": "close", "op": "write"})
+    failed = sample("x", 11, failed="no space", result=cut)
+    s = summary_of(tmp_path, [*unsynced(3 * GIB), failed])
+    assert doubt(s, "free-run-memory") is None
+    assert s.cells[0].variants[0].bytes == 3 * GIB
 
 
 def test_the_free_run_ceiling_is_the_kernels() -> None:
@@ -256,6 +290,12 @@ def test_bytes_that_were_not_read_back_are_said(tmp_path: Path) -> None:
     unread = result(1e9, verified=None)
     s = summary_of(tmp_path, [sample("x", b, result=unread) for b in range(1, 11)])
     assert doubt(s, "unverified") is not None
+
+
+def test_what_writes_nothing_cannot_be_read_back(tmp_path: Path) -> None:
+    unread = {"verified": None, "engine": {"method": "two_phase + shm + null + none"}}
+    s = summary_of(tmp_path, [sample("x", b, result=result(1e9, **unread)) for b in range(1, 11)])
+    assert doubt(s, "unverified") is None
 
 
 def test_warm_ups_and_canaries_are_not_counted(tmp_path: Path) -> None:

@@ -53,6 +53,13 @@ def of(*mpi: str, **workers: int) -> dict[str, Any]:
     return quick.record(quick.Wish(Path(), mpi=mpi, **workers))
 
 
+def test_a_launcher_of_a_sweep_without_ranks_is_refused(request_: Request, tmp_path: Path) -> None:
+    (tmp_path / "sizes.toml").write_text("[sweep]\nthreads = [1, 2]\n")
+    given = replace(request_, matrix=tmp_path / "sizes.toml", launcher="true")
+    with pytest.raises(ArgumentError, match="--launcher is for MPI ranks, and every mpi is none"):
+        sweep.prepare(given)
+
+
 @pytest.mark.parametrize(
     ("cases", "kept", "given"),
     [

@@ -50,6 +50,26 @@ def test_no_method_is_advised_that_is_not_shown_to_beat_the_default(lead: float,
     assert advised(samples) == f"for programs like {says}"
 
 
+def test_no_method_is_advised_that_was_measured_on_files_of_its_own() -> None:
+    samples = ways({"penstock": (DEFAULT, 1e9), "S1A": (OTHER, 2e9)})
+    own = {"files": "per_worker", "end": "sync", "op": "write", "verify": "all"}
+    samples[len(STEPS) :] = [
+        sample("S1A", block, result=result(2e9 * step, parameters=own, engine={"method": OTHER}))
+        for block, step in enumerate(STEPS, start=1)
+    ]
+    for one in samples[: len(STEPS)]:
+        assert one.result is not None
+        one.result.parameters["files"] = "shared"
+    assert advised(samples) == (
+        "for programs like c, as S1A writes other files than the default: penstock run -- ..."
+    )
+    samples[0] = sample("penstock", 1, failed="wrong", result=result(1e9, wrong=5))
+    assert advised(samples) == (
+        "for programs like c there is no advice: S1A is the best, on other files, and penstock, "
+        "which is the default, left wrong bytes"
+    )
+
+
 def test_no_method_is_advised_where_the_default_was_not_measured() -> None:
     samples = ways({"a": (OTHER, 2e9), "b": ("individual + none + pwritev", 1e9)})
     assert "a is not shown to be better than the default: penstock run -- ..." in advised(samples)
@@ -94,6 +114,14 @@ def test_a_default_of_few_samples_is_not_advised_where_the_others_failed() -> No
         sample("penstock", block, failed="timed out", result=None) for block in range(1, 5)
     ]
     assert "penstock, which is the default, failed in 4 of 6 samples: " in advised(samples)
+
+
+def test_a_default_that_was_dropped_early_is_not_advised() -> None:
+    samples = ways({"penstock": (DEFAULT, 2e9), "individual": (OTHER, 1e9)})
+    died = [sample("penstock", block, failed="timed out", result=None) for block in (2, 3)]
+    assert "penstock, which is the default, failed in 2 of 3 samples: penstock run --method" in (
+        advised([samples[0], *died, *samples[len(STEPS) :]])
+    )
 
 
 def test_the_default_is_not_advised_where_it_failed_in_another_way() -> None:

@@ -14,8 +14,7 @@ from made_samples import header, result, sample
 from penstock.bench.sample import CpuTimes, Provenance
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError
-from penstock.reproduce import conclusions, places, render
-from penstock.reproduce.evidence import Evidence
+from penstock.reproduce import conclusions, places, plan, render
 from penstock.reproduce.report import Report, conclude, report
 
 NOISE = (1.0, 1.02, 0.98, 1.01, 0.99, 1.03)
@@ -244,10 +243,24 @@ def test_claims_about_places_are_checked(
 def test_what_was_planned_for_a_budget_and_is_not_there_is_undecided() -> None:
     one = next(o for o in conclusions.of_paper("liao2007") if o.id.endswith("-meets-collective"))
     for budget_s, expected in ((None, "cannot be tested here"), (480.0, "undecided")):
-        evidence = Evidence((), (), (), budget_s)
-        said = conclude(one, places.of(evidence, []))
+        results = made("liao2007", {}, [])
+        results.headers[0].plan["budget_s"] = budget_s
+        said = conclude(one, places.of(plan.evidence_of(results), []))
         assert said.verdict == expected
     assert "did not fit the budget of 480 s" in said.why
+
+
+@pytest.mark.parametrize("budget_s", [None, 480.0])
+def test_a_directory_of_which_the_warm_ups_took_the_time_is_there(budget_s: float | None) -> None:
+    results = made("barro2002", {("nfs", cell, "collective"): 2e7 for cell in WRITES})
+    results.headers[0].plan["budget_s"] = budget_s
+    first = places.at("parallel", WRITES[0])
+    results.samples.append(sample("collective", 0, cell=first, provenance="parallel", warm_up=True))
+    one = next(o for o in report(results).conclusions if o.id == "barro2002-parallel-beats-nfs")
+    if budget_s is None:
+        assert one.verdict == "cannot be tested here"
+    else:
+        assert (one.verdict, one.why) == ("undecided", "it did not fit the budget of 480 s")
 
 
 def test_a_directory_without_a_sample_is_told_and_judges_nothing() -> None:

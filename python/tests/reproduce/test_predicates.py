@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -285,3 +286,21 @@ def test_spreads_are_compared_over_the_cells(
 ) -> None:
     one = pair("varies_less")
     assert judge(one, spreads(of, over, cells)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pair("faster"),
+        claim("rising", cells=["*"], along=["a", "b"]),
+        claim("none_best", cells=["*"], among=["a", "b"]),
+        claim("varies_less", cells=["*"], of=["a"], over=["b"]),
+        claim("equals", of=["*"], measure="application", expected={"c": 1.0}),
+    ],
+)
+def test_what_the_budget_left_out_decides_nothing(one: Claim) -> None:
+    measured = evidence({("c", "a"): around(1.0), ("c", "b"): around(2.0)})
+    left = replace(measured, left_out=(("c", "a"), ("c", "b")), budget_s=300.0)
+    found = predicates.judge(one, RULE, replace(left, samples=measured.samples[:8]))
+    assert found.verdict == "cannot be tested here"
+    assert found.findings[0].why == "it did not fit the budget of 300 s"

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from made_runs import Rates, results
 from made_samples import result, sample
+from penstock.bench.store import Results
 from penstock.errors import ArgumentError
-from penstock.reproduce import render
+from penstock.reproduce import experiment, render
 from penstock.reproduce.report import Concluded, Report, report
 
 CELL = "contiguous, 0 s"
@@ -127,6 +128,54 @@ def test_a_variant_that_left_wrong_bytes_once_decides_nothing() -> None:
     one = concluded(report(found), "threads-where-io-dominates")
     assert one.verdict == "cannot be tested here"
     assert "left wrong bytes in the file" in one.why
+
+
+def within(rates: Rates, paper: str = "benson2003 quick", on: str = "") -> Results:
+    """Of a session with a budget, which chose what has rates."""
+    found = results(rates, f"reproduce {paper}{on}")
+    found.headers[0].plan["budget_s"] = 300.0
+    return found
+
+
+def decided(found: Results, name: str) -> tuple[str, str]:
+    one = concluded(report(found), name)
+    return one.verdict, one.why
+
+
+NOT_FITTING = ("undecided", "it did not fit the budget of 300 s")
+LEFT = {  # by other conclusions, which fitted
+    (CELL, "threads S1A write,syncsize=0"): [0.5 * rate for rate in EVEN],
+    (CELL, "ranks S1A write,syncsize=0"): EVEN,
+}
+
+
+def test_what_did_not_fit_the_budget_is_not_judged_by_what_others_left() -> None:
+    assert decided(within(LEFT), "threads-where-io-dominates") == NOT_FITTING
+
+
+def test_what_the_warm_ups_dropped_did_not_fit_the_budget() -> None:
+    dropped: Rates = {("contiguous, 8 s", "threads S1A write,syncsize=0"): []}
+    found = within(LEFT | dropped)
+    ((cell, variant),) = dropped
+    found.samples.append(sample(variant, 0, cell=cell, warm_up=True))
+    assert decided(found, "mpi-where-computing-dominates") == NOT_FITTING
+
+
+def test_what_the_size_lacks_is_not_blamed_on_the_budget() -> None:
+    verdict, why = decided(within(LEFT), "romio-at-32s")
+    assert verdict == "cannot be tested here"
+    assert "not measured in this size" in why
+
+
+def test_what_failed_with_a_budget_did_fit_it() -> None:
+    whole = {pair: EVEN for pair in experiment.pairs("benson2003") if pair[0] == CELL}
+    found = within(whole)
+    bad = {"failed": "exit code 3", "result": None}
+    found.samples = [
+        s.model_copy(update=bad) if s.variant.startswith("threads") else s for s in found.samples
+    ]
+    one = concluded(report(found), "threads-where-io-dominates")
+    assert one.findings[0].why == "threads *: no sample has it"
 
 
 def test_what_failed_is_told() -> None:
