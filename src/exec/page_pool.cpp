@@ -468,7 +468,7 @@ bool PagePool::look_for_room(uint32_t seen, Returns returns, int looks,
   return true;
 }
 
-bool PagePool::empty() const noexcept { return header_->held.load(std::memory_order_acquire) == 0; }
+int PagePool::held() const noexcept { return header_->held.load(std::memory_order_acquire); }
 
 int PagePool::used() const noexcept { return header_->used.load(std::memory_order_acquire); }
 

@@ -50,6 +50,7 @@ class PagePool {
                                                 PoolShape shape);
 
   int64_t page_bytes() const noexcept { return shape_.page_bytes; }
+  int slots_in_all() const noexcept { return shape_.slots; }
   int64_t most_bytes() const noexcept { return shape_.slots * shape_.page_bytes; }
   // The last page that a file can have ends where offsets do.
   Extent extent(int64_t page) const noexcept {
@@ -159,7 +160,8 @@ class PagePool {
   // Slots that may ever have held a page, and what is in one now.
   int used() const noexcept;
   std::optional<Seen> look(int slot) const noexcept;
-  bool empty() const noexcept;
+  int held() const noexcept;  // pages that are in one
+  bool empty() const noexcept { return held() == 0; }
   bool usable() const noexcept;  // some slot has memory to give out, or was not asked for it
 
   // Several handles of one process fill pages: whose bytes a page holds, no rank knows any more.

@@ -171,6 +171,9 @@ class WriteBehind {
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page, Returns returns);
   bool may_take_memory() const;
   bool others_complete_a_page(uint32_t seen, Returns returns);
+  template <class Look>
+  bool looks(Look&& look);
+  void let_other_nodes_follow(int64_t page, Returns returns);
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
   int64_t pages_that_may_pass(int64_t first, int64_t count) const;
