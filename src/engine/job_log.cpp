@@ -172,6 +172,14 @@ void JobLog::clear() {
   unlisted_ = {};
 }
 
+int64_t JobLog::files() const noexcept {
+  return int64_t(reports_.size()) + unlisted_.files_not_listed;
+}
+
+int JobLog::shares_of(int64_t processes, int64_t files) noexcept {
+  return files <= int64_t(kMostListed) ? 1 : int(processes);
+}
+
 JobLog::Share JobLog::share(int processes) const {
   const size_t files = std::max<size_t>(1, kMostListed / size_t(processes));
   Share mine{{}, unlisted_};

@@ -42,6 +42,9 @@ class JobLog {
   // Of this process, to be merged elsewhere with those of `processes` together: its share of the
   // files that one log lists, and the sum of the others.
   std::string encode_reports(int processes = 1) const;
+  int64_t files() const noexcept;  // of this process so far
+  // What to say of `processes` that have `files` in all: 1 where one log lists them all.
+  static int shares_of(int64_t processes, int64_t files) noexcept;
   // Before others are merged into this one, of `processes` together: what it would send of its own.
   void keep_share(int processes);
   Result<void> merge(const std::string& encoded);  // from encode_reports() of another process

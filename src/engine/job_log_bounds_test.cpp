@@ -103,6 +103,17 @@ TEST_F(ManyFiles, OfEachProcessAnEqualShareIsListed) {
   EXPECT_EQ(j["totals"]["engine_bytes"], 2000);
 }
 
+TEST_F(ManyFiles, AllAreListedWhereOneLogHoldsThemWhoeverHasThem) {
+  EXPECT_EQ(JobLog::shares_of(64, 1000), 1);
+  EXPECT_EQ(JobLog::shares_of(64, 1001), 64);
+  JobLog log = make();
+  for (int i = 0; i < 100; ++i) log.add(sample("of all", 1));
+  EXPECT_EQ(log.files(), 100);
+  log.keep_share(JobLog::shares_of(64, 163));
+  ASSERT_TRUE(log.write(true, {}));
+  EXPECT_EQ(written(log)["files"].size(), 100U);
+}
+
 // What is kept of it is what the other process would be told.
 TEST_F(ManyFiles, OfALogThatNobodyWritesAreSumsOnly) {
   JobLog log(dir_, facts("app", "17"), Listed::none);

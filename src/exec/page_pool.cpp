@@ -14,7 +14,7 @@
 #include "base/futex.hpp"
 #include "base/seeded_fault.hpp"
 #include "base/units.hpp"
-#include "exec/shared_lock.hpp"
+#include "exec/page_pool_segment.hpp"
 
 namespace penstock::exec {
 namespace {
@@ -62,42 +62,6 @@ uint64_t bit_of(int guest) { return uint64_t{1} << (guest % kGuestBits); }
 uint32_t next_number(uint32_t number) { return (number + 1) & ((uint32_t{1} << 30) - 1); }
 
 }  // namespace
-
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): cache lines apart on purpose
-struct PagePool::Header {
-  SharedLock lock;            // of the free slots, and of the table
-  uint32_t first_free;        // a slot's index + 1; 0: none
-  std::atomic<int> used;      // slots for which memory was asked
-  std::atomic<int> unusable;  // of these, without memory, or never given out again
-  std::atomic<double> lack_ends_s;
-  PageLosses losses;
-  std::atomic<bool> several_handles;
-
-  alignas(64) std::array<std::atomic<uint64_t>, kMostOffered> offers;  // kNoStay, or a stay
-  std::atomic<double> writing_since_s;                                 // kNobodyWrites, or a time
-  alignas(64) std::atomic<uint64_t> clock;
-  alignas(64) std::atomic<int> held;  // slots that are not free
-  FutexWord departures;
-};
-
-struct alignas(64) PagePool::Slot {
-  std::atomic<uint64_t> word;
-  std::atomic<int64_t> page;
-  std::atomic<int64_t> dirty_bytes;
-  std::atomic<uint64_t> last_use;
-  std::atomic<double> came_s;  // by the machine's clock
-  std::atomic<int> writer;     // who closed it; -1: nobody yet
-  std::atomic<uint64_t> came;  // bits of the guests that came in this stay
-  DirtyMap::Word touched;      // of the dirty map
-  FutexWord left;              // stays that are over
-  FutexWord unpinned;          // how often the last pin was given back of a page that is leaving
-  uint32_t next;               // in the chain of its bucket, or of free slots; an index + 1
-  bool taken_over;             // from a writer that was taken for dead
-};
-
-struct alignas(64) PagePool::Guest {
-  std::atomic<uint64_t> holds;  // kNoStay, or a stay
-};
 
 // --- Making it ---
 
@@ -368,6 +332,7 @@ void PagePool::release(const Stay& stay, int writer) noexcept {
            slot.writer.load(std::memory_order_acquire) == writer;
   };
   if (!is_the_writers()) return;
+  const bool complete = slot.dirty_bytes.load(std::memory_order_relaxed) >= shape_.page_bytes;
   dirty(stay).clear();
   {
     const std::lock_guard lock(header_->lock);
@@ -385,6 +350,7 @@ void PagePool::release(const Stay& stay, int writer) noexcept {
     slot.left.store(next_number(stay.number), std::memory_order_release);
   }
   header_->held.fetch_sub(1, std::memory_order_release);
+  if (complete) header_->completed.fetch_add(1, std::memory_order_release);
   futex_wake_all(slot.left);
   header_->departures.fetch_add(1, std::memory_order_release);
   futex_wake_all(header_->departures);
@@ -451,6 +417,10 @@ std::optional<PagePool::Stay> PagePool::least_recently_used() const noexcept {
 
 uint32_t PagePool::departures() const noexcept {
   return header_->departures.load(std::memory_order_acquire);
+}
+
+uint32_t PagePool::completed() const noexcept {
+  return header_->completed.load(std::memory_order_acquire);
 }
 
 bool PagePool::wait_for_departure(uint32_t seen) const noexcept {

@@ -146,6 +146,7 @@ class PagePool {
   std::optional<Stay> least_recently_used() const noexcept;
   // Until some page has left since `seen`. false: a while has passed, and none has.
   uint32_t departures() const noexcept;
+  uint32_t completed() const noexcept;  // pages that were full when they left
   bool wait_for_departure(uint32_t seen) const noexcept;
   // Without sleep: until then, or, in a call that may write a page itself, wants_writer().
   bool look_for_room(uint32_t seen, Returns returns, int looks, double seconds) const noexcept;

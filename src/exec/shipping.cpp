@@ -24,7 +24,7 @@ Extent hull_of(Shipping::Stream& stream, StreamRange range) {
 }
 
 constexpr double kLongestCollecting_s = 1;
-constexpr int kMostAtOnce = 64;  // parcels, 4 MiB of loads
+constexpr int kMostAtOnce = 64;  // parcels, 2 MiB of loads
 
 ParcelKind kind_of(const comm::Parcel& parcel) { return ParcelKind(parcel.bytes.front()); }
 

@@ -6,7 +6,6 @@
 #include <exception>
 #include <utility>
 
-#include "base/backoff.hpp"
 #include "base/clock.hpp"
 #include "base/units.hpp"
 #include "exec/abandon.hpp"
@@ -17,17 +16,6 @@
 #include "exec/write_behind_shape.hpp"
 
 namespace penstock::exec {
-namespace {
-
-// A rank looks that often for a page that others complete: less than memory for a page of 1 MiB
-// takes, where nobody waits for its core, and else some time slices of theirs.
-constexpr int kLooks = 1000;
-constexpr double kLongestLook_s = 0.03;
-constexpr double kLongestWait_s = 0.1;  // for other nodes
-constexpr int kMostVainLooks = 8;
-
-}  // namespace
-
 // One call: where it is in its stream, its view and its memory.
 class WriteBehind::Filling final : public Shipping::Stream {
  public:
@@ -356,49 +344,6 @@ bool WriteBehind::may_take_memory() const {
   const std::optional<int64_t> left = memory_left_(pool_->page_bytes());
   const int64_t mine = pool_->used() * pool_->page_bytes();
   return !left || mine + pool_->page_bytes() <= (*left + mine) / 4;
-}
-
-// Ranks that go through the file together complete the pages that this one has left, and these are
-// warm: memory that is in use again is neither cleared nor taken into page tables. So who is ahead
-// lets others go on.
-bool WriteBehind::others_complete_a_page(uint32_t seen, Returns returns) {
-  if (owners_->count() == 1 || pool_->used() < ahead_) return false;
-  return looks([&] { return pool_->look_for_room(seen, returns, kLooks, kLongestLook_s); });
-}
-
-// Where that is in vain, more and more seldom.
-template <class Look>
-bool WriteBehind::looks(Look&& look) {
-  if (not_to_look_ > 0) {
-    --not_to_look_;
-    return false;
-  }
-  const bool completed = look();
-  vain_looks_ = completed ? 0 : std::min(vain_looks_ + 1, kMostVainLooks);
-  not_to_look_ = completed ? 0 : 1 << vain_looks_;
-  return completed;
-}
-
-// Where room gets scarce, pages leave in parts, each of them a write. What completes them may be on
-// its way from other nodes; a quarter of the room is for what those ahead there send meanwhile.
-void WriteBehind::let_other_nodes_follow(int64_t page, Returns returns) {
-  if (shipping_ == nullptr || shipping_->progress() == Progress::calls) return;
-  if (pool_->held() < pool_->slots_in_all() / 4 * 3 || pool_->find(page)) return;
-  (void)looks([&, seen = pool_->departures(), end_s = now_s() + kLongestWait_s] {
-    for (Backoff backoff; !pool_->look_for_room(seen, returns, 0, 0); backoff.pause())
-      if (now_s() > end_s) return false;
-    return true;
-  });
-}
-
-// What comes into memory meanwhile is not waited for, so that who writes on and on holds nobody up.
-void WriteBehind::let_others_complete(const Target& target) {
-  if (owners_->count() == 1) return;
-  for (int left = pool_->used(); left > 0 && !pool_->empty(); --left) {
-    const uint32_t seen = pool_->departures();
-    if (!pool_->look_for_room(seen, Returns::soon, kLooks, kLongestLook_s)) return;
-    write_offered(target);
-  }
 }
 
 // What another node has sent, or this rank has kept here after all.

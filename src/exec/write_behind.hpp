@@ -29,6 +29,7 @@
 #include "exec/page_owners.hpp"
 #include "exec/page_pool.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/seldom.hpp"
 #include "exec/shipping.hpp"
 #include "exec/since_sync.hpp"
 #include "exec/user_data.hpp"
@@ -107,6 +108,8 @@ class WriteBehind {
   // Local. What any rank of the node had accepted is in the file, or is known to be lost, but for
   // loads of other ranks that have not left it.
   void flush(const Target& target);
+  // How often this rank has waited for ranks of other nodes.
+  int64_t waited() const noexcept { return waited_; }
   // Collective. What any rank had accepted.
   void flush_together(const Target& target);
   // Local, before a flush that others have not come to: for a moment they may complete the pages
@@ -171,9 +174,9 @@ class WriteBehind {
   std::optional<PagePool::Stay> pin(const Target& target, int64_t page, Returns returns);
   bool may_take_memory() const;
   bool others_complete_a_page(uint32_t seen, Returns returns);
-  template <class Look>
-  bool looks(Look&& look);
+  bool is_room_scarce() const;
   void let_other_nodes_follow(int64_t page, Returns returns);
+  bool waits_for_other_nodes();
   void make_room(const Target& target);
   int64_t write_whole_pages(const Target& target, Filling& filling, Off offset, int64_t at);
   int64_t pages_that_may_pass(int64_t first, int64_t count) const;
@@ -227,9 +230,9 @@ class WriteBehind {
   // shipping()'s settles() when bytes of another node's page last came to this node's pages; none:
   // these have none of them that this rank brought.
   std::optional<int64_t> kept_;
-  // For pages of others: looks in vain since one that was not, and pages to be taken before the
-  // next.
-  std::atomic<int> vain_looks_ = 0, not_to_look_ = 0;
+  // For pages that others complete: of this node, and of other nodes, with a higher price each.
+  Seldom looks_{8}, waits_{12};
+  std::atomic<int64_t> waited_ = 0;
 
   // By add().
   struct Added {

@@ -238,9 +238,9 @@ std::unique_ptr<comm::Comm> Job::meet_all() {
 // Collective. False when it failed: then every process keeps its own log.
 bool Job::merge_all(comm::Comm& world) {
   const bool has_news = !log_->empty();
-  int64_t speakers = has_news ? 1 : 0;
-  const bool counted = world.all_sum({&speakers, 1}).has_value();
-  const int shares = counted ? std::max(1, int(speakers)) : world_size_;
+  int64_t sums[] = {has_news ? 1 : 0, log_->files()};
+  const bool counted = world.all_sum(sums).has_value();
+  const int shares = counted ? engine::JobLog::shares_of(sums[0], sums[1]) : world_size_;
   const std::string mine =
       has_news && world_rank_ != 0 ? log_->encode_reports(shares) : std::string();
   // Framed by lengths, because the texts arrive as one.
