@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from penstock import _core
 from penstock.bench import quick
-from penstock.bench.cases import of_plan
+from penstock.bench.cases import Case, of_plan
 from penstock.bench.sample import RateKind, last_result
 from penstock.bench.store import Results
 from penstock.bench.summary import CellSummary, VariantSummary
+
+_SHARED = "shared"  # by all workers, as programs have their file unless told otherwise
 
 
 def advice(cell: CellSummary, rate: RateKind, results: Results) -> str:
@@ -46,15 +48,19 @@ def _default() -> str:
 
 def _has_other_files(best: VariantSummary, cell: CellSummary, results: Results) -> bool:
     """Whether it has a file for each worker, say, and the default one: no method does that."""
-    defaults = (v for v in cell.variants if v.method == _default())
+    defaults = (v for v in cell.variants if _is_default(v, cell, results))
     known = {_files(v, cell, results) for v in defaults}
+    if quick.default_failed(results.headers[0].plan):
+        known.add(_SHARED)
     return bool(known) and _files(best, cell, results) not in known
 
 
 def _files(v: VariantSummary, cell: CellSummary, results: Results) -> str:
     own = [s for s in results.samples if (s.cell, s.variant) == (cell.cell, v.variant)]
     result = last_result(own)
-    return str(result.parameters.get("files", "shared")) if result else "shared"
+    planned = (case.parameters for case in _planned(v, cell, results))
+    said = result.parameters if result else next(planned, {})
+    return str(said.get("files", _SHARED))
 
 
 def _beats_the_default(cell: CellSummary) -> bool:
@@ -83,6 +89,12 @@ def _is_default(v: VariantSummary, cell: CellSummary, results: Results) -> bool:
     """By what it said of itself, or where it always died before that by what was planned."""
     if v.method is not None:
         return v.method == _default()
-    planned = (m for header in results.headers for m in header.plan.get("measurements", []))
-    own = [m for m in planned if (m["cell"], m["variant"]) == (cell.cell, v.variant)]
-    return any(of_plan(m).is_default for m in own)
+    return any(case.is_default for case in _planned(v, cell, results))
+
+
+def _planned(v: VariantSummary, cell: CellSummary, results: Results) -> Iterator[Case]:
+    """The variant in the plan of each part that has it."""
+    measurements = (m for header in results.headers for m in header.plan.get("measurements", []))
+    for one in measurements:
+        if (one["cell"], one["variant"]) == (cell.cell, v.variant):
+            yield of_plan(one)
