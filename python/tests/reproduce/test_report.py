@@ -167,6 +167,15 @@ def test_what_the_size_lacks_is_not_blamed_on_the_budget() -> None:
     assert "not measured in this size" in why
 
 
+def test_what_cannot_be_started_here_is_not_blamed_on_the_budget() -> None:
+    quick = experiment.load("benson2003").cases("quick", experiment.path_of("benson2003"))
+    rates = {(case.cell, case.variant): EVEN for case in quick if case.mpi == "none"}
+    of_threads = within(rates)
+    of_threads.headers[0].plan["absent_mpis"] = ["mpich"]
+    without = results(rates, "reproduce benson2003 quick")
+    assert report(of_threads).conclusions == report(without).conclusions
+
+
 def test_what_failed_with_a_budget_did_fit_it() -> None:
     whole = {pair: EVEN for pair in experiment.pairs("benson2003") if pair[0] == CELL}
     found = within(whole)
