@@ -262,6 +262,27 @@ def test_bytes_that_fit_into_the_page_cache_measure_memory(
     assert doubt(summary_of(tmp_path, samples, rate="actual"), "free-run-memory") is None
 
 
+@pytest.mark.parametrize(
+    ("preload", "warned"),
+    [
+        ("two_phase + shm + pwrite + end", False),
+        ("individual + none + pwrite(direct)", False),
+        ("two_phase + shm + pwrite", True),
+        ("a_method_of_an_earlier_version + end", False),
+        (True, True),
+    ],
+)
+def test_a_preloaded_method_syncs_as_planned(
+    tmp_path: Path, preload: bool | str, warned: bool
+) -> None:
+    results = load(write(tmp_path / "samples.jsonl", unsynced(GIB, {"route": "mpi"})))
+    planned = {"parameters": {"route": "mpi"}, "preload": preload}
+    results.headers[0].plan["measurements"] = [
+        {"cell": cell, "variant": "x", "parameters": planned} for cell in ("c", "another")
+    ]
+    assert (doubt(summarise(results), "free-run-memory") is not None) == warned
+
+
 def test_what_a_failed_run_wrote_is_no_conclusion(tmp_path: Path) -> None:
     cut = result(1e9, bytes_=MIB, parameters={"end": "close", "op": "write"})
     failed = sample("x", 11, failed="no space", result=cut)
