@@ -209,12 +209,14 @@ Groups = dict[str, dict[str, list[Sample]]]
 
 
 def _groups(samples: Sequence[Sample]) -> Groups:
-    """Samples by cell and variant, failed ones too; warm-ups and canaries that went wrong."""
+    """All samples by cell and variant, of those that have one to tell of."""
     groups: Groups = {}
     for sample in samples:
         if sample.is_told:
-            own = groups.setdefault(sample.cell, {}).setdefault(sample.variant, [])
-            own.append(sample)
+            groups.setdefault(sample.cell, {}).setdefault(sample.variant, [])
+    for sample in samples:
+        if sample.variant in groups.get(sample.cell, {}):
+            groups[sample.cell][sample.variant].append(sample)
     return groups
 
 
@@ -239,8 +241,9 @@ def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, bool, f
 
 
 def _variant(
-    name: str, samples: Sequence[Sample], rate: RateKind, stopping: Stopping
+    name: str, everything: Sequence[Sample], rate: RateKind, stopping: Stopping
 ) -> VariantSummary:
+    samples = [s for s in everything if s.is_told]
     failed = [s for s in samples if s.failed is not None]
     chosen = rates(samples, rate)
     result = last_result(samples)
@@ -254,7 +257,7 @@ def _variant(
         samples=sum(s.counts for s in samples),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
-        dropped=is_dropped(samples),
+        dropped=is_dropped(everything),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,

@@ -127,6 +127,16 @@ def test_what_is_dropped_early_is_not_the_best(tmp_path: Path, canary: bool) -> 
     )
 
 
+def test_what_a_good_canary_let_be_tried_again_is_not_dropped(tmp_path: Path) -> None:
+    right = session({"right": noisy(1e9, 10)})
+    fast = [sample("fast", 1, 9e9), sample("fast", 2, **NO)]
+    fast += [sample("fast", 2, 9e9, canary=True), sample("fast", 3, **NO)]
+    (cell,) = summary_of(tmp_path, [*fast, *right]).cells
+    (found,) = (v for v in cell.variants if v.variant == "fast")
+    assert (found.dropped, found.samples, found.failures) == (False, 1, 2)
+    assert cell.ranking.best == "fast"
+
+
 def test_a_canary_that_fails_takes_nothing_from_a_short_measurement(tmp_path: Path) -> None:
     ways = session({"a": [3e9] * 5, "b": [1e9] * 5})
     canary = sample("a", 3, failed="timed out", result=None, canary=True)
