@@ -160,6 +160,14 @@ def test_a_default_that_failed_in_the_pilot_is_not_advised() -> None:
     )
 
 
+def test_advice_on_a_cell_looks_at_no_sample_again() -> None:
+    """Of a matrix of many cells it would be all of them for each cell."""
+    results = Results(headers=[header()], samples=[*ways({"a": (DEFAULT, 1e9)}), *on_own_files()])
+    (cell,) = summarise(results).cells
+    without = Results(headers=results.headers)
+    assert advice(cell, "application", without) == advice(cell, "application", results)
+
+
 def test_no_method_of_other_files_is_advised_where_the_default_failed_in_the_pilot() -> None:
     kept = quick.record(quick.Wish(Path()), {"penstock": "timed out"})
     first = header(plan={"rate": "application", "stopping": {}, **kept})
