@@ -240,7 +240,14 @@ def evidence_of(results: Results) -> Evidence:
     if not {*found.planned} <= {*pairs}:
         return found  # of an earlier design
     tried = {(sample.cell, sample.variant) for sample in results.samples if sample.is_told}
-    return replace(found, left_out=tuple(pair for pair in pairs if pair not in tried))
+    left_out = tuple(pair for pair in pairs if pair not in tried)
+    return replace(found, left_out=left_out, broken_off=_is_broken_off(results))
+
+
+def _is_broken_off(results: Results) -> bool:
+    """Whether it was interrupted in its warm-ups or in block 1, which holds all that goes on."""
+    last = results.events[-1].what if results.events else ""
+    return last == "interrupted" and all(sample.block <= 1 for sample in results.samples)
 
 
 def is_of_paper(name: str) -> bool:

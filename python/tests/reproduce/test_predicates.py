@@ -303,4 +303,4 @@ def test_what_the_budget_left_out_decides_nothing(one: Claim) -> None:
     left = replace(measured, left_out=(("c", "a"), ("c", "b")), budget_s=300.0)
     found = predicates.judge(one, RULE, replace(left, samples=measured.samples[:8]))
     assert found.verdict == "cannot be tested here"
-    assert found.findings[0].why == "it did not fit the budget of 300 s"
+    assert found.findings[0].why == "not measured within the budget of 300 s"
