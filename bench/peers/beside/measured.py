@@ -58,12 +58,12 @@ def asked(results: Results, today: Sequence[Asked]) -> Sequence[Asked]:
 
 
 def cells_of(results: Results) -> dict[str, tuple[list[dict[str, Any]], list[Sample]]]:
-    """By cell, what was planned and the samples; of warm-ups and canaries those that went wrong."""
+    """By cell, what was planned and all samples, warm-ups and canaries too."""
     cells: dict[str, tuple[list[dict[str, Any]], list[Sample]]] = {}
     for one in results.headers[0].plan["measurements"]:
         cells.setdefault(one["cell"], ([], []))[0].append(one)
     for sample in results.samples:
-        if sample.is_told and sample.cell in cells:
+        if sample.cell in cells:
             cells[sample.cell][1].append(sample)
     return cells
 

@@ -20,6 +20,9 @@ def is_chance(confidence: float, n: int, lost: int, dropped: bool) -> bool:
 
 
 def is_dropped(samples: Sequence[Sample]) -> bool:
-    """Whether a variant failed so often in a row, at last, that it is not tried again."""
-    last = [s for s in samples if s.is_told][-FAILURES_TO_DROP:]
+    """Whether a variant failed so often in a row, at last, that it is not tried again.
+
+    REQUIRES all of its samples: a good canary or warm-up counts as it does in `blocks.Progress`.
+    """
+    last = samples[-FAILURES_TO_DROP:]
     return len(last) == FAILURES_TO_DROP and all(s.failed is not None for s in last)

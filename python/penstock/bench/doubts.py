@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from penstock import _core
 from penstock.bench import statistics
 from penstock.bench.sample import Provenance, RateKind, Result, Sample
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
+from penstock.errors import ArgumentError
 
 if TYPE_CHECKING:
     from penstock.bench.summary import CellSummary
@@ -152,10 +154,14 @@ def _is_unverified(sample: Sample) -> bool:
 def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
     """Application rates that end before a sync, of bytes that the page cache takes unthrottled."""
     fitting: dict[str, tuple[int, int]] = {}
+    preloaded = _preloaded(cell.cell, results)
     for name, samples in own.items():
         for s in (s for s in samples if s.counts):
             limit = free_run_bytes(s, results.provenances.get(s.provenance))
-            if limit is not None and s.result is not None and _only_to_memory(s.result, limit):
+            if limit is None or s.result is None:
+                continue
+            method = s.result.engine.method if s.result.engine else preloaded.get(name, "")
+            if _only_to_memory(s.result, method, limit):
                 fitting[name] = (_bytes_per_node(s.result), limit)
     if fitting:
         most, least = max(b for b, _ in fitting.values()), min(f for _, f in fitting.values())
@@ -170,10 +176,25 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
         )
 
 
-def _only_to_memory(result: Result, limit_bytes: int) -> bool:
+def _preloaded(cell: str, results: Results) -> dict[str, str]:
+    """The methods that variants were preloaded with: their programs do not know of them."""
+    measurements = (m for header in results.headers for m in header.plan.get("measurements", []))
+    own = {m["variant"]: m.get("parameters", {}) for m in measurements if m["cell"] == cell}
+    said = {variant: parameters.get("preload") for variant, parameters in own.items()}
+    return {variant: _spelt(text) for variant, text in said.items() if isinstance(text, str)}
+
+
+def _spelt(method: str) -> str:
+    """As the engine tells it; one that only another version knows as it was given."""
+    try:
+        return str(_core.parse_method(method))
+    except ArgumentError:
+        return method
+
+
+def _only_to_memory(result: Result, method: str, limit_bytes: int) -> bool:
     if result.parameters.get("op") == "read":
         return False
-    method = result.engine.method if result.engine else ""
     past_memory = _always_direct(method) or _syncs_at_close(method) or _syncs_within(result)
     return not past_memory and _bytes_per_node(result) < limit_bytes
 

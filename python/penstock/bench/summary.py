@@ -14,7 +14,7 @@ from penstock.bench import noise, statistics
 from penstock.bench.chance import is_chance, is_dropped
 from penstock.bench.doubts import Doubt, doubts
 from penstock.bench.noise import Finding
-from penstock.bench.sample import Provenance, RateKind, Sample, last_result
+from penstock.bench.sample import Provenance, RateKind, Result, Sample, last_result
 from penstock.bench.statistics import MARGIN, Stopping, Verdict
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError
@@ -51,8 +51,9 @@ class VariantSummary(_Model):
 
     ``lost`` are those of ``failures`` that left it fewer samples, as those of warm-ups and canaries
     do not; ``dropped`` is what failed so often in a row that it is not tried again;
-    ``converged`` is None where there are no samples to judge; ``writes`` is False of the mechanism
-    null, whose rate is a bound and no way of writing.
+    ``converged`` is None where there are no samples to judge; ``files`` is whose the files are, as
+    the program has it; ``writes`` is False of the mechanism null, whose rate is a bound and no way
+    of writing.
     """
 
     variant: str
@@ -68,6 +69,7 @@ class VariantSummary(_Model):
     bytes: int | None = None
     workers: int | None = None
     method: str | None = None
+    files: str | None = None
     writes: bool = True
 
     def rate(self, kind: RateKind) -> RateSummary | None:
@@ -209,12 +211,14 @@ Groups = dict[str, dict[str, list[Sample]]]
 
 
 def _groups(samples: Sequence[Sample]) -> Groups:
-    """Samples by cell and variant, failed ones too; warm-ups and canaries that went wrong."""
+    """All samples by cell and variant, of those that have one to tell of."""
     groups: Groups = {}
     for sample in samples:
         if sample.is_told:
-            own = groups.setdefault(sample.cell, {}).setdefault(sample.variant, [])
-            own.append(sample)
+            groups.setdefault(sample.cell, {}).setdefault(sample.variant, [])
+    for sample in samples:
+        if sample.variant in groups.get(sample.cell, {}):
+            groups[sample.cell][sample.variant].append(sample)
     return groups
 
 
@@ -239,8 +243,9 @@ def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, bool, f
 
 
 def _variant(
-    name: str, samples: Sequence[Sample], rate: RateKind, stopping: Stopping
+    name: str, everything: Sequence[Sample], rate: RateKind, stopping: Stopping
 ) -> VariantSummary:
+    samples = [s for s in everything if s.is_told]
     failed = [s for s in samples if s.failed is not None]
     chosen = rates(samples, rate)
     result = last_result(samples)
@@ -254,14 +259,20 @@ def _variant(
         samples=sum(s.counts for s in samples),
         failures=len(failed),
         lost=sum(s.is_lost for s in samples),
-        dropped=is_dropped(samples),
+        dropped=is_dropped(everything),
         last_failure=failed[-1].failed if failed else None,
         invalid=_invalid(samples),
         bytes=result.bytes if result else None,
         workers=result.workers if result else None,
         method=method,
+        files=_files(result),
         writes="null" not in _parts(method or ""),
     )
+
+
+def _files(result: Result | None) -> str | None:
+    told = result.parameters.get("files") if result else None
+    return None if told is None else str(told)
 
 
 def _parts(method: str) -> list[str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from penstock import _core
 from penstock.bench import quick
-from penstock.bench.cases import of_plan
-from penstock.bench.sample import RateKind, last_result
+from penstock.bench.cases import Case, of_plan
+from penstock.bench.sample import RateKind
 from penstock.bench.store import Results
 from penstock.bench.summary import CellSummary, VariantSummary
+
+_SHARED = "shared"  # by all workers, as programs have their file unless told otherwise
+Planned = Mapping[str, Case]  # by variant
 
 
 def advice(cell: CellSummary, rate: RateKind, results: Results) -> str:
@@ -24,8 +27,10 @@ def advice(cell: CellSummary, rate: RateKind, results: Results) -> str:
     like = f"for programs like {cell.cell}"
     named = f"penstock run --method {shlex.quote(best.method)} -- ..."
     is_default = best.method == _default()
-    other_files = _has_other_files(best, cell, results)
-    if why := next(_against_the_default(cell, rate, results), ""):
+    planned = _planned(cell, results)
+    pilot = quick.default_failed(results.headers[0].plan)
+    other_files = not is_default and _has_other_files(best, cell, planned, pilot)
+    if why := next(_against_the_default(cell, rate, planned, pilot), ""):
         if is_default or other_files:
             where = ", on other files" if other_files else ""
             return f"{like} there is no advice: {best.variant} is the best{where}, and {why}"
@@ -44,17 +49,19 @@ def _default() -> str:
     return str(_core.default_method())
 
 
-def _has_other_files(best: VariantSummary, cell: CellSummary, results: Results) -> bool:
+def _has_other_files(
+    best: VariantSummary, cell: CellSummary, planned: Planned, pilot: Mapping[str, str]
+) -> bool:
     """Whether it has a file for each worker, say, and the default one: no method does that."""
-    defaults = (v for v in cell.variants if v.method == _default())
-    known = {_files(v, cell, results) for v in defaults}
-    return bool(known) and _files(best, cell, results) not in known
+    known = {_files(v, planned) for v in cell.variants if _is_default(v, planned)}
+    if pilot:
+        known.add(_SHARED)
+    return bool(known) and _files(best, planned) not in known
 
 
-def _files(v: VariantSummary, cell: CellSummary, results: Results) -> str:
-    own = [s for s in results.samples if (s.cell, s.variant) == (cell.cell, v.variant)]
-    result = last_result(own)
-    return str(result.parameters.get("files", "shared")) if result else "shared"
+def _files(v: VariantSummary, planned: Planned) -> str:
+    asked = planned[v.variant].parameters if v.variant in planned else {}
+    return v.files or str(asked.get("files", _SHARED))
 
 
 def _beats_the_default(cell: CellSummary) -> bool:
@@ -62,12 +69,14 @@ def _beats_the_default(cell: CellSummary) -> bool:
     return bool(defaults) and defaults <= set(cell.ranking.slower)
 
 
-def _against_the_default(cell: CellSummary, rate: RateKind, results: Results) -> Iterator[str]:
+def _against_the_default(
+    cell: CellSummary, rate: RateKind, planned: Planned, pilot: Mapping[str, str]
+) -> Iterator[str]:
     """Why the default is not to be used, of each way that is it: a rate says nothing of that."""
     for v in cell.variants:
-        if (why := _why_not(v, rate)) and _is_default(v, cell, results):
+        if (why := _why_not(v, rate)) and _is_default(v, planned):
             yield f"{v.variant}, which is the default, {why}"
-    for name, why in quick.default_failed(results.headers[0].plan).items():
+    for name, why in pilot.items():
         yield f"{name}, which is the default, failed when it was tried ({why})"
 
 
@@ -79,10 +88,14 @@ def _why_not(v: VariantSummary, rate: RateKind) -> str:
     return ""
 
 
-def _is_default(v: VariantSummary, cell: CellSummary, results: Results) -> bool:
+def _is_default(v: VariantSummary, planned: Planned) -> bool:
     """By what it said of itself, or where it always died before that by what was planned."""
     if v.method is not None:
         return v.method == _default()
-    planned = (m for header in results.headers for m in header.plan.get("measurements", []))
-    own = [m for m in planned if (m["cell"], m["variant"]) == (cell.cell, v.variant)]
-    return any(of_plan(m).is_default for m in own)
+    return v.variant in planned and planned[v.variant].is_default
+
+
+def _planned(cell: CellSummary, results: Results) -> Planned:
+    """The variants of a cell as they were planned."""
+    measurements = (m for header in results.headers for m in header.plan.get("measurements", []))
+    return {m["variant"]: of_plan(m) for m in measurements if m["cell"] == cell.cell}

@@ -13,7 +13,8 @@ from penstock.reproduce.measures import MEASURES
 
 Values = dict[int, float]  # by block
 NOT_MEASURED = "not measured in this size"
-NOT_FITTING = "it did not fit the budget"
+NOT_FITTING = "not measured within the budget"
+NOT_YET = "not measured yet: the same command goes on"
 _WRONG = "left wrong bytes in the file"  # in a warm-up too: a fast way to a wrong file is none
 
 
@@ -36,6 +37,8 @@ class Evidence:
         The budget that what was planned was chosen to fit.
     left_out : sequence of (cell, variant)
         What the size has and the budget left untried.
+    broken_off : bool
+        Whether the session was interrupted before it had tried what was planned.
     aside : sequence of Sample
         Those that do not count: of them only where they were taken is known.
     invalid : mapping of (cell, variant) to str
@@ -48,6 +51,7 @@ class Evidence:
     budget_s: float | None = None
     chosen_for_s: float | None = None
     left_out: tuple[tuple[str, str], ...] = ()
+    broken_off: bool = False
     aside: tuple[Sample, ...] = ()
     invalid: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -96,8 +100,11 @@ class Evidence:
 
     def why_left_out(self, cell: str, patterns: Iterable[str]) -> str:
         """Why the budget decides that these variants decide nothing; empty if all were tried."""
-        if not {(cell, v) for v in self.variants(cell, patterns)} & {*self.left_out}:
+        untried = {(cell, v) for v in self.variants(cell, patterns)} & {*self.left_out}
+        if not untried:
             return ""
+        if self.broken_off and untried <= {*self.planned}:
+            return NOT_YET
         asked_s = self.budget_s if self.chosen_for_s is None else self.chosen_for_s
         return f"{NOT_FITTING} of {asked_s:.12g} s"
 

@@ -27,6 +27,7 @@ from penstock.reproduce.places import ALONE, Place, Places, at, split
 
 _PREFIX = "reproduce"
 _ON = "on"  # before the names of file systems
+_ABSENT = "absent_mpis"  # of a plan: what the size needs and could not be started
 _NOMINAL_BYTES_PER_S = 1e8
 _LEAST_TIMEOUT_S = 30.0
 _SLOW_BYTES_PER_S = 2e8  # above it processes wait for the CPUs and not for the device
@@ -92,16 +93,17 @@ def prepare(
     matrix = matrix.model_copy(update={"name": f"{_PREFIX} {paper} {size}{on}"})
     kind = BtioPrograms if found.program == "btio" else Programs
     programs = kind(request.launcher)
-    cases, left_out = startable(found.cases(size, path), programs)
+    of_size = found.cases(size, path)
+    cases, left_out = startable(of_size, programs)
     if not cases:
         why = "; ".join(left_out)
         raise LaunchError(f"nothing of {paper} can be measured here: {why}", exit_code=1)
     placed = [replace(case, cell=at(name, case.cell)) for name in where for case in cases]
     elsewhere = {at(name, case.cell): where[name] for name in where for case in cases}
     first = replace(request, directory=next(iter(where.values())))
-    sweep = replace(
-        sweeps.of_matrix(first, matrix, placed, str(path), programs), elsewhere=elsewhere
-    )
+    keeps = {_ABSENT: sorted({case.mpi for case in of_size} - {case.mpi for case in cases})}
+    sweep = sweeps.of_matrix(first, matrix, placed, str(path), programs)
+    sweep = replace(sweep, elsewhere=elsewhere, keeps=keeps)
     rates = {name: cost.device_bytes_per_s(one) for name, one in where.items()}
     planned = Planned(paper, size, found, sweep, tuple(left_out), rates)
     whole = replace(planned, all_measurements=len(placed))
@@ -230,13 +232,22 @@ def evidence_of(results: Results) -> Evidence:
     if found.budget_s is None and found.chosen_for_s is None:
         return found
     paper, size = of_results(results)
-    cases = experiment.load(paper).cases(size, experiment.path_of(paper))
+    absent = results.headers[0].plan.get(_ABSENT, [])
+    of_size = experiment.load(paper).cases(size, experiment.path_of(paper))
+    cases = [case for case in of_size if case.mpi not in absent]
     names = places_of(results) or [ALONE]
     pairs = [(at(name, case.cell), case.variant) for name in names for case in cases]
     if not {*found.planned} <= {*pairs}:
         return found  # of an earlier design
     tried = {(sample.cell, sample.variant) for sample in results.samples if sample.is_told}
-    return replace(found, left_out=tuple(pair for pair in pairs if pair not in tried))
+    left_out = tuple(pair for pair in pairs if pair not in tried)
+    return replace(found, left_out=left_out, broken_off=_is_broken_off(results))
+
+
+def _is_broken_off(results: Results) -> bool:
+    """Whether it was interrupted in its warm-ups or in block 1, which holds all that goes on."""
+    last = results.events[-1].what if results.events else ""
+    return last == "interrupted" and all(sample.block <= 1 for sample in results.samples)
 
 
 def is_of_paper(name: str) -> bool:

@@ -325,17 +325,21 @@ def _beaten(
 def _spread(claim: c.SpreadAtLeast, rule: Rule, evidence: Evidence) -> list[Finding]:
     """The widest of all; a search for one that is wide, so there is no interval."""
     widest: tuple[float, str, int] | None = None
-    for cell in evidence.cells(claim.cells):
+    cells = evidence.cells(claim.cells)
+    for cell in cells:
         for variant in evidence.variants(cell, claim.of):
             values = list(evidence.values(cell, variant, claim.measure).values())
             if len(values) >= rule.samples:
                 spread = max(values) / min(values) - 1.0
                 widest = max(widest or (0.0, "", 0), (spread, f"{cell}, {variant}", len(values)))
+    is_wide = widest is not None and widest[0] >= claim.least
+    if not is_wide and (why := _left_out(evidence, [(cell, claim.of) for cell in cells])):
+        return [Finding("all cells", "cannot be tested here", why)]
     if widest is None:
         why = f"no variant has {rule.samples} samples"
         return [Finding("all cells", "undecided", why)]
     spread, where, n = widest
-    verdict: Verdict = "holds" if spread >= claim.least else "does not hold"
+    verdict: Verdict = "holds" if is_wide else "does not hold"
     why = f"the widest: {100 * spread:.0f} %, n={n}, wanted at least {100 * claim.least:.0f} %"
     return [Finding(where, verdict, why, n=n)]
 

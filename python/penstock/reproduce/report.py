@@ -19,7 +19,7 @@ from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 from penstock.reproduce import conclusions, experiment, fits, plan, simulated
 from penstock.reproduce.conclusions import Claim, Conclusion
-from penstock.reproduce.evidence import NOT_FITTING, NOT_MEASURED, Evidence
+from penstock.reproduce.evidence import NOT_FITTING, NOT_MEASURED, NOT_YET, Evidence
 from penstock.reproduce.experiment import SeriesSpec, TableSpec
 from penstock.reproduce.measures import stretches
 from penstock.reproduce.needs import NEEDS, OF_EACH, OF_FILE_SYSTEM, file_systems, invalid
@@ -281,8 +281,9 @@ def _judged(one: Conclusion, claims: Sequence[Claim], evidence: Evidence) -> Con
 
 
 def _left_out(verdict: Verdict, why: str, *reasons: str) -> tuple[Verdict, str]:
-    """What was not measured because of the budget could be tested here: it is undecided."""
-    told = next((said for said in (*reasons, why) if said.startswith(NOT_FITTING)), "")
+    """What was not measured because of the budget, or not yet, could be tested: it is undecided."""
+    untried = (NOT_FITTING, NOT_YET)
+    told = next((said for said in (*reasons, why) if said.startswith(untried)), "")
     return ("undecided", told) if told and verdict == "cannot be tested here" else (verdict, why)
 
 

@@ -127,6 +127,16 @@ def test_what_is_dropped_early_is_not_the_best(tmp_path: Path, canary: bool) -> 
     )
 
 
+def test_what_a_good_canary_let_be_tried_again_is_not_dropped(tmp_path: Path) -> None:
+    right = session({"right": noisy(1e9, 10)})
+    fast = [sample("fast", 1, 9e9), sample("fast", 2, **NO)]
+    fast += [sample("fast", 2, 9e9, canary=True), sample("fast", 3, **NO)]
+    (cell,) = summary_of(tmp_path, [*fast, *right]).cells
+    (found,) = (v for v in cell.variants if v.variant == "fast")
+    assert (found.dropped, found.samples, found.failures) == (False, 1, 2)
+    assert cell.ranking.best == "fast"
+
+
 def test_a_canary_that_fails_takes_nothing_from_a_short_measurement(tmp_path: Path) -> None:
     ways = session({"a": [3e9] * 5, "b": [1e9] * 5})
     canary = sample("a", 3, failed="timed out", result=None, canary=True)
@@ -260,6 +270,27 @@ def test_bytes_that_fit_into_the_page_cache_measure_memory(
     s = summary_of(tmp_path, samples)  # 16 GiB: 2.4 GiB until writers are throttled
     assert (doubt(s, "free-run-memory") is not None) == warned
     assert doubt(summary_of(tmp_path, samples, rate="actual"), "free-run-memory") is None
+
+
+@pytest.mark.parametrize(
+    ("preload", "warned"),
+    [
+        ("two_phase + shm + pwrite + end", False),
+        ("individual + none + pwrite(direct)", False),
+        ("two_phase + shm + pwrite", True),
+        ("a_method_of_an_earlier_version + end", False),
+        (True, True),
+    ],
+)
+def test_a_preloaded_method_syncs_as_planned(
+    tmp_path: Path, preload: bool | str, warned: bool
+) -> None:
+    results = load(write(tmp_path / "samples.jsonl", unsynced(GIB, {"route": "mpi"})))
+    planned = {"parameters": {"route": "mpi"}, "preload": preload}
+    results.headers[0].plan["measurements"] = [
+        {"cell": cell, "variant": "x", "parameters": planned} for cell in ("c", "another")
+    ]
+    assert (doubt(summarise(results), "free-run-memory") is not None) == warned
 
 
 def test_what_a_failed_run_wrote_is_no_conclusion(tmp_path: Path) -> None:

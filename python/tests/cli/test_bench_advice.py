@@ -50,13 +50,17 @@ def test_no_method_is_advised_that_is_not_shown_to_beat_the_default(lead: float,
     assert advised(samples) == f"for programs like {says}"
 
 
-def test_no_method_is_advised_that_was_measured_on_files_of_its_own() -> None:
-    samples = ways({"penstock": (DEFAULT, 1e9), "S1A": (OTHER, 2e9)})
+def on_own_files() -> list[Sample]:
+    """Of a way that is fast, and has a file for each worker."""
     own = {"files": "per_worker", "end": "sync", "op": "write", "verify": "all"}
-    samples[len(STEPS) :] = [
+    return [
         sample("S1A", block, result=result(2e9 * step, parameters=own, engine={"method": OTHER}))
         for block, step in enumerate(STEPS, start=1)
     ]
+
+
+def test_no_method_is_advised_that_was_measured_on_files_of_its_own() -> None:
+    samples = [*ways({"penstock": (DEFAULT, 1e9)}), *on_own_files()]
     for one in samples[: len(STEPS)]:
         assert one.result is not None
         one.result.parameters["files"] = "shared"
@@ -108,6 +112,19 @@ def test_a_default_that_always_died_is_known_by_the_plan(
     assert f", as {says}" in advised(samples, planned("penstock", **parameters))
 
 
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ("shared", "c there is no advice: S1A is the best, on other files, and penstock, which "),
+        ("per_worker", "c, as penstock, which is the default, failed in 2 of 2 samples: "),
+    ],
+)
+def test_a_default_that_always_died_has_the_files_that_were_planned(files: str, says: str) -> None:
+    died = [sample("penstock", block, failed="SIGSEGV", result=None) for block in (1, 2)]
+    said = advised([*on_own_files(), *died], planned("penstock", files=files))
+    assert said.startswith(f"for programs like {says}")
+
+
 def test_a_default_of_few_samples_is_not_advised_where_the_others_failed() -> None:
     samples = ways({"penstock": (DEFAULT, 2e9), "individual": (OTHER, 1e9)})
     samples[:4] = [
@@ -140,4 +157,21 @@ def test_a_default_that_failed_in_the_pilot_is_not_advised() -> None:
     assert advised(ways({"individual": (OTHER, 1e9)}), first) == (
         "for programs like c, as penstock, which is the default, failed when it was tried "
         "(timed out): penstock run --method 'individual + none + pwrite' -- ..."
+    )
+
+
+def test_advice_on_a_cell_looks_at_no_sample_again() -> None:
+    """Of a matrix of many cells it would be all of them for each cell."""
+    results = Results(headers=[header()], samples=[*ways({"a": (DEFAULT, 1e9)}), *on_own_files()])
+    (cell,) = summarise(results).cells
+    without = Results(headers=results.headers)
+    assert advice(cell, "application", without) == advice(cell, "application", results)
+
+
+def test_no_method_of_other_files_is_advised_where_the_default_failed_in_the_pilot() -> None:
+    kept = quick.record(quick.Wish(Path()), {"penstock": "timed out"})
+    first = header(plan={"rate": "application", "stopping": {}, **kept})
+    assert advised(on_own_files(), first) == (
+        "for programs like c there is no advice: S1A is the best, on other files, and penstock, "
+        "which is the default, failed when it was tried (timed out)"
     )

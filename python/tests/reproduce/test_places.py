@@ -247,7 +247,7 @@ def test_what_was_planned_for_a_budget_and_is_not_there_is_undecided() -> None:
         results.headers[0].plan["budget_s"] = budget_s
         said = conclude(one, places.of(plan.evidence_of(results), []))
         assert said.verdict == expected
-    assert "did not fit the budget of 480 s" in said.why
+    assert "not measured within the budget of 480 s" in said.why
 
 
 @pytest.mark.parametrize("budget_s", [None, 480.0])
@@ -260,7 +260,7 @@ def test_a_directory_of_which_the_warm_ups_took_the_time_is_there(budget_s: floa
     if budget_s is None:
         assert one.verdict == "cannot be tested here"
     else:
-        assert (one.verdict, one.why) == ("undecided", "it did not fit the budget of 480 s")
+        assert (one.verdict, one.why) == ("undecided", "not measured within the budget of 480 s")
 
 
 def test_a_directory_without_a_sample_is_told_and_judges_nothing() -> None:

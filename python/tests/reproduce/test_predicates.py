@@ -303,4 +303,19 @@ def test_what_the_budget_left_out_decides_nothing(one: Claim) -> None:
     left = replace(measured, left_out=(("c", "a"), ("c", "b")), budget_s=300.0)
     found = predicates.judge(one, RULE, replace(left, samples=measured.samples[:8]))
     assert found.verdict == "cannot be tested here"
-    assert found.findings[0].why == "it did not fit the budget of 300 s"
+    assert found.findings[0].why == "not measured within the budget of 300 s"
+
+
+@pytest.mark.parametrize(
+    ("spread", "least", "verdict"),
+    [(0.5, 0.3, "holds"), (0.1, 0.3, "cannot be tested here"), (0.1, 0.05, "holds")],
+)
+def test_a_spread_that_was_found_needs_nothing_that_the_budget_left_out(
+    spread: float, least: float, verdict: str
+) -> None:
+    one = claim("spread_at_least", cells=["*"], of=["*"], least=least)
+    measured = evidence({("c", "a"): [1.0] * 5 + [1.0 + spread]})
+    left = replace(measured, left_out=(("c", "b"),), budget_s=300.0)
+    assert predicates.judge(one, RULE, left).verdict == verdict
+    none = replace(left, samples=())
+    assert predicates.judge(one, RULE, none).findings[0].why.endswith("within the budget of 300 s")

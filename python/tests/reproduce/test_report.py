@@ -11,6 +11,7 @@ from rich.console import Console
 
 from made_runs import Rates, results
 from made_samples import result, sample
+from penstock.bench.sample import Event
 from penstock.bench.store import Results
 from penstock.errors import ArgumentError
 from penstock.reproduce import experiment, render
@@ -142,7 +143,7 @@ def decided(found: Results, name: str) -> tuple[str, str]:
     return one.verdict, one.why
 
 
-NOT_FITTING = ("undecided", "it did not fit the budget of 300 s")
+NOT_FITTING = ("undecided", "not measured within the budget of 300 s")
 LEFT = {  # by other conclusions, which fitted
     (CELL, "threads S1A write,syncsize=0"): [0.5 * rate for rate in EVEN],
     (CELL, "ranks S1A write,syncsize=0"): EVEN,
@@ -161,10 +162,36 @@ def test_what_the_warm_ups_dropped_did_not_fit_the_budget() -> None:
     assert decided(found, "mpi-where-computing-dominates") == NOT_FITTING
 
 
+@pytest.mark.parametrize(
+    ("what", "blocks", "said"),
+    [
+        ("interrupted", 1, ("undecided", "not measured yet: the same command goes on")),
+        ("interrupted", 6, NOT_FITTING),  # by what the warm-ups took
+        ("budget", 1, NOT_FITTING),
+    ],
+)
+def test_what_an_interrupted_session_lacks_is_not_blamed_on_the_budget(
+    what: str, blocks: int, said: tuple[str, str]
+) -> None:
+    quick = experiment.load("benson2003").cases("quick", experiment.path_of("benson2003"))
+    found = within({(c.cell, c.variant): EVEN[:blocks] if c.cell == CELL else [] for c in quick})
+    found.events.append(Event(at=found.headers[0].created, what=what, text=""))
+    assert decided(found, "mpi-where-computing-dominates") == said
+
+
 def test_what_the_size_lacks_is_not_blamed_on_the_budget() -> None:
     verdict, why = decided(within(LEFT), "romio-at-32s")
     assert verdict == "cannot be tested here"
     assert "not measured in this size" in why
+
+
+def test_what_cannot_be_started_here_is_not_blamed_on_the_budget() -> None:
+    quick = experiment.load("benson2003").cases("quick", experiment.path_of("benson2003"))
+    rates = {(case.cell, case.variant): EVEN for case in quick if case.mpi == "none"}
+    of_threads = within(rates)
+    of_threads.headers[0].plan["absent_mpis"] = ["mpich"]
+    without = results(rates, "reproduce benson2003 quick")
+    assert report(of_threads).conclusions == report(without).conclusions
 
 
 def test_what_failed_with_a_budget_did_fit_it() -> None:
