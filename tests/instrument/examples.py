@@ -14,7 +14,7 @@ from mpis import MPIS
 from run_mpi import Suite, plain_arguments
 
 EXAMPLES = ROOT / "examples" / "bench"
-NEEDS = {"chaarawi": "openmpi", "time-view": ""}  # the others: mpich
+NEEDS = {"chaarawi": "openmpi", "loads": "openmpi", "time-view": ""}  # the others: mpich
 Done = subprocess.CompletedProcess[str]
 
 
