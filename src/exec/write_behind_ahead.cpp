@@ -1,4 +1,6 @@
 // A rank that is ahead of others lets them complete the pages that it has left.
+#include <limits>
+
 #include "base/backoff.hpp"
 #include "base/clock.hpp"
 #include "exec/write_behind.hpp"
