@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import made_reports
+from penstock.extras import pip_install
 from support import Cli
 
 PENSTOCK = [sys.executable, "-m", "penstock"]
@@ -113,6 +114,40 @@ def test_a_fault_of_ours_is_one_line_and_no_verdict(development: bool) -> None:
         assert "ended the command (IndexError: list index out of range)" in done.stderr
         assert "PYTHONDEVMODE=1" in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def in_python_without(package: str, words: list[str]) -> subprocess.CompletedProcess[str]:
+    """A command where the package cannot be imported."""
+    code = f"import sys\nsys.modules[{package!r}] = None\nfrom penstock import cli\ncli.main()\n"
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [("jinja2", ["report", "OK", "--out", "PAGE"]), ("numpy", ["compare", "OK", "OK"])],
+)
+def test_a_package_that_only_some_commands_need_is_named(
+    ok: Path, tmp_path: Path, package: str, words: list[str]
+) -> None:
+    places = {"OK": str(ok), "PAGE": str(tmp_path / "page.html")}
+    done = in_python_without(package, [places.get(word, word) for word in words])
+    assert (done.returncode, done.stdout) == (127, "")
+    assert done.stderr.startswith(f"penstock: the Python package '{package}' is not there for ")
+    assert done.stderr.endswith(f"{pip_install(package)}\n")
+
+
+@pytest.mark.parametrize("package", ["penstock.joblog", "json.decoder"])
+def test_a_module_that_pip_has_not_is_a_fault_of_ours(package: str) -> None:
+    code = (
+        "from penstock import cli\n"
+        f"def app(): raise ModuleNotFoundError('no module', name={package!r})\n"
+        "cli.app = app\ncli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert "pip" not in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--help"], ["config"], ["explain"], ["compare"]])
