@@ -260,9 +260,18 @@ def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
     pattern = "contiguous"
     if calls.strided_calls + calls.irregular_calls > calls.contiguous_calls:
         pattern = "interleaved"
-    method = f.method.replace("auto", _ran(f), 1) if f.method.startswith("auto") else f.method
     ranks = job.ranks if _is_part(job, f) else f.ranks
-    return plan.figure(plan.Work(method, max(1, ranks), pattern))
+    return plan.figure(plan.Work(_decided(f), max(1, ranks), pattern))
+
+
+def _decided(file: joblog.File) -> str:
+    """Its method, with what ``auto`` chose; ``writers`` is no option of individual."""
+    word, plus, rest = file.method.partition(" + ")
+    if not word.startswith("auto"):
+        return file.method
+    ran = _ran(file)
+    options = "" if ran == "individual" else word.removeprefix("auto")
+    return ran + options + plus + rest
 
 
 def _machine(job: joblog.JobLog) -> Section:
