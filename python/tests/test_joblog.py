@@ -230,6 +230,15 @@ def test_a_killed_job_is_told_from_a_finished_one(cli: Cli, tmp_path: Path) -> N
     assert "killed" not in cli("log", str(write(tmp_path, state="finished"))).stdout
 
 
+def test_of_a_file_still_open_one_ranks_part_is_told_as_that(cli: Cli, tmp_path: Path) -> None:
+    one = LOG["files"][0] | {"closed": False, "ranks": 1}
+    for ranks, is_part in ((4, True), (1, False)):
+        file = write(tmp_path, state="running", ranks=ranks, files=[one])
+        shown = cli("log", str(file)).stdout
+        assert "not closed when this was written" in shown
+        assert ("its numbers are one rank's part" in shown) is is_part
+
+
 def test_json_is_the_log_itself(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path)
     assert cli("log", "--json", str(file)).stdout == file.read_text()
