@@ -201,6 +201,13 @@ def test_a_name_makes_no_line_and_a_calls_name_no_markup(cli: Cli, tmp_path: Pat
     assert "1 [/x]\ufffd[2J" in done.stdout
 
 
+def test_a_name_with_colons_is_shown_as_it_is(cli: Cli, tmp_path: Path) -> None:
+    one = LOG["files"][0] | {"path": "/scratch/a:100:b", "file_system": ":ok:"}
+    shown = cli("log", str(write(tmp_path, program="run:100:", files=[one]))).stdout
+    for name in ("run:100:", "/scratch/a:100:b", ":ok:"):
+        assert name in shown
+
+
 def test_a_log_is_shown_where_stdout_takes_ascii_only(cli: Cli, tmp_path: Path) -> None:
     one = LOG["files"][0] | {"path": "/scratch/é"}
     file = write(tmp_path, files=[one])
