@@ -287,6 +287,18 @@ def test_a_wrong_configuration_is_a_problem_named_once(cli: Cli, tmp_path: Path)
     assert told["good"] is False
 
 
+def test_the_configuration_is_that_of_a_job_that_is_started_here(cli: Cli, tmp_path: Path) -> None:
+    here, written = tmp_path / "empty", tmp_path / "written"
+    written.mkdir()
+    (here / "penstock.toml").write_text("quiet = true\n")
+    (written / "penstock.toml").write_text("quite = true\n")
+    told = json.loads(cli("doctor", "--json", str(written)).stdout)
+    texts = [f["text"] for f in told["findings"] if f["topic"] in ("configuration", "job log")]
+    assert f"goes to {here}" in texts
+    (read,) = (text for text in texts if "penstock.toml" in text)
+    assert read.startswith(f"{here}/penstock.toml ")
+
+
 def test_the_report_for_people_and_for_programs_agree(cli: Cli, tmp_path: Path) -> None:
     told = json.loads(cli("doctor", "--json").stdout)
     done = cli("doctor")
