@@ -26,6 +26,8 @@ SCHEMA = "penstock.compare/1"
 _JOB = "slurm_job"
 _SOFTWARE = ("penstock", "penstock_commit", "native", "native_digest", "python", _JOB)
 _WORK = ("bytes", "workers", "ranks")
+# What a variant of one name does alike in two sessions; two variants may be told apart by it.
+_WORKLOAD = ("op", "pattern", "bufsize", "iters", "end", "regime", "access", "syncsize", "files")
 
 
 class _Model(BaseModel):
@@ -317,16 +319,21 @@ def _left_over(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
 def _other_work(pairs: Sequence[_Pair]) -> Iterator[str]:
     said = set()
     for p in pairs:
-        first, second = _work(p.a), _work(p.b)
+        names = _WORKLOAD if p.variant_a == p.variant_b else ()
+        first, second = _work(p.a, names), _work(p.b, names)
         changed = [f"{k} {v} -> {second[k]}" for k, v in first.items() if second.get(k, v) != v]
         if changed and (p.cell, p.variant_a) not in said:
             said.add((p.cell, p.variant_a))
             yield f"{p.cell}/{p.variant_b}: not the same work in A and B: {', '.join(changed)}"
 
 
-def _work(samples: Sequence[Sample]) -> dict[str, int]:
+def _work(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, Any]:
+    """Its amount, and those of these parameters that the program tells."""
     result = last_result(samples)
-    return {} if result is None else {name: getattr(result, name) for name in _WORK}
+    if result is None:
+        return {}
+    told = {name: result.parameters[name] for name in names if name in result.parameters}
+    return {name: getattr(result, name) for name in _WORK} | told
 
 
 def _failures(pairs: Sequence[_Pair]) -> Iterator[str]:
