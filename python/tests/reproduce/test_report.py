@@ -233,3 +233,25 @@ def test_conclusions_come_from_the_documents(tmp_path: Path) -> None:
     from penstock.reproduce import conclusions
 
     assert conclusions.default_path().parts[-3:] == ("docs", "reproductions", "conclusions.toml")
+@pytest.mark.parametrize(("rounds", "verdict"), [(1, None), (5, None), (6, "does not scale")])
+def test_a_law_is_judged_by_as_many_samples_as_the_size_has_rounds(
+    rounds: int, verdict: str | None
+) -> None:
+    full = experiment.load("barro2002").cases("full", experiment.path_of("barro2002"))
+    reads = [c for c in full if c.cell.startswith("contiguous read,") and c.variant == "collective"]
+    found = results({(c.cell, c.variant): [] for c in reads}, "reproduce barro2002 full")
+    cpus = {"busy_s": 0.1, "total_s": 1.0}
+    for case in reads:
+        total = int(case.parameters["bufsize"]) * case.ranks
+        line = result(1e7, bytes_=total, workers=case.ranks, cpus=cpus)
+        blocks = range(1, rounds + 1)
+        found.samples += [sample("collective", b, cell=case.cell, result=line) for b in blocks]
+    said = report(found)
+    (law,) = (one for one in said.laws if one.law == "contiguous read_all")
+    assert (law.verdict, law.n, bool(law.here)) == (verdict, rounds, True)
+    out = io.StringIO()
+    render.print_report(said, Console(file=out, width=200))
+    told = next(one for one in out.getvalue().splitlines() if "contiguous read_all" in one)
+    assert f" {rounds} " in told.partition("off)")[2]
+
+
