@@ -65,6 +65,8 @@ class Differences(_Model):
     margin: float
     differences: list[Difference]
     notices: list[str]
+    only_a: list[str] = []
+    """What A has and B has not, as ``cell/variant``."""
 
     @property
     def overall(self) -> Literal["worse", "unclear", "fine"]:
@@ -152,6 +154,7 @@ def differences(
         margin=margin,
         differences=_compared(pairs, margin),
         notices=list(_notices(a, b, pairs)),
+        only_a=_only(a, [(p.cell, p.variant_a) for p in pairs]),
     )
 
 
@@ -308,12 +311,15 @@ def _changes(first: Provenance, second: Provenance) -> tuple[str, str]:
 
 def _left_over(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
     """What only one side has, so that nobody takes it for compared."""
-    compared_a = {(p.cell, p.variant_a) for p in pairs}
-    compared_b = {(p.cell, p.variant_b) for p in pairs}
+    compared_a = [(p.cell, p.variant_a) for p in pairs]
+    compared_b = [(p.cell, p.variant_b) for p in pairs]
     for side, compared in ((a, compared_a), (b, compared_b)):
-        only = [f"{c}/{v}" for c, v in side.groups() if (c, v) not in compared]
-        if only:
+        if only := _only(side, compared):
             yield f"only {side.name} has {', '.join(only)}: not compared"
+
+
+def _only(side: Side, compared: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{c}/{v}" for c, v in side.groups() if (c, v) not in compared]
 
 
 def _other_work(pairs: Sequence[_Pair]) -> Iterator[str]:

@@ -144,6 +144,7 @@ def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
     notices = differences(a, b).notices
     assert "only a has c/old: not compared" in notices
     assert "only b has c/new: not compared" in notices
+    assert differences(a, b).only_a == ["c/old"]
 
 
 def test_nothing_in_common_is_an_error_that_lists_both(tmp_path: Path) -> None:
@@ -168,7 +169,6 @@ def test_other_amounts_of_work_are_said(tmp_path: Path) -> None:
     assert any("not the same work" in n and "67108864 -> 33554432" in n for n in notices)
 
 
-def test_wrong_bytes_are_worse_however_fast(tmp_path: Path) -> None:
 def workload(**more: Any) -> list[Sample]:
     done = {"op": "write", "regime": "warm", "bufsize": MIB, "method": "auto", **more}
     return [sample("x", i, result=result(1e9, parameters=done)) for i in range(1, 11)]
@@ -189,6 +189,7 @@ def test_variants_of_a_session_may_differ_in_their_workload(tmp_path: Path) -> N
     assert differences(Side("r", results, "x"), Side("r", results, "y")).notices == []
 
 
+def test_wrong_bytes_are_worse_however_fast(tmp_path: Path) -> None:
     good = session({"x": noisy(1e9)})
     bad = [*session({"x": noisy(9e9)}), sample("x", 99, failed="w", result=result(9e9, wrong=1))]
     a, b = side(tmp_path, "a", good), side(tmp_path, "b", bad)
