@@ -233,6 +233,7 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
       if (again > 0 || wrote_anywhere_) v.unverified_bytes += block.range.size() - again;
       return again > 0 || wrote_anywhere_;
     });
+    std::vector<Hash>().swap(blocks_);  // other handles ask for the places alone
   }
   comm::Agreement agreement;
   const auto some_differ = agreement.some(!differing.empty());
