@@ -10,8 +10,9 @@ write. Shares of the time of all processors together, medians of the rounds:
 - *idle*: nothing to run.
 - *not run*: a processor gave no sample for five periods and more. A virtual machine's is then not
   run by its host, which tells the guest of no stolen time where it has not been set up to.
-- the rest, other programs included, by what the call chain has: *page cache*, *pinning* of the memory that the device will
-  read, *block layer* with the driver, *waiting* of ranks for each other, *faults*, *other*.
+- the rest, other programs included, by what the call chain has: *page cache*, *pinning* of the
+  memory that the device will read, *block layer* with the driver, *waiting* of ranks for each
+  other, *faults*, *other*.
 
 Exit: 0; 2 wrong usage, nothing built, no perf, or perf may not look at all processors.
 """
