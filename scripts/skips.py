@@ -32,6 +32,11 @@ def temporary_type() -> str:
     return subprocess.run(stat, capture_output=True, text=True, check=False).stdout.strip()
 
 
+def without_cold_files() -> bool:
+    """Whether no file in the temporary directory goes past the page cache when memory is cold."""
+    return linux() < (6, 5) or temporary_type() in {"overlayfs", "ramfs", "zfs"}
+
+
 def without_disk() -> bool:
     """Whether the temporary directory or this checkout lies on no disk that the kernel counts."""
     return any(os.major(Path(p).stat().st_dev) == 0 for p in (tempfile.gettempdir(), __file__))
@@ -60,6 +65,7 @@ CONDITIONS: dict[str, Callable[[], bool]] = {
     "before-linux-6.3": lambda: linux() < (6, 3),
     "before-linux-6.5": lambda: linux() < (6, 5),
     "not-on-ext4": lambda: temporary_type() != "ext2/ext3",
+    "no-cold-files": without_cold_files,
     "no-disk": without_disk,
     "small-shm": small_shared_memory,
     "no-namespaces": no_namespaces,

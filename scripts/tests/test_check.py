@@ -15,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import check
+import skips
 
 PATIENCE_S = 20.0
 
@@ -186,6 +187,45 @@ def eventually(path: Path) -> str:
             return text
         time.sleep(0.01)
     raise TimeoutError(f"nothing in {path}")
+
+
+def times_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: check.Outcome, *users: str
+) -> int:
+    """How often a step runs whose check is begun by these, one after the other, on one tree."""
+    ran = []
+
+    def run(this: check.Step) -> check.Outcome:
+        ran.append(this.name)
+        return outcome
+
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.setattr(check, "tree_digest", lambda: "tree")
+    for user in users:
+        monkeypatch.setitem(skips.CONDITIONS, "not-root", lambda user=user: user != "root")
+        check.resumable(run)(step("disks"))
+    return len(ran)
+
+
+def test_a_step_that_passed_is_not_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    passed = check.Outcome(passed=2, skipped=1)
+    assert times_run(monkeypatch, tmp_path, passed, "somebody", "somebody") == 1
+
+
+def test_what_only_root_can_do_is_run_when_root_comes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    passed = check.Outcome(passed=2, skipped=1)
+    assert times_run(monkeypatch, tmp_path, passed, "somebody", "root") == 2
+
+
+def test_a_step_of_which_everything_was_skipped_is_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    skipped = check.Outcome(skipped=3)
+    assert times_run(monkeypatch, tmp_path, skipped, "somebody", "somebody") == 2
 
 
 def test_the_quick_tier_waits_for_what_it_tests() -> None:

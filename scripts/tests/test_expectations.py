@@ -9,10 +9,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "lib"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "libraries"))
+import run
 import same_file
 from expectations import fails_alone, unforeseen
-from run_mpi import Outcome
-from verdicts import verdicts_of
+from matrix_record import Recorder
+from mpis import MPIS
+from programs import LIBRARY_PROGRAMS
+from run_mpi import Bench, Outcome, Suite
+from verdicts import Verdict, verdicts_of
 
 FILE = {"path": "/x/table.h5", "engine_bytes": 7, "passthrough_bytes": 0, "degraded": {}}
 
@@ -61,3 +65,20 @@ def test_files_may_differ_only_where_penstock_left_a_hole(tmp_path: Path) -> Non
         alone.write_bytes(b"abc")
         served.write_bytes(other)
         assert (same_file.compare(alone, served) == []) == (name in ("same", "hole"))
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_the_example_leaves_no_hole(monkeypatch: pytest.MonkeyPatch, spoilt: bool) -> None:
+    waves = b"w" * 8192
+
+    def verdict(_: run.Job, file: Path, method: str | None) -> Verdict:
+        file.parent.mkdir()
+        lost = 4096 if spoilt and method else 0
+        file.write_bytes(waves[lost:] + bytes(lost))
+        return Verdict("waves", "ok", engine_bytes=len(waves) if method else 0)
+
+    monkeypatch.setattr(run, "wave_verdict", verdict)
+    suite = Suite("libraries openmpi")
+    job = run.Job(Bench(Path(), MPIS["openmpi"]), LIBRARY_PROGRAMS["example"], 2, [], {})
+    run.run_example(job, run.Report(suite, Recorder(None)))
+    assert (len(suite.failures), suite.passed) == ((1, 0) if spoilt else (0, 1))

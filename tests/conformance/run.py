@@ -14,10 +14,12 @@ import sys
 import tempfile
 import tomllib
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from cold import cold_bytes, why_none
 from method_product import (
     dealt,
     degraded_problems,
@@ -194,7 +196,20 @@ def run_served(bench: Bench, suite: Suite, batch: Batch, method: str) -> None:
     problems += exchange_problems(out, method) + read_problems(out)
     if "two nodes" in method and bench.mpi.name == "mpich" and batch.ranks > 1:
         problems += progress_problems(out, progress_of(method))
+    if behind:
+        problems += behind_problems(out, batch)
     suite.check(f"{method} {batch.name}", problems, out)
+
+
+def behind_problems(out: Outcome, batch: Batch) -> list[str]:
+    """Something has to have gone behind. Told where nothing else is counted so: `files` makes no
+    other call that returns early, and no rank that is alone copies into another's page.
+    """
+    if batch.program == "views" and batch.ranks > 1:
+        return []
+    counter = "shared_bytes" if batch.program == "views" else "staged_bytes"
+    behind = sum(file["traffic"][counter] for log in out.logs for file in log["files"])
+    return [] if behind else ["no byte went behind"]
 
 
 def run_product(bench: Bench, suite: Suite, batch: Batch, share: Share, *, full: bool) -> None:
@@ -272,6 +287,24 @@ def methods(batch: Batch, number: int, share: Share, *, full: bool) -> list[str]
     everywhere = full or batch.name in ("views.2", "views.3")
     some = [m for m in METHODS if everywhere or m in QUICK]
     return [m for place, m in enumerate(some) if share.takes(number, place)]
+
+
+class SumsOfCold(Suite):
+    """And how many bytes went past the page cache, in all cases."""
+
+    cold_bytes = 0
+
+    def check(self, case: str, problems: Sequence[str], outcome: Outcome | None = None) -> bool:
+        self.cold_bytes += cold_bytes(outcome) if outcome is not None else 0
+        return super().check(case, problems, outcome)
+
+    def check_cold(self) -> None:
+        """Where memory was to be cold, something has to have gone past the page cache."""
+        case = "some bytes go past the page cache"
+        if self.cold_bytes == 0 and (why := why_none(Path(tempfile.gettempdir()))):
+            self.skip(case, why)
+        else:
+            self.check(case, [] if self.cold_bytes else ["no byte did, in no case"])
 
 
 def run_handed_on(bench: Bench, suite: Suite) -> None:
@@ -364,7 +397,7 @@ def main() -> int:
     options = parser.parse_args()
     options.served_only = options.served_only or options.brief
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
-    suite = Suite(f"conformance {options.mpi}", options.mpi, options.record)
+    suite = SumsOfCold(f"conformance {options.mpi}", options.mpi, options.record)
     some = brief_batches() if options.brief else batches(bench.mpi.family)
     for number, batch in enumerate(some):
         run_batch(bench, suite, batch, number, options)
@@ -377,6 +410,8 @@ def main() -> int:
     for name, required in passed(options.share):
         if options.only in f"pass_through {name}":
             run_passed(bench, suite, name, required=required)
+    if "PENSTOCK_TEST_COLD" in os.environ and not options.only:
+        suite.check_cold()
     return suite.finish()
 
 

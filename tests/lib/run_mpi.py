@@ -105,9 +105,11 @@ HANDED_ON = (
 )
 
 
-def with_preload(library: Path, fault: str, program: Sequence[str]) -> list[str]:
-    """The program alone gets the fault library, not the launcher before it."""
-    return ["env", f"LD_PRELOAD={library}", f"PENSTOCK_TEST_FAULT={fault}", *program]
+def with_preload(library: Path, fault: str, met: Path) -> list[str]:
+    """The program alone gets the fault library, not the launcher before it. The file ``met`` will
+    have a line for each call that was made to fail."""
+    told = [f"PENSTOCK_TEST_FAULT={fault}", f"PENSTOCK_TEST_FAULT_LOG={met}"]
+    return ["env", f"LD_PRELOAD={library}", *told]
 
 
 def launch(

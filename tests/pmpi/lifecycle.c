@@ -2,6 +2,7 @@
  *   self       each rank writes a file of its own, on MPI_COMM_SELF
  *   cleared    likewise, and all ranks but the first have no environment any more
  *   left-open  a file is still open at MPI_Finalize
+ *   left-behind  likewise, and each rank has written a piece of it on its own
  *   late       a file is closed inside MPI_Finalize, by an attribute's callback
  *   damaged    likewise, and somebody has changed a byte of it
  *   left-alone likewise, and ranks have written to it each on its own: small pieces, by turns
@@ -50,6 +51,16 @@ static long long write_one(MPI_Comm comm, const char* path) {
         MPI_SUCCESS);
   CHECK(MPI_File_write_at_all(fh, 1000 * rank, data, 1000, MPI_BYTE, MPI_STATUS_IGNORE) ==
         MPI_SUCCESS);
+  return 1000;
+}
+
+/* No later call could tell what became of it. */
+static long long write_behind(int rank, const char* path) {
+  char data[1000];
+  memset(data, 'x', sizeof data);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
+                      &fh) == MPI_SUCCESS);
+  CHECK(MPI_File_write_at(fh, 1000 * rank, data, 1000, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   return 1000;
 }
 
@@ -184,6 +195,8 @@ int main(int argc, char** argv) {
              strcmp(what, "writes-late") == 0) {
     mine = write_by_turns(argv[2]);
     if (strcmp(what, "exits-later") == 0) mine += BYTES;
+  } else if (strcmp(what, "left-behind") == 0) {
+    mine = write_behind(rank, argv[2]);
   } else if (strcmp(what, "begins-late") == 0) {
     mine = PIECES * BYTES;
     close_in_finalize(&begin_late, argv[2]);

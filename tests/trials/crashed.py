@@ -12,6 +12,7 @@ what the ranks had noted:
 - the job ends, because a call has said that it failed, and no rank dies of a page it cannot have.
 
 In some trials the file system stays, and the file becomes one that nobody may write (chattr +i).
+Of each way past the page cache one job is not harmed: only that one's log says that it went so.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "instrument"))
+from cold import cold_bytes, why_none
 from disks import NotHereError, mount, own_mounts
 from mpis import MPIS
 from records import START_S, Figures, Job
@@ -51,6 +53,9 @@ IMAGE_BYTES = 512 << 20
 GO_DOWN, WITHOUT_JOURNAL = 0x8004587D, 2
 TOGETHER = "two_phase(writers=2, cycle=64KiB) + shm + "
 NEVER = 1 << 40
+UNIT_BYTES = 4096  # at most: only whole ones go past the page cache
+# Of records that have some. Few places, so that each is judged soon.
+LONG = ("--bytes=20011", "--slots=60")
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,11 @@ class Way:
         more += [" into what becomes immutable"] * self.immutable
         more += [" in cold memory"] * self.cold
         return f"{access}{''.join(more)}, {self.method}"
+
+    @property
+    def past(self) -> bool:
+        """Past the page cache."""
+        return self.cold or "direct" in self.method
 
     @property
     def says(self) -> str:
@@ -194,11 +204,12 @@ class Trial(Job):
     dice: random.Random
     alone: bool
 
-    def start(self, file: Path) -> Outcome:
+    def start(self, file: Path, *more: str) -> Outcome:
         sync_every = NEVER if self.way.synchronous else self.dice.choice([10, 40, 400])
         program = [str(self.bench.program("records")), f"--dir={self.directory}"]
         program += [f"--file={file}", f"--seed={self.dice.randrange(1 << 30)}"]
         program += [f"--sync-every={sync_every}", f"--collective={int(self.way.collective)}"]
+        program += [*(LONG if self.way.past else ()), *more]
         environment = {"PENSTOCK_WRITE_BEHIND": "off"} if self.way.at_once else {}
         environment |= {"PENSTOCK_TEST_COLD": "1"} if self.way.cold else {}
         how = None if self.alone else Penstock(self.way.method, environment=environment)
@@ -273,19 +284,49 @@ def run_trial(suite: Suite, case: str, trial: Trial, figures: Figures) -> None:
     suite.check(case, problems, out)
 
 
+def past_problems(way: Way, out: Outcome) -> list[str]:
+    """A write of three units has two whole ones in it, wherever it begins."""
+    if out.code != 0:
+        return [f"exit code {out.code}"]
+    if way.cold:
+        return [] if cold_bytes(out) else ["no byte went past the page cache"]
+    writes = sum(file["traffic"]["file_writes"] for log in out.logs for file in log["files"])
+    long_ones = out.total("engine_bytes") >= 3 * UNIT_BYTES * writes > 0
+    return [] if long_ones else [f"{out.total('engine_bytes')} bytes in {writes} writes"]
+
+
+def run_whole(suite: Suite, case: str, trial: Trial) -> None:
+    with trial.disk.mounted() as file:
+        if trial.way.cold and (why := why_none(file.parent)):
+            suite.skip(case, why)
+            return
+        out = trial.start(file, "--records=60")
+        file.unlink()
+    suite.check(case, past_problems(trial.way, out), out)
+
+
+def chosen(kind: str, options: argparse.Namespace) -> list[tuple[str, Way, bool]]:
+    """The cases on such a file system: name, way, and whether the job is harmed."""
+    cases = []
+    for way in (way for way in WAYS if way.can_be_on(kind)):
+        name = f"{kind} {way.name}"
+        cases += [(f"{name} {number + 1}", way, True) for number in range(options.trials)]
+        if way.past and not options.alone:
+            cases.append((f"{name} past the page cache", way, False))
+    return [case for case in cases if options.only in case[0]]
+
+
 def run_on(
     suite: Suite, bench: Bench, made: Disk, options: argparse.Namespace, seen: Figures
 ) -> None:
-    for way in (way for way in WAYS if way.can_be_on(made.kind)):
-        for number in range(options.trials):
-            case = f"{made.kind} {way.name} {number + 1}"
-            if options.only not in case:
-                continue
-            with tempfile.TemporaryDirectory(prefix="penstock-crashed-") as notes:
-                dice = random.Random(case)  # noqa: S311 - moments, not secrets
-                run_trial(
-                    suite, case, Trial(bench, Path(notes), way, made, dice, options.alone), seen
-                )
+    for case, way, harmed in chosen(made.kind, options):
+        with tempfile.TemporaryDirectory(prefix="penstock-crashed-") as notes:
+            dice = random.Random(case)  # noqa: S311 - moments, not secrets
+            trial = Trial(bench, Path(notes), way, made, dice, options.alone)
+            if harmed:
+                run_trial(suite, case, trial, seen)
+            else:
+                run_whole(suite, case, trial)
 
 
 TELLING = 20  # trials of which it would be strange that none loses anything
@@ -300,7 +341,7 @@ def main() -> int:
     suite = Suite(f"crashed {options.mpi}", options.mpi, options.record)
     figures = Figures()
     for kind in MAKE:
-        if not any(options.only in f"{kind} {way.name} 1" for way in WAYS):
+        if not chosen(kind, options):
             continue
         try:
             with disk(kind) as made:

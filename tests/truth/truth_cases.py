@@ -29,11 +29,17 @@ class Rank:
     calls: list[tuple[str, int, int, int]] = field(default_factory=list)
 
 
+def faults_met(directory: Path) -> Path:
+    """What libpenstock_fault.so writes as soon as a call was made to fail."""
+    return directory / "faults"
+
+
 class Evidence:
     """The ranks' files together."""
 
     def __init__(self, directory: Path, ranks: int, hung: bool) -> None:
         self.hung = hung
+        self.met = faults_met(directory).exists()
         self.ranks = [_read_rank(directory / f"rank.{r}") for r in range(ranks)]
         self.complete = all(r.said.get("done") == "yes" for r in self.ranks)
         self.strangers = sum(int(r.said.get("strangers", "0")) for r in self.ranks[:1])
@@ -121,7 +127,8 @@ class Fault:
         )()
         if self.expected is None:
             noticed = evidence.all_classes() - {"none"}
-            return [f"harmless, yet the program was told {sorted(noticed)}"] if noticed else []
+            wrong = [f"harmless, yet the program was told {sorted(noticed)}"] if noticed else []
+            return wrong + ["no call was made to fail"] * bool(self.spec and not evidence.met)
         return [] if self.expected in said else [f"{self.step}: nobody was told {self.expected}"]
 
 
@@ -223,7 +230,7 @@ def inject(
         wrap: list[str] = []
         if fault.spec:
             library = fault_library(bench)
-            wrap = with_preload(library, f"{fault.spec},path={file}", [])
+            wrap = with_preload(library, f"{fault.spec},path={file}", faults_met(Path(told)))
         out = launch(bench, ranks, program, penstock=penstock, wrap=wrap, timeout_s=timeout_s)
         return out, Evidence(Path(told), ranks, out.hung)
 
