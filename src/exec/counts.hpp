@@ -107,15 +107,18 @@ inline constexpr int64_t kCountedBytes = int64_t{1} << 21;
 inline constexpr int64_t kCountedBlock = 4096;  // none is a crumb: each run of them is a call
 inline constexpr int64_t kCountedCycle = int64_t{1} << 16;
 
-// Blocks dealt to the ranks in turn, to each as many whole ones; behind each round of them perhaps
-// a hole of a block.
+// Blocks dealt to the ranks in turn, to each as many whole ones. Where there is a hole of a block
+// behind each round of them, every second rank says the same by a filetype of two rounds.
 struct Deal {
   int ranks = 1;
   bool holes = false;
 
   plan::Part of(int rank) const {
     const int64_t round = kCountedBlock * (ranks + (holes ? 1 : 0));
-    const auto tile = *layout::LoopTree::resized(layout::LoopTree::bytes(kCountedBlock), 0, round);
+    const int rounds = holes && rank % 2 == 1 ? 2 : 1;
+    const auto blocks =
+        *layout::LoopTree::strided(rounds, kCountedBlock, round, layout::LoopTree::bytes(1));
+    const auto tile = *layout::LoopTree::resized(blocks, 0, rounds * round);
     return {*layout::FileView::make(kCountedBlock * rank, 1, tile), {0, kCountedBytes / ranks}};
   }
 };
@@ -159,7 +162,7 @@ class Costs {
     tell_cuts(*plan, summaries);
     plan = plan::with_all_cuts(std::move(plan), parts);
     for (int rank = 0; rank < team.ranks; ++rank)
-      follow(*plan, parts[size_t(rank)], summaries[size_t(rank)], rank);
+      follow(*plan, parts[size_t(rank)], summaries, rank);
     count_writes(*plan, parts);
   }
   const Cost& of(int rank) const { return costs_[size_t(rank)]; }
@@ -177,8 +180,9 @@ class Costs {
     }
   }
 
-  void follow(const plan::Plan& plan, const plan::Part& part, const plan::Summary& summary,
-              int rank) {
+  void follow(const plan::Plan& plan, const plan::Part& part,
+              const std::vector<plan::Summary>& summaries, int rank) {
+    const plan::Summary& summary = summaries[size_t(rank)];
     Cost& cost = costs_[size_t(rank)];
     plan::Slices slices(plan, part.view, part.own, summary, rank);
     while (const auto slice = slices.next()) {
@@ -193,9 +197,10 @@ class Costs {
       }
     }
     const plan::IntRange reached = plan.reached(summary, rank);
-    const std::optional<int> writer = plan.writer_of(rank);
     cost.reached = reached.end - reached.begin;
-    cost.descriptions.messages = cost.reached - (writer && reached.contains(*writer) ? 1 : 0);
+    for (int writer = reached.begin; writer < reached.end; ++writer)
+      if (summaries[size_t(plan.writer_rank(writer))].shape != summary.shape)
+        ++cost.descriptions.messages;
     cost.descriptions.bytes = cost.descriptions.messages * int64_t(summary.description_bytes);
     cost.cycles = plan.cycles();
   }

@@ -96,6 +96,23 @@ struct Peers::Call {
     for (int writer = reached.begin; writer < reached.end; ++writer)
       if (const int to = plan.writer_rank(writer); to != comm.rank()) visit(writer, to);
   }
+
+  // Whether that rank brings the same filetype, and so has it: records of one size, dealt to the
+  // ranks, are as much for all.
+  bool is_alike(int other) const {
+    const plan::Summary theirs = crowd.summary(other);
+    return !mine.empty() && !theirs.empty() && theirs.shape == mine.shape;
+  }
+  // What either of two such ranks knows of the other.
+  ShapeCache::Known alike() const {
+    ShapeCache::Known known{.shape = mine.shape, .bytes = int64_t(mine.description_bytes)};
+    known.tree = filetype;
+    if (outline != nullptr) {
+      known.bytes = whole_bytes(*outline);
+      known.told.resize(size_t(outline->chapters()), true);
+    }
+    return known;
+  }
 };
 
 struct Peers::Sender {
@@ -146,6 +163,7 @@ void Peers::send_description(const Call& call) {
   call.for_each_writer_to_tell([&](int, int to) {
     ShapeCache& told = told_[to];
     if (told.knows(call.mine.shape)) return;
+    if (call.is_alike(to)) return told.learn(call.alike());
     if (description_.empty() && outline != nullptr) outline->serialise(description_);
     if (description_.empty()) call.filetype.serialise(description_);
     ShapeCache::Known known{.shape = call.mine.shape, .bytes = int64_t(description_.size())};
@@ -178,9 +196,13 @@ Result<void> Peers::keep(const Arrival& arrival) {
 
 Result<void> Peers::exchange_descriptions(const Call& call, const Senders& senders) {
   std::deque<Arrival> arrivals;  // a deque: the receive buffers must not move
-  for (const Sender& s : senders)
-    if (!s.summary.contiguous() && !known_[s.rank].knows(s.summary.shape))
+  for (const Sender& s : senders) {
+    if (s.summary.contiguous() || known_[s.rank].knows(s.summary.shape)) continue;
+    if (call.is_alike(s.rank))
+      known_[s.rank].learn(call.alike());
+    else
       arrivals.push_back({s, std::vector<std::byte>(s.summary.description_bytes)});
+  }
   for (Arrival& a : arrivals) call.transfers.receive(a.from.rank, kDescriptionTag, a.bytes);
   send_description(call);
   if (Result<void> r = call.transfers.finish(); !r) return r;

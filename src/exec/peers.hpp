@@ -1,5 +1,6 @@
-// What a writer knows of the ranks that send to it. A filetype travels once per (rank, writer) as a
-// loop tree and is kept, so that a repeated pattern exchanges no descriptions. A long list of
+// What a writer knows of the ranks that send to it. A filetype that the writer does not bring
+// itself travels once per (rank, writer) as a loop tree and is kept, so that a repeated pattern
+// exchanges no descriptions, and one that all ranks have alike none at all. A long list of
 // irregular blocks travels as its outline, and of its chapters a writer gets those that lie where
 // it writes: together the writers get the list about once, however many they are. Both sides replay
 // the same cache, so neither needs to ask the other.

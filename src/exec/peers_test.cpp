@@ -39,6 +39,13 @@ std::vector<layout::LoopTree> dealt(Random& random, int ranks, int64_t blocks) {
   return trees;
 }
 
+// As these, but that some ranks bring what the first one does.
+std::vector<layout::LoopTree> some_alike(Random& random, std::vector<layout::LoopTree> trees) {
+  for (layout::LoopTree& t : trees)
+    if (below(random, 3) == 0) t = trees.front();
+  return trees;
+}
+
 struct Asked {
   const plan::Algorithm* algorithm;
   plan::Parameters parameters;
@@ -146,7 +153,8 @@ TEST_P(Introduced, SayWhereTheirBytesLieInTheWritersPartOfTheFile) {
     asked.parameters = plan::taken_by(*algorithm, asked.parameters);
     for (int call = 0; call < 5; ++call) {
       const double from = double(below(random, 3)) / 4, tiles = double(below(random, 8) + 1) / 4;
-      asked.calls.push_back(parts_of(trees, 4 * below(random, 1000), from, from + tiles));
+      asked.calls.push_back(
+          parts_of(some_alike(random, trees), 4 * below(random, 1000), from, from + tiles));
     }
     introduce_all(asked);
     if (testing::Test::HasFatalFailure()) FAIL() << "case " << n;
@@ -197,6 +205,18 @@ TEST_F(Descriptions, OfWhatAnotherCallWritesBringWhatIsNewAlone) {
   const auto by_call = sent({parts_of(trees, 0, 0, 0.5), parts_of(trees, 0, 0, 0.52)});
   for (size_t rank = 0; rank < size_t(kRanks); ++rank)
     EXPECT_LT(by_call[1][rank], trees[rank].serialised_bytes() / 5);
+}
+
+// Records of one size, dealt to the ranks (M_RECORD of gotwals-1995): who writes them has them too.
+TEST_F(Descriptions, OfWhatAllBringAlikeGoToNobody) {
+  Random random(10);
+  const std::vector<layout::LoopTree> listed(kRanks, dealt(random, 1, blocks_).front());
+  const auto record = layout::LoopTree::resized(layout::LoopTree::bytes(100), 0, 100 * kRanks);
+  const std::vector<layout::LoopTree> records(kRanks, record.value());
+  for (const auto& trees : {listed, records}) {
+    const auto by_call = sent({parts_of(trees, 0, 0, 1), parts_of(trees, 4096, 2, 40)});
+    for (const auto& call : by_call) EXPECT_EQ(call, std::vector<int64_t>(kRanks));
+  }
 }
 
 // A plan that counts what it is asked.
