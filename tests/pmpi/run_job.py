@@ -32,6 +32,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ends", choices=ends, default="closed")
     parser.add_argument("--says", default="penstock: ", help="what the line at the end must say")
     parser.add_argument("--tells", help="what an ending without MPI_Finalize must say")
+    parser.add_argument("--lost", action="store_true", help="no byte is written, and the log says")
     parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
     parser.add_argument("--progress", help="that the log must name for the file")
     parser.add_argument("--degraded", help="what the log must say was not done as usual")
@@ -102,7 +103,7 @@ def check(args: argparse.Namespace, log: dict, written: int, passing: int) -> No
         sys.exit("the log is wrong about what differs")
     engine = sum(file["engine_bytes"] for file in log["files"])
     passed = sum(file["passthrough_bytes"] for file in log["files"])
-    expected = (written - passing, passing)
+    expected = (0 if args.lost else written - passing, passing)
     if (engine, passed) != expected and not unfinished:
         sys.exit(f"(engine, passed through) is {(engine, passed)}, not {expected}")
 
@@ -116,6 +117,15 @@ def check_progress(log: dict, progress: str) -> None:
 def check_degraded(log: dict, why: str) -> None:
     if not any(why in reason for reason in log["totals"]["degraded"]):
         sys.exit(f"the log says {log['totals']['degraded']}, not {why!r}")
+
+
+def check_lost(log: dict, written: int) -> None:
+    """Nothing of what was accepted is in the file: the log alone tells, and where it was to be."""
+    errors = log["totals"]["errors"]
+    if errors == 0 or not all(file["first_error"] for file in log["files"]):
+        sys.exit(f"the log says {errors} errors, and of a file not which was the first")
+    check_degraded(log, f"{written} bytes that earlier writes had accepted are not in the file")
+    check_degraded(log, f"in [0, {written})")
 
 
 def check_turns(file: Path, written: int, ranks: int, turn_bytes: int) -> None:
@@ -181,6 +191,8 @@ def main() -> None:
         if args.turns:
             check_turns(directory / "file.dat", int(said.group(1)), args.ranks, args.turns)
         check(args, log, int(said.group(1)), of_library)
+        if args.lost:
+            check_lost(log, int(said.group(1)))
         if args.progress:
             check_progress(log, args.progress)
         if args.degraded:
