@@ -104,7 +104,17 @@ REQUIRED = {
 
 
 VERIFY = Promise("engine_tests", "Verify.ReadsBack*")
-SEEN_BY_VERIFY = {"byte_flipped", "cycle_skipped", "extent_shifted", "page_forgotten"}
+SEEN_BY_VERIFY = {
+    "byte_flipped",
+    "cycle_skipped",
+    "extent_shifted",
+    "page_forgotten",
+    "load_lost",
+    "put_load_lost",
+    "crumb_forgotten",
+    "trail_forgotten",
+    "bounce_forgotten",
+}
 
 
 def run(look: Look | Promise, build: Path, fault: str) -> bool:

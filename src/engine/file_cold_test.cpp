@@ -9,27 +9,12 @@
 #include "comm/thread_comm.hpp"
 #include "engine/file_for_tests.hpp"
 #include "io/temporary_file.hpp"
-#include "io/ways.hpp"
 
 namespace penstock::engine::file_cold_test {
 namespace {
 
 constexpr int kRanks = 3;
 constexpr int64_t kEach = 300'000;
-
-// pwrite, with whatever was asked for, as if memory were always cold.
-const io::Mechanism& pwrite_in_the_cold() {
-  static const io::Mechanism cold = [] {
-    io::Mechanism m = *io::find_mechanism("pwrite");
-    m.open = [](const io::OpenRequest& asked) {
-      io::OpenRequest request = asked;
-      request.cold = io::kAlwaysCold;
-      return io::find_mechanism("pwrite")->open(request);
-    };
-    return m;
-  }();
-  return cold;
-}
 
 bool takes_direct_writes(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);

@@ -51,4 +51,18 @@ const io::Mechanism& wrapped_pwrite() {
   return m;
 }
 
+// pwrite, with whatever was asked for, as if memory were always cold.
+inline const io::Mechanism& pwrite_in_the_cold() {
+  static const io::Mechanism cold = [] {
+    io::Mechanism m = *io::find_mechanism("pwrite");
+    m.open = [](const io::OpenRequest& asked) {
+      io::OpenRequest request = asked;
+      request.cold = io::kAlwaysCold;
+      return io::find_mechanism("pwrite")->open(request);
+    };
+    return m;
+  }();
+  return cold;
+}
+
 }  // namespace penstock::engine
