@@ -126,8 +126,10 @@ if command -v ccache >/dev/null; then
 fi
 
 say "building for $prefix (libraries: $deps)"
-# What an earlier installation found (compilers, MPI libraries, Python) may be another's by now.
-run cmake --fresh -S . -B "$build/cmake" "${options[@]}" "$@"
+# What an earlier installation found (compilers, MPI libraries, Python) may be another's by now. Not by --fresh:
+# a CMake that is too old refuses that, before the sources say which they need.
+run rm -rf "$build/cmake/CMakeCache.txt" "$build/cmake/CMakeFiles"
+run cmake -S . -B "$build/cmake" "${options[@]}" "$@"
 run cmake --build "$build/cmake" --parallel "${JOBS:-$(nproc)}"
 run cmake --install "$build/cmake"
 # Beside what it lists: the next installation elsewhere has one of its own.

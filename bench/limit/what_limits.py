@@ -196,13 +196,18 @@ def lineup(
     return found
 
 
-def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
-    """One round more than is kept: the first warms up."""
+def cells_of(args: argparse.Namespace, known: spec.Specification) -> list[spec.Cell]:
+    """Those that are asked for."""
     usual = (args.access, "sync", args.regime)
     cells = [c for c in known.cells.cell if (c.access, c.end, c.regime) == usual]
     names = args.cells.split(",") if args.cells else [c.name for c in cells]
     command.must_be_among("--cells", names, [c.name for c in cells])
-    rows = {c.name: Row(c, args.beside) for c in cells if c.name in names}
+    return [c for c in cells if c.name in names]
+
+
+def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
+    """One round more than is kept: the first warms up."""
+    rows = {c.name: Row(c, args.beside) for c in cells_of(args, known)}
     site = command.site_of(args, [args.build])
     line = lineup(known, site, list(rows.values()))
     disk = disk_busy.disk_of(site.scratch)
@@ -237,10 +242,10 @@ def text(args: argparse.Namespace, rows: Sequence[Row]) -> str:
     return opening + page.as_markdown(head(args.beside), [row.words() for row in rows]) + "\n"
 
 
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+def parser_of_cells(description: str) -> argparse.ArgumentParser:
+    """What says which cells, and how often."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
     add("--build", type=Path, default=ROOT / "build" / "release", help="where programs are")
@@ -249,11 +254,23 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         help="of which cells [collective]")  # fmt: skip
     add("--regime", choices=("warm", "cold"), default="warm", help="of their memory [warm]")
     add("--spec", type=Path, default=ROOT / "bench" / "peers", help="where cells.toml is")
-    add("--beside", default=RING, metavar="WHO",
-        help="another program of the cells, by its name [ceiling: the page ring]")  # fmt: skip
     add("--cells", help="only these cells, by name, separated by commas")
     add("--rounds", type=int, default=5, help="samples of each that count [5]")
+    return parser
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = parser_of_cells(__doc__)
+    add = parser.add_argument
+    add("--beside", default=RING, metavar="WHO",
+        help="another program of the cells, by its name [ceiling: the page ring]")  # fmt: skip
     add("--page", type=Path, help="the Markdown page to write")
+    return understood(parser, words)
+
+
+def understood(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> argparse.Namespace:
+    """With what all programs of the cells have."""
     args = parser.parse_args(words)
     args.dir = args.table = None
     if args.rounds < 1:

@@ -105,7 +105,7 @@ complete -c penstock -n '__fish_seen_subcommand_from compare' -l cell -r -d 'Onl
 complete -c penstock -n '__fish_seen_subcommand_from compare' -l without -r -d 'Leave this variant out, and say so; repeatable'
 complete -c penstock -n '__fish_seen_subcommand_from compare' -l rate -r -f -a 'application actual both' -d 'Until the program went on, or the device had every byte'
 complete -c penstock -n '__fish_seen_subcommand_from compare' -l margin -r -d 'What does not matter: 0.03 is 3 %'
-complete -c penstock -n '__fish_seen_subcommand_from compare' -l strict -d 'Give exit code 3 where a comparison is unclear'
+complete -c penstock -n '__fish_seen_subcommand_from compare' -l strict -d 'Give exit code 3 where a comparison is unclear, or B lacks what A has'
 complete -c penstock -n '__fish_seen_subcommand_from compare' -l json -d 'The report, for programs'
 complete -c penstock -n '__fish_seen_subcommand_from compare' -l help -s h -d 'Show the options'
 complete -c penstock -f -n 'not __fish_seen_subcommand_from run env config doctor list explain simulate log bench compare reproduce report completion' -a reproduce -d 'Run a paper'"'"'s experiment: its tables beside ours, and a verdict on each conclusion'

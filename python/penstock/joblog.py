@@ -170,6 +170,10 @@ class JobLog(_Model):
         )
         return f"{n} {what} no entry in the log" if n else ""
 
+    def is_part(self, file: File) -> bool:
+        """Whether what is known of it is what one rank did: nobody has put the ranks' together."""
+        return not file.closed and self.ranks > 1
+
     @property
     def known_elapsed_s(self) -> float | None:
         """Until the log was written; None where the wall clock alone tells it, and was set back."""

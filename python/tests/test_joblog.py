@@ -201,6 +201,13 @@ def test_a_name_makes_no_line_and_a_calls_name_no_markup(cli: Cli, tmp_path: Pat
     assert "1 [/x]\ufffd[2J" in done.stdout
 
 
+def test_a_name_with_colons_is_shown_as_it_is(cli: Cli, tmp_path: Path) -> None:
+    one = LOG["files"][0] | {"path": "/scratch/a:100:b", "file_system": ":ok:"}
+    shown = cli("log", str(write(tmp_path, program="run:100:", files=[one]))).stdout
+    for name in ("run:100:", "/scratch/a:100:b", ":ok:"):
+        assert name in shown
+
+
 def test_a_log_is_shown_where_stdout_takes_ascii_only(cli: Cli, tmp_path: Path) -> None:
     one = LOG["files"][0] | {"path": "/scratch/é"}
     file = write(tmp_path, files=[one])
@@ -228,6 +235,15 @@ def test_the_start_of_a_job_is_shown_in_local_time(cli: Cli, tmp_path: Path) -> 
 def test_a_killed_job_is_told_from_a_finished_one(cli: Cli, tmp_path: Path) -> None:
     assert "killed" in cli("log", str(write(tmp_path, state="running"))).stdout
     assert "killed" not in cli("log", str(write(tmp_path, state="finished"))).stdout
+
+
+def test_of_a_file_still_open_one_ranks_part_is_told_as_that(cli: Cli, tmp_path: Path) -> None:
+    one = LOG["files"][0] | {"closed": False, "ranks": 1}
+    for ranks, is_part in ((4, True), (1, False)):
+        file = write(tmp_path, state="running", ranks=ranks, files=[one])
+        shown = cli("log", str(file)).stdout
+        assert "not closed when this was written" in shown
+        assert ("its numbers are one rank's part" in shown) is is_part
 
 
 def test_json_is_the_log_itself(cli: Cli, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ class Borrowed : public Comm {
   int nodes() const noexcept override { return c_.nodes(); }
   int cores_per_node() const noexcept override { return c_.cores_per_node(); }
   int own_node() const noexcept override { return c_.own_node(); }
+  int turn() const noexcept override { return c_.turn(); }
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     return c_.allgather(mine, all);
   }

@@ -69,6 +69,8 @@ class Comm {
   virtual int cores_per_node() const noexcept = 0;  // usable, the smallest of any node
   // This rank's, 0 .. nodes() - 1, in the order of the nodes' lowest ranks.
   virtual int own_node() const noexcept = 0;
+  // How the ranks are dealt to them (base/dealing.hpp).
+  virtual int turn() const noexcept = 0;
 
   // Collective. all.size() == size() * mine.size(); rank i's bytes at i * mine.size().
   virtual Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;

@@ -54,6 +54,7 @@ class MpiComm final : public Comm {
   int nodes() const noexcept override { return facts_.nodes; }
   int cores_per_node() const noexcept override { return facts_.cores_per_node; }
   int own_node() const noexcept override { return facts_.own_node; }
+  int turn() const noexcept override { return facts_.turn; }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     if (size_ == 1) {

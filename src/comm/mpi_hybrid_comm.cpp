@@ -84,6 +84,7 @@ class HybridComm final : public Comm {
   int nodes() const noexcept override { return team_->ranks->nodes(); }
   int cores_per_node() const noexcept override { return team_->ranks->cores_per_node(); }
   int own_node() const noexcept override { return team_->ranks->own_node(); }
+  int turn() const noexcept override { return team_->ranks->turn() * team_->threads; }
 
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     const auto gather_ranks = [&] {

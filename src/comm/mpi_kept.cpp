@@ -9,7 +9,9 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "base/dealing.hpp"
 #include "comm/agreement.hpp"
 #include "comm/mpi_ask.hpp"
 #include "comm/mpi_wait.hpp"
@@ -211,7 +213,7 @@ tl::unexpected<Error> failed_elsewhere(const char* operation) {
 Result<Start> start_alone(MPI_Comm parent, Alone alone) {
   auto own = alone == Alone::sends_none ? Duplicate::of_one_rank() : Duplicate::make(parent, 0);
   if (!own) return tl::unexpected(std::move(own).error());
-  return Start{*std::move(own), {1, cores_here(), 0}, nullptr};
+  return Start{*std::move(own), {1, cores_here()}, nullptr};
 }
 
 // What a rank knows without asking others, once it is split by node. Cores are those of the node,
@@ -224,13 +226,16 @@ struct Standing {
 
 // Nodes are numbered from 0 in the order of their lowest ranks.
 NodeFacts facts_of(std::span<const Standing> all, int first) {
-  NodeFacts facts{0, all[0].cores, 0};
+  NodeFacts facts{0, all[0].cores};
+  std::vector<int> firsts;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     facts.cores_per_node = std::min(facts.cores_per_node, all[rank].cores);
+    firsts.push_back(all[rank].first);
     if (all[rank].first != int(rank)) continue;
     ++facts.nodes;
     if (int(rank) < first) ++facts.own_node;
   }
+  facts.turn = turn_of(firsts, facts.nodes);
   return facts;
 }
 

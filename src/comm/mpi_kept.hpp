@@ -23,6 +23,7 @@ struct NodeFacts {
   int nodes = 1;
   int cores_per_node = 1;
   int own_node = 0;
+  int turn = 0;  // base/dealing.hpp
 };
 
 class Kept;

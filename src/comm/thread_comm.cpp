@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dealing.hpp"
 #include "comm/meeting.hpp"
 #include "comm/thread_slots.hpp"
 
@@ -307,14 +308,19 @@ class ThreadParcels final : public Parcels {
 
 class ThreadComm final : public Comm {
  public:
-  ThreadComm(std::shared_ptr<Team> team, int rank, int nodes)
-      : owned_(std::move(team)), team_(*owned_), rank_(rank), nodes_(nodes) {}
+  ThreadComm(std::shared_ptr<Team> team, int rank, const ThreadTeamOptions& options)
+      : owned_(std::move(team)),
+        team_(*owned_),
+        rank_(rank),
+        nodes_(options.nodes),
+        turn_(options.turn),
+        dealing_(size(), nodes_, turn_) {}
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return int(team_.board.size()); }
   int nodes() const noexcept override { return nodes_; }
-  // Ranks lie on the pretended nodes in consecutive blocks.
-  int own_node() const noexcept override { return int(int64_t{rank_} * nodes_ / size()); }
+  int own_node() const noexcept override { return dealing_.node_of(rank_); }
+  int turn() const noexcept override { return turn_; }
   int cores_per_node() const noexcept override {
     return std::max(1, int(std::thread::hardware_concurrency()));
   }
@@ -364,7 +370,9 @@ class ThreadComm final : public Comm {
   Result<std::unique_ptr<Comm>> split_by_node() override {
     auto team = from_first_of_node<Team>(
         [this](int ranks) { return std::make_shared<Team>(ranks, team_.used_segments); });
-    return std::make_unique<ThreadComm>(std::move(team), rank_ - first_of_node(), 1);
+    const int before = dealing_.position_of(first_of_node());
+    return std::make_unique<ThreadComm>(std::move(team), dealing_.position_of(rank_) - before,
+                                        ThreadTeamOptions());
   }
 
   Result<std::unique_ptr<Parcels>> parcels() override {
@@ -382,16 +390,13 @@ class ThreadComm final : public Comm {
   }
 
  private:
-  int first_of_node(int node) const noexcept {
-    return int((int64_t{node} * size() + nodes_ - 1) / nodes_);
-  }
-  int first_of_node() const noexcept { return first_of_node(own_node()); }
+  int first_of_node() const noexcept { return dealing_.first_of(own_node()); }
 
   // make(ranks of the node) on the node's first rank; all of the node get what it made.
   template <class T, class Make>
   std::shared_ptr<T> from_first_of_node(Make&& make) {
     const int first = first_of_node();
-    return from_rank<T>(first, [&] { return make(first_of_node(own_node() + 1) - first); });
+    return from_rank<T>(first, [&] { return make(dealing_.ranks_of(own_node())); });
   }
 
   // make() on that rank; those who name it get what it made. Collective.
@@ -433,7 +438,8 @@ class ThreadComm final : public Comm {
   std::shared_ptr<Team> owned_;
   Team& team_;
   int rank_;
-  int nodes_;
+  int nodes_, turn_;
+  Dealing dealing_;
 };
 
 }  // namespace
@@ -443,7 +449,7 @@ std::vector<std::unique_ptr<Comm>> make_thread_team(int ranks, const ThreadTeamO
   std::vector<std::unique_ptr<Comm>> comms;
   comms.reserve(size_t(ranks));
   for (int rank = 0; rank < ranks; ++rank)
-    comms.push_back(std::make_unique<ThreadComm>(team, rank, options.nodes));
+    comms.push_back(std::make_unique<ThreadComm>(team, rank, options));
   return comms;
 }
 

@@ -10,7 +10,8 @@
 namespace penstock::comm {
 
 struct ThreadTeamOptions {
-  int nodes = 1;  // pretend that the ranks live on this many nodes, in consecutive blocks
+  int nodes = 1;  // pretend that the ranks live on this many nodes
+  int turn = 0;   // dealt so (base/dealing.hpp)
   bool used_segments = false;  // pretend that shared memory is what an earlier file has left
 };
 

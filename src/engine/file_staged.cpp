@@ -127,8 +127,8 @@ void File::State::settle_split() {
 // Local, where no call of all ranks comes any more: what failed here of a write that was begun. The
 // lane is drained.
 std::optional<Error> File::State::failed_unended() const {
-  if (!split || split->result) return std::nullopt;
-  return pipeline->begun_failure();
+  if (!split) return std::nullopt;
+  return split->result ? split->result->mine : pipeline->begun_failure();
 }
 
 // What the end of a split write would have told. Others may have ended it.
@@ -243,6 +243,7 @@ std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
 }
 
 void File::State::note_unended() {
+  if (split && split->result) return;  // counted where it was done
   const std::optional<Error> failed = failed_unended();
   if (!failed) return;
   const std::lock_guard lock(mutex);

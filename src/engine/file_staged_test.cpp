@@ -285,35 +285,44 @@ TEST_F(FileStagesSplitUnended, IsToldByCloseToAllWhereOneRankEndsIt) {
 }
 
 // A file that is left open, as at MPI_Finalize.
+// Staged, scattered and so done where it began, and without room to stage anything.
+constexpr const char* kStaged = "two_phase(writers=1, cycle=4KiB)";
+constexpr const char* kScattered = "dynamic_segmentation(writers=1)";
+constexpr const char* kUnstaged = "two_phase+messages+pwrite+none+staged(limit=0)";
+
 TEST_F(FileStagesSplitUnended, IsInTheReportOfALeftFileWhereItFailed) {
-  fail_write(1);
-  comm::run_thread_team(2, [&](comm::Comm& comm) {
-    auto f = open(comm, path_.path());
-    const std::vector<char> data(kBytes, 'x');
-    f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
-    f->flush(Drain::last);
-    const FileReport report = f->snapshot();
-    FileReport closed;
-    f->close(closed);
-    int64_t errors[] = {report.sum.errors};
-    ASSERT_TRUE(comm.all_sum(errors).has_value());
-    EXPECT_EQ(errors[0], 1) << "of the rank whose write failed";
-    EXPECT_EQ(report.first_error.empty(), report.sum.errors == 0);
-  });
+  for (const char* const method : {kStaged, kScattered}) {
+    fail_write(1);
+    comm::run_thread_team(2, [&](comm::Comm& comm) {
+      auto f = open(comm, path_.path(), method);
+      const std::vector<char> data(kBytes, 'x');
+      f->begin_write_all(write_of(data, comm.rank() * kBytes, CallKind::write_at_all));
+      f->flush(Drain::last);
+      const FileReport report = f->snapshot();
+      FileReport closed;
+      f->close(closed);
+      int64_t errors[] = {report.sum.errors};
+      ASSERT_TRUE(comm.all_sum(errors).has_value());
+      EXPECT_EQ(errors[0], 1) << method << ": of the rank whose write failed";
+      EXPECT_EQ(report.first_error.empty(), report.sum.errors == 0) << method;
+    });
+  }
 }
 
 TEST_F(FileStagesSplitUnended, IsSaidAtAnExitWhereItFailed) {
-  fail_write(1);
-  comm::run_thread_team(1, [&](comm::Comm& comm) {
-    auto f = open(comm, path_.path());
-    const std::vector<char> data(kBytes, 'x');
-    f->begin_write_all(write_of(data, 0, CallKind::write_at_all));
-    const auto failed = f->flush_at_exit();
-    ASSERT_TRUE(failed.has_value());
-    EXPECT_EQ(failed->error_class, ErrorClass::no_space);
-    FileReport report;
-    f->close(report);
-  });
+  for (const char* const method : {kStaged, kScattered, kUnstaged}) {
+    fail_write(1);
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      auto f = open(comm, path_.path(), method);
+      const std::vector<char> data(kBytes, 'x');
+      f->begin_write_all(write_of(data, 0, CallKind::write_at_all));
+      const auto failed = f->flush_at_exit();
+      ASSERT_TRUE(failed.has_value()) << method;
+      EXPECT_EQ(failed->error_class, ErrorClass::no_space) << method;
+      FileReport report;
+      f->close(report);
+    });
+  }
 }
 
 TEST_F(FileStages, WrongArgumentsOfOneRankAreToldAtTheEndToAll) {

@@ -114,7 +114,9 @@ struct File::State {
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
   void give_to_owners(int64_t page_bytes);
-  plan::Team team() const noexcept { return {comm->size(), comm->nodes(), comm->cores_per_node()}; }
+  plan::Team team() const noexcept {
+    return {comm->size(), comm->nodes(), comm->cores_per_node(), comm->turn()};
+  }
   WriteResult accept(const Write& write, exec::Returns returns, double begin_s);
   WriteResult write_by_owners(const Write& write, double begin_s);
 

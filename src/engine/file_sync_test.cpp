@@ -14,6 +14,7 @@
 #include "io/eventually.hpp"
 #include "io/faulty.hpp"
 #include "io/recording_file.hpp"
+#include "io/sync_habit.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::engine::file_sync_test {
@@ -318,6 +319,26 @@ TEST_F(FileSyncs, RanksOfDifferentNodesDoNotTakeTurns) {
         },
         {.nodes = 2});
   EXPECT_TRUE(record_.crowded);
+}
+
+// `anticipate` starts the write-back of a program's next files by it.
+TEST_F(FileSyncs, OfVerifyAcrossNodesAreNotTheProgramsHabit) {
+  io::forget_sync_habit();
+  comm::run_thread_team(2,
+                        [&](comm::Comm& comm) {
+                          OpenInfo info = info_for(path_.path(),
+                                                   "individual + none + pwrite + anticipate=2MiB");
+                          info.config.verify = true;
+                          auto f = File::open(comm::borrow(comm), info);
+                          EXPECT_EQ(write_all(*f, comm.rank(), 4096), ErrorClass::none);
+                          FileReport report;
+                          EXPECT_EQ(f->close(report), ErrorClass::none);
+                          if (comm.rank() == 0) EXPECT_EQ(report.verified_bytes, 2 * 4096);
+                        },
+                        {.nodes = 2});
+  EXPECT_EQ(record_.full, 2);
+  EXPECT_EQ(io::sync_habit(), io::SyncHabit::does_not);
+  io::forget_sync_habit();
 }
 
 }  // namespace

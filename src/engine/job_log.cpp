@@ -172,8 +172,8 @@ void JobLog::clear() {
   unlisted_ = {};
 }
 
-int64_t JobLog::files() const noexcept {
-  return int64_t(reports_.size()) + unlisted_.files_not_listed;
+int64_t JobLog::closed_files() const noexcept {
+  return std::ranges::count_if(reports_, &FileReport::closed) + unlisted_.files_not_listed;
 }
 
 int JobLog::shares_of(int64_t processes, int64_t files) noexcept {

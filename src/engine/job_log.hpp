@@ -42,7 +42,8 @@ class JobLog {
   // Of this process, to be merged elsewhere with those of `processes` together: its share of the
   // files that one log lists, and the sum of the others.
   std::string encode_reports(int processes = 1) const;
-  int64_t files() const noexcept;  // of this process so far
+  // Of this process so far. Those that are left open need no room, and every rank tells its part.
+  int64_t closed_files() const noexcept;
   // What to say of `processes` that have `files` in all: 1 where one log lists them all.
   static int shares_of(int64_t processes, int64_t files) noexcept;
   // Before others are merged into this one, of `processes` together: what it would send of its own.

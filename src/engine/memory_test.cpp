@@ -1,13 +1,17 @@
 // Memory of a collective write follows the buffers and not the blocks: a list of them would be four
-// times the bound. PENSTOCK_TEST_BLOCKS says how many blocks each rank has.
+// times the bound. PENSTOCK_TEST_BLOCKS says how many blocks each rank has. Memory of --verify
+// follows the open handles and not the closed ones.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/thread_comm.hpp"
-#include "engine/file.hpp"
+#include "engine/file_for_tests.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::engine::memory_test {
@@ -69,6 +73,13 @@ void write_blocks(comm::Comm& comm, const std::string& path, const char* method,
   ASSERT_TRUE(comm.barrier());
 }
 
+void expect_grown(int64_t bytes, int64_t bound_bytes) {
+  testing::Test::RecordProperty("grown_bytes", std::to_string(bytes));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need their own
+  EXPECT_LE(bytes, bound_bytes);
+#endif
+}
+
 void expect_numbers(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   int64_t number = 0;
@@ -86,17 +97,43 @@ TEST_P(Memory, OfMillionsOfBlocksIsThatOfTheBuffers) {
   comm::run_thread_team(
       kRanks, [&](comm::Comm& comm) { write_blocks(comm, path.path(), GetParam(), grown_bytes); });
   expect_numbers(path.path());
-  RecordProperty("grown_bytes", std::to_string(grown_bytes));
   EXPECT_GE(grown_bytes, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need their own
-  EXPECT_LE(grown_bytes, kBoundBytes);
-#endif
+  expect_grown(grown_bytes, kBoundBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Memory,
                          testing::Values("two_phase(writers=2, cycle=1MiB) + messages",
                                          "two_phase(writers=2, cycle=1MiB) + shm",
                                          "dynamic_segmentation(writers=1, cycle=1MiB)"));
+
+std::unique_ptr<File> open_alone(const OpenInfo& info) {
+  return File::open(std::move(comm::make_thread_team(1).front()), info);
+}
+
+void write_and_close(File& file, const std::vector<char>& data) {
+  EXPECT_EQ(file.write(write_of(data, 0, CallKind::write_at)).agreed, ErrorClass::none);
+  FileReport report;
+  EXPECT_EQ(file.close(report), ErrorClass::none);
+  EXPECT_EQ(report.verified_bytes, int64_t(data.size()));
+}
+
+// Each leaves checksums of an eighth of what it wrote.
+TEST(MemoryOfVerify, DoesNotGrowByHandlesThatWereClosedBesideAnOpenOne) {
+  constexpr int64_t kBytes = int64_t{4} << 20, kRounds = 32;
+  const io::TemporaryFile path;
+  OpenInfo info = info_for(path.path());
+  info.config.verify = true;
+  const std::vector<char> data(kBytes, 'a');
+  const auto first = open_alone(info);
+  info.beside = {first.get()};
+  int64_t before = 0;
+  for (int64_t round = 0; round < kRounds; ++round) {
+    write_and_close(*open_alone(info), data);
+    if (round == 0) before = of_status("VmRSS:");
+  }
+  expect_grown(of_status("VmRSS:") - before, kRounds * kBytes / 8 / 4);
+  write_and_close(*first, data);
+}
 
 }  // namespace
 }  // namespace penstock::engine::memory_test

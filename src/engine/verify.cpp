@@ -25,10 +25,12 @@ struct Grain {
   int64_t most_blocks;
 };
 
+constexpr Grain kCoarsest{kCoarseBlockBytes, kLastOff};
+
 Grain grain_of_next(size_t blocks) noexcept {
   if (blocks < kMostFineBlocks) return {kFineBlockBytes, int64_t(kMostFineBlocks - blocks)};
   if (blocks < kMostBlocks) return {kBlockBytes, int64_t(kMostBlocks - blocks)};
-  return {kCoarseBlockBytes, kLastOff};
+  return kCoarsest;
 }
 
 // What no file can have, behind the last offset, is neither read back nor asked about: what a call
@@ -97,7 +99,8 @@ void Verifier::add(const exec::WriteRequest& request, int64_t began, bool in_fil
   if (!kept) forget(left.size());
 }
 
-// false: descriptions of views take too much memory.
+// What is not in the file has no blocks: nobody compares them, and that its memory cannot be read
+// may be why. false: descriptions of views take too much memory.
 bool Verifier::add_parts(const exec::WriteRequest& request, StreamRange left, int64_t began,
                          bool in_file) {
   const std::optional<size_t> view = keep(*request.view);
@@ -105,12 +108,12 @@ bool Verifier::add_parts(const exec::WriteRequest& request, StreamRange left, in
   exec::UserData data(request.memory, request.memory_type, request.memory_count, left.begin);
   index_.reset();
   while (!left.empty()) {
-    const auto [block_bytes, most_blocks] = grain_of_next(blocks_.size());
+    const auto [block_bytes, most_blocks] = in_file ? grain_of_next(blocks_.size()) : kCoarsest;
     const Off most_bytes = capped_product(block_bytes, most_blocks);
     const StreamRange part{left.begin, left.begin + std::min(left.size(), most_bytes)};
     parts_.push_back({*view, part, request.view->extent_of(part), block_bytes, blocks_.size(),
                       began, moment_, in_file});
-    add_blocks(data, part, block_bytes);
+    if (in_file) add_blocks(data, part, block_bytes);
     left.begin = part.end;
   }
   return true;

@@ -61,7 +61,8 @@ class Verifier {
 
   // Collective. `file`: null where this rank cannot read it back, whose bytes then stay unverified.
   // `excused`: bytes may have been lost and told, or changed past the engine (a pass-through write,
-  // set_size), so that a difference proves nothing. `beside`: holds this one.
+  // set_size), so that a difference proves nothing. `beside`: holds this one. Once: afterwards it
+  // knows where was written, and not what.
   Verification check(comm::Comm& comm, io::ReadableFile* file, const VerifiedTogether& beside,
                      bool excused);
   // What a file that is never closed leaves.

@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t kWindowBytes = int64_t{1} << 20;
 // Of what is read together, one byte in so many is wanted; else piece by piece is faster.
 constexpr int64_t kMostSparse = 64;
-constexpr size_t kMostAsked = size_t{1} << 12;  // pieces that a rank asks about at once
+// Pieces that a rank asks about at once, and all together, of which every rank has the list.
+constexpr size_t kMostAsked = size_t{1} << 12, kMostAskedByAll = size_t{1} << 16;
 
 // Bytes of a view's stream, from the file.
 class StreamReader {
@@ -186,8 +187,9 @@ Result<std::vector<bool>> Verifier::explained(comm::Comm& comm, const std::vecto
                                               const VerifiedTogether& beside) const {
   std::vector<bool> blocks(differing.size());
   Pieces pieces(*this, differing);
+  const size_t at_once = std::clamp(kMostAskedByAll / size_t(comm.size()), size_t{1}, kMostAsked);
   for (;;) {
-    const std::vector<Piece> asked = pieces.next(kMostAsked);
+    const std::vector<Piece> asked = pieces.next(at_once);
     int64_t most[] = {int64_t(asked.size())};
     if (auto r = comm.all_max(most); !r) return tl::unexpected(r.error());
     if (most[0] == 0) return blocks;
@@ -231,6 +233,7 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
       if (again > 0 || wrote_anywhere_) v.unverified_bytes += block.range.size() - again;
       return again > 0 || wrote_anywhere_;
     });
+    std::vector<Hash>().swap(blocks_);  // other handles ask for the places alone
   }
   comm::Agreement agreement;
   const auto some_differ = agreement.some(!differing.empty());

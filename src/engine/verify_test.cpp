@@ -1,8 +1,10 @@
 // --verify: what is read back at close, and which differences are damage.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -359,6 +361,27 @@ TEST(Verify, LeavesUnverifiedWhatACallThatFailedBrought) {
     EXPECT_EQ(report.unverified_bytes, 10000);
     EXPECT_EQ(report.mismatched_bytes, 0);
   });
+}
+
+// The kernel says so of a write; whoever looks at it dies.
+TEST(Verify, DoesNotLookAtMemoryThatCannotBeRead) {
+  constexpr size_t kGood = 64 << 10;
+  const io::TemporaryFile file;
+  void* const memory = ::mmap(nullptr, 2 * kGood, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(::mprotect(static_cast<std::byte*>(memory) + kGood, kGood, PROT_NONE), 0);
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    auto f = open_verified(comm, file.path());
+    Write w = write_of({}, 0, CallKind::write_at);
+    w.memory = memory;
+    w.memory_count = 2 * kGood;
+    const WriteResult result = f->write(w);
+    EXPECT_TRUE(result.mine && result.mine->sys_errno == EFAULT);
+    FileReport report;
+    EXPECT_EQ(f->close(report), ErrorClass::none);
+    EXPECT_EQ(report.unverified_bytes, int64_t(2 * kGood));
+  });
+  ::munmap(memory, 2 * kGood);
 }
 
 // A rank that brought nothing ends no other call of its own with it.

@@ -286,7 +286,9 @@ void run_case(const Variant& v, int ranks, uint64_t seed) {
                         [&](comm::Comm& comm) {
                           run_rank(comm, v, file.path(), cases[size_t(comm.rank())], gate, totals);
                         },
-                        {.nodes = std::min(v.nodes, ranks), .used_segments = true});
+                        {.nodes = std::min(v.nodes, ranks),
+                         .turn = int(seed / 1000 + uint64_t(v.nodes)) % 2,
+                         .used_segments = true});
   check_ways(v, file.path(), ranks, totals);
   EXPECT_EQ(totals.errors, 0);
   EXPECT_EQ(totals.other_algorithm, 0);

@@ -137,7 +137,7 @@ std::optional<Error> Pipeline::begun_failure() const {
   const auto& begun = state_->begun;
   std::optional<Error> failed = worst_of(begun.mine, begun.earlier);
   if (begun.alone) failed = worst_of(failed, begun.alone->mine);
-  if (begun.pages != nullptr) failed = worst_of(failed, begun.pages->failure());
+  if (begun.plan != nullptr) failed = worst_of(failed, state_->account_of_begun().failure());
   if (begun.stream != nullptr) failed = worst_of(failed, begun.stream->notes().failure);
   return failed;
 }

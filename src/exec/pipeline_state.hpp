@@ -50,7 +50,7 @@ struct Pipeline::State {
       : comm(c),
         file(f),
         geometry(g),
-        team{c.size(), c.nodes(), c.cores_per_node()},
+        team{c.size(), c.nodes(), c.cores_per_node(), c.turn()},
         transfers(c.transfers()),
         pages(f, together) {}
 
@@ -103,6 +103,10 @@ struct Pipeline::State {
   void expect_whole(Page& page);
   void learn_whole(const Page& page);
   WriteOutcome conclude(const PageAccount& account);
+  // Of what was exchanged. Scattered pages are written, not staged.
+  const PageAccount& account_of_begun() const noexcept {
+    return begun.pages != nullptr ? *begun.pages : pages.account();
+  }
 
   int64_t granule_of(const CollectiveCall& call) const;
 

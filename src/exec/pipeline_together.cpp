@@ -67,7 +67,7 @@ WriteOutcome Pipeline::State::end() {
   if (begun.plan == nullptr) {
     outcome = end_alone();
   } else {
-    outcome = conclude(begun.pages != nullptr ? *begun.pages : pages.account());
+    outcome = conclude(account_of_begun());
     if (begun.spent != nullptr) together = together + *begun.spent;
   }
   outcome.algorithm = begun.algorithm;

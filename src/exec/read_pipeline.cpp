@@ -47,7 +47,7 @@ struct ReadPipeline::State {
       : comm(c),
         file(f),
         geometry(g),
-        team{c.size(), c.nodes(), c.cores_per_node()},
+        team{c.size(), c.nodes(), c.cores_per_node(), c.turn()},
         transfers(c.transfers()) {}
 
   ReadOutcome read_all(const ReadRequest& request, const Pipeline::Policy& policy);

@@ -1,6 +1,8 @@
 // What makes a trail, and how far ahead of it pages are ready.
 #include "io/crumb_trail.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -23,6 +25,8 @@ constexpr double kLongestRest_s = 0.01;
 // What was not asked for so long is asked for anew: a file may have been made immutable, or lost
 // its blocks to a hole and the disk their room, and a store would be a SIGBUS.
 constexpr double kLongestTrust_s = 1e-4;
+// Whoever copies what is newer than his copy looks at the modification time.
+constexpr double kLongestUntold_s = 1;
 
 std::span<std::byte> pages_around(std::span<std::byte> bytes) {
   const auto at = reinterpret_cast<uintptr_t>(bytes.data());
@@ -68,9 +72,20 @@ std::byte* CrumbTrail::place_of(Extent piece) noexcept {
   if (about_seconds(now - asked_) > kLongestTrust_s) {
     if (populate_for_stores(pages_around(place)) != 0) return nullptr;
     asked_ = now;
+    if (about_seconds(now - told_) > kLongestUntold_s) tell_time();
   }
   used_ = now;
+  untold_ = true;
   return place.data();
+}
+
+// The kernel sets it when a page is made ready, not when one is stored to. Whoever does not own the
+// file may set both times only.
+void CrumbTrail::tell_time() noexcept {
+  if (!std::exchange(untold_, false)) return;
+  told_ = ticks();
+  const timespec modified[] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+  if (::futimens(fd_, modified) != 0) (void)::futimens(fd_, nullptr);
 }
 
 Off CrumbTrail::ahead(bool takes_room) const noexcept {
@@ -79,7 +94,9 @@ Off CrumbTrail::ahead(bool takes_room) const noexcept {
 }
 
 tl::expected<std::byte*, Refusal> CrumbTrail::make_ready(int fd, Extent where, int reserve_mode) {
+  tell_time();
   where_ = {};
+  fd_ = fd;
   const Extent pages = whole_pages(where);
   if (pages.begin < pages_.where().begin || pages.end > pages_.where().end) {
     pages_ = {};
@@ -92,12 +109,13 @@ tl::expected<std::byte*, Refusal> CrumbTrail::make_ready(int fd, Extent where, i
   if (!memory) return tl::unexpected(memory.error());
   where_ = where;
   memory_ = *memory;
-  used_ = asked_ = ticks();
+  used_ = asked_ = told_ = ticks();
   pause_ = 0;
   return memory_.data();
 }
 
 void CrumbTrail::let_go() noexcept {
+  tell_time();
   where_ = {};
   pages_ = {};
 }

@@ -58,16 +58,21 @@ class CrumbTrail {
   // Where byte where.begin belongs. REQUIRES that `where` is not empty and lies inside the file,
   // and that `fd` is open for reading and writing.
   tl::expected<std::byte*, Refusal> make_ready(int fd, Extent where, int reserve_mode);
-  // Nothing is mapped any more.
+  // Nothing is mapped any more. REQUIRES that `fd` of make_ready() is open.
   void let_go() noexcept;
 
  private:
+  void tell_time() noexcept;
+
   Trail trail_;
   int pause_ = 0, left_ = 0;  // pieces that no place is looked for: of the last pause, and still
   Mapping pages_;
   Extent where_;                 // of pages_, what is ready
   std::span<std::byte> memory_;  // of where_
   Ticks used_ = 0, asked_ = 0;   // asked_: whether it takes stores
+  int fd_ = -1;
+  bool untold_ = false;  // stores that the file's modification time does not tell of
+  Ticks told_ = 0;
 };
 
 }  // namespace penstock::io

@@ -122,6 +122,24 @@ class TrailFiles : public ::testing::Test {
   std::minstd_rand random_{1};
 };
 
+// A store into a page that is ready is no fault, so the kernel notes no time.
+TEST_F(TrailFiles, AreNewerThanWhatWasCopiedBeforeTheLastStore) {
+  fill(1'000'000);
+  auto file = open();
+  put(*file, 0, 48, 400, 20);  // the 16th makes 32 KiB ready
+  const int64_t writes = file->writes;
+  constexpr time_t kCopied = 1'000'000'000;
+  const timespec copied[] = {{0, UTIME_OMIT}, {kCopied, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file_.path().c_str(), copied, 0), 0);
+  put(*file, 20 * 400, 48, 400, 10);
+  EXPECT_EQ(file->writes, writes) << "stored, all of them";
+  trail_.let_go();
+  struct stat there {};
+  ASSERT_EQ(::stat(file_.path().c_str(), &there), 0);
+  EXPECT_GT(there.st_mtim.tv_sec, kCopied);
+  EXPECT_TRUE(file->close());
+}
+
 TEST_F(TrailFiles, InsideTheFileAreWrittenByNoCall) {
   fill(1'000'000);
   auto file = open();

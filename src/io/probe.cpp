@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <numbers>
 #include <sstream>
 #include <string_view>
@@ -173,6 +174,11 @@ bool can_be_sampled(const struct stat& file) {
   return file.st_size > kSamples * kSampleBytes && file.st_blocks >= file.st_size / 512;
 }
 
+// The status of a device tells none.
+Off length_of(const struct stat& file) noexcept {
+  return S_ISREG(file.st_mode) ? file.st_size : std::numeric_limits<Off>::max();
+}
+
 // One in each 64th of the file, at the fractions of the golden ratio there: a pattern of the
 // program's that comes again and again is not met at the same point each time.
 std::optional<int64_t> unwritten_by_samples(int fd, int64_t file_bytes) {
@@ -205,7 +211,7 @@ std::optional<Unwritten> about_unwritten(int fd) {
   const bool samples = can_be_sampled(file);
   const auto bytes = samples ? unwritten_by_samples(fd, file.st_size) : unwritten_bytes(fd);
   if (!bytes) return std::nullopt;
-  return Unwritten{*bytes, samples, file.st_size};
+  return Unwritten{*bytes, samples, length_of(file)};
 }
 
 std::string why_no_places(const std::string& path) {

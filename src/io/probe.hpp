@@ -40,7 +40,7 @@ std::optional<int64_t> unwritten_bytes(int fd, Extent where);
 struct Unwritten {
   int64_t bytes = 0;
   bool estimated = false;  // from samples
-  int64_t of_bytes = 0;    // the file's length
+  int64_t of_bytes = 0;    // the file's length; of a device, no bound
 };
 
 // The same where nobody has the time, and nullopt where it would not be true: of a file above 64

@@ -121,6 +121,16 @@ TEST_F(DirtyPages, OfALargeFileAreEstimated) {
   EXPECT_NEAR(double(now.bytes), double(file_bytes) / 2, double(file_bytes) / 16);
 }
 
+// Written over or not is not to be told from its length.
+TEST_F(DirtyPages, OfADeviceAreNotBoundByItsLength) {
+  const int device = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(device, 0);
+  const std::optional<Unwritten> there = about_unwritten(device);
+  ::close(device);
+  if (!there) GTEST_SKIP() << "devices lie on a file system that tells nothing";
+  EXPECT_GT(there->of_bytes, 0);
+}
+
 TEST_F(DirtyPages, OfALargeFileWithHolesAreAllCounted) {
   write_at((Off{1} << 30) + 4096, 1 << 16);
   EXPECT_EQ(about_unwritten(fd_)->bytes, 1 << 16);

@@ -182,12 +182,15 @@ int64_t StreamSync::pieces_left() const {
 
 Result<void> StreamSync::sync_now(SyncKind kind) {
   if (wanted()) start_the_rest();
-  synced_ = true;
-  note_synced();
   drop_pending();
   Result<void> synced = sync_file(kind);
   take_untold();  // told now
   return synced;
+}
+
+void StreamSync::note_asked() {
+  synced_ = true;
+  note_synced();
 }
 
 Result<void> StreamSync::sync_at_close() {

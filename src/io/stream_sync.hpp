@@ -39,6 +39,7 @@ class StreamSync final : public FileSync {
  protected:
   Result<void> sync_now(SyncKind kind) override;
   Result<void> sync_at_close() override;
+  void note_asked() override;
 
  private:
   Extent take_of_run(Extent where);
@@ -59,7 +60,7 @@ class StreamSync final : public FileSync {
 
   DueBytes due_;
   const Streams streams_;
-  std::atomic<bool> wrote_ = false, synced_ = false;  // since it was opened
+  std::atomic<bool> wrote_ = false, synced_ = false;  // by the program, since it was opened
 
   mutable std::mutex mutex_;   // of what follows; not held in system calls
   Extent run_;                 // the last writes, as far as they followed each other

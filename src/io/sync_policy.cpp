@@ -13,6 +13,7 @@ namespace penstock::io {
 Result<bool> FileSync::wrote(Extent, int64_t) { return false; }
 Result<void> FileSync::sync_now(SyncKind kind) { return sync_file(kind); }
 Result<void> FileSync::sync_at_close() { return {}; }
+void FileSync::note_asked() {}
 SyncNotes FileSync::notes() const { return {}; }
 
 SyncMarks FileSync::marks() const {
@@ -41,6 +42,12 @@ void FileSync::note_failure(const Error& error) {
 }
 
 Result<void> FileSync::sync(SyncKind kind) {
+  Result<void> synced = sync_unasked(kind);
+  note_asked();
+  return synced;
+}
+
+Result<void> FileSync::sync_unasked(SyncKind kind) {
   const std::lock_guard device(device_);
   return kept(sync_now(kind));
 }

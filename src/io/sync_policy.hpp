@@ -50,6 +50,8 @@ class FileSync {
   // On the device, because the program asks for it. What one sync has lost, whoever asked for it,
   // every later one and at_close() report too: it stays lost, though the kernel says so only once.
   Result<void> sync(SyncKind kind);
+  // The same for the engine's own sake, which says nothing of what the program does.
+  Result<void> sync_unasked(SyncKind kind);
   // Before the descriptor is closed, and nothing is written any more. An error is reported by close
   // on every rank. false: what is written to has no sync, so nothing is known to be on a device.
   Result<bool> at_close();
@@ -64,6 +66,7 @@ class FileSync {
   void note_failure(const Error& error);
   virtual Result<void> sync_now(SyncKind kind);  // REQUIRES device_, but at close
   virtual Result<void> sync_at_close();
+  virtual void note_asked();  // that the program has synced
   // What has no sync at all (EINVAL of a device like /dev/null) has lost nothing. Only who asks for
   // a sync is told. Of a file EINVAL is what became of its bytes, as any other number.
   bool has_no_sync(const Error& error) const noexcept;

@@ -1,6 +1,7 @@
 // Groups of consecutive ranks, each with its first rank as the writer (chaarawi-2009, 2.1: of 24
-// ranks and 4 writers, ranks 0-5 send to 0, 6-11 to 6, ...). What the segmentation algorithms
-// share. Arithmetic, and a walk over the classes of a group's ranks, never over ranks.
+// ranks and 4 writers, ranks 0-5 send to 0, 6-11 to 6, ...); where ranks are dealt to nodes in
+// turn, with one of the next node. What the segmentation algorithms share. Arithmetic, and a walk
+// over the classes of a group's ranks, never over ranks.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +13,35 @@ namespace penstock::plan {
 
 class Groups {
  public:
-  Groups(int ranks, int writers) : writers_(ranks, writers), ranks_(ranks) {}
+  // REQUIRES 1 <= count <= team.ranks.
+  Groups(const Team& team, int count) noexcept : team_(team), count_(count) {}
 
-  int count() const noexcept { return writers_.writers(); }
-  const WriterRanks& writers() const noexcept { return writers_; }
-  int of(int rank) const noexcept { return int(((int64_t{rank} + 1) * count() - 1) / ranks_); }
-  IntRange members(int group) const noexcept {
-    return {writers_.rank_of(group), group + 1 < count() ? writers_.rank_of(group + 1) : ranks_};
+  int count() const noexcept { return count_; }
+  int of(int rank) const noexcept { return int(((int64_t{rank} + 1) * count_ - 1) / team_.ranks); }
+  IntRange members(int group) const noexcept { return {begin(group), begin(group + 1)}; }
+  int most_members() const noexcept { return int(divide_up(team_.ranks, count_)); }
+
+  int writer_rank(int group) const noexcept {
+    const int first = begin(group);
+    const int rank = team_.turn > 0 ? next_on(group % team_.nodes, first) : first;
+    return rank < begin(group + 1) ? rank : first;
   }
-  int most_members() const noexcept { return int(divide_up(ranks_, count())); }
+  std::optional<int> writer_at(int rank) const noexcept {
+    const int group = of(rank);
+    return writer_rank(group) == rank ? std::optional(group) : std::nullopt;
+  }
 
  private:
-  WriterRanks writers_;
-  int ranks_;
+  int begin(int group) const noexcept { return int(int64_t{group} * team_.ranks / count_); }
+  // The first rank at or behind `from` on that node, where they are dealt in turn.
+  int next_on(int node, int from) const noexcept {
+    const int turn = from / team_.turn;  // of all nodes
+    const int ahead = (node - turn % team_.nodes + team_.nodes) % team_.nodes;
+    return ahead == 0 ? from : (turn + ahead) * team_.turn;
+  }
+
+  Team team_;
+  int count_;
 };
 
 // What a group writes in a call.
@@ -65,18 +82,15 @@ inline Result<Groups> groups_of(std::string_view algorithm, const Parameters& p,
   if (p.writers < 0)
     return fail(ErrorClass::argument, std::string(algorithm),
                 "writers must be at least 1, got " + std::to_string(p.writers));
-  return Groups(team.ranks,
-                p.writers > 0 ? std::min(p.writers, team.ranks) : default_writers(team));
+  return Groups(team, p.writers > 0 ? std::min(p.writers, team.ranks) : default_writers(team));
 }
 
 // A plan in which every rank gives its bytes to its group's writer, and to nobody else.
 class GroupPlan : public Plan {
  public:
   int writers() const noexcept final { return groups_.count(); }
-  int writer_rank(int writer) const noexcept final { return groups_.writers().rank_of(writer); }
-  std::optional<int> writer_of(int rank) const noexcept final {
-    return groups_.writers().writer_at(rank);
-  }
+  int writer_rank(int writer) const noexcept final { return groups_.writer_rank(writer); }
+  std::optional<int> writer_of(int rank) const noexcept final { return groups_.writer_at(rank); }
   bool exchanges() const noexcept final { return true; }
   IntRange writers_of(const Summary& s, int rank, int) const final { return reached(s, rank); }
   IntRange reached(const Summary& s, int rank) const final {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dealing.hpp"
 #include "base/extent.hpp"
 #include "layout/file_view.hpp"
 #include "plan/summary.hpp"
@@ -20,8 +21,11 @@ namespace penstock::plan {
 // The ranks that a plan is for, as far as placement cares.
 struct Team {
   int ranks = 1;
-  int nodes = 1;           // ranks are spread over nodes in consecutive blocks
+  int nodes = 1;
   int cores_per_node = 1;  // usable cores
+  int turn = 0;            // how ranks are dealt to nodes
+
+  Dealing dealing() const noexcept { return {ranks, nodes, turn}; }
 };
 
 // A piece of one rank's own stream: it goes to `writer` in `cycle`.

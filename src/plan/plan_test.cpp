@@ -112,6 +112,7 @@ Drawn draw_team() {
   Drawn d;
   d.team.ranks = *rc::gen::inRange(1, 9);
   d.team.nodes = *rc::gen::inRange(1, d.team.ranks + 1);
+  d.team.turn = *rc::gen::inRange(0, d.team.ranks / d.team.nodes + 1);
   d.team.cores_per_node = *rc::gen::inRange(1, 5);
   d.geometry.stripe_bytes = *rc::gen::element<int64_t>(0, 0, 65536);
   for (int r = 0; r < d.team.ranks; ++r) {

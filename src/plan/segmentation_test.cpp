@@ -56,13 +56,19 @@ TEST(Groups, AreConsecutiveRanksAndTheFirstOfEachWrites) {
 
 RC_GTEST_PROP(Groups, HoldEveryRankOnce, ()) {
   const int ranks = *rc::gen::inRange(1, 200), writers = *rc::gen::inRange(1, ranks + 1);
-  const Groups groups(ranks, writers);
+  const int nodes = *rc::gen::inRange(1, ranks + 1), turn = *rc::gen::inRange(0, ranks / nodes + 1);
+  const Groups groups({ranks, nodes, 1, turn}, writers);
   int next = 0;
   for (int g = 0; g < groups.count(); ++g) {
     const IntRange members = groups.members(g);
     RC_ASSERT(members.begin == next && members.end > members.begin);
     RC_ASSERT(members.end - members.begin <= groups.most_members());
-    for (int r = members.begin; r < members.end; ++r) RC_ASSERT(groups.of(r) == g);
+    RC_ASSERT(members.contains(groups.writer_rank(g)));
+    for (int r = members.begin; r < members.end; ++r) {
+      RC_ASSERT(groups.of(r) == g);
+      RC_ASSERT(groups.writer_at(r) ==
+                (r == groups.writer_rank(g) ? std::optional(g) : std::nullopt));
+    }
     next = members.end;
   }
   RC_ASSERT(next == ranks);

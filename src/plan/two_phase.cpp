@@ -98,7 +98,7 @@ Result<std::unique_ptr<const Plan>> place_two_phase(const Parameters& p, const T
   // More writers than ranks were asked for where a job is small: all ranks write.
   const int writers =
       p.writers > 0 ? std::min(p.writers, team.ranks) : useful_writers(team, bounds);
-  return std::make_unique<const TwoPhasePlan>(WriterRanks(team.ranks, writers), bounds, geometry,
+  return std::make_unique<const TwoPhasePlan>(WriterRanks(team, writers), bounds, geometry,
                                               p.cycle_bytes);
 }
 

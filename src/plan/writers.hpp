@@ -22,21 +22,26 @@ inline int default_writers(const Team& team) {
   return int(std::min<int64_t>(team.ranks, int64_t{per_node} * nodes));
 }
 
-// Writers 0 .. writers-1, spread evenly over the ranks, and so over nodes, which hold consecutive
-// ranks. REQUIRES 1 <= writers <= ranks.
+// Writers 0 .. writers-1, spread evenly over the ranks in the order of their nodes, and so over the
+// nodes. REQUIRES 1 <= writers <= team.ranks.
 class WriterRanks {
  public:
-  WriterRanks(int ranks, int writers) : ranks_(ranks), writers_(writers) {}
+  WriterRanks(const Team& team, int writers) noexcept
+      : dealing_(team.dealing()), ranks_(team.ranks), writers_(writers) {}
 
   int writers() const noexcept { return writers_; }
-  int rank_of(int writer) const noexcept { return int(int64_t{writer} * ranks_ / writers_); }
+  int rank_of(int writer) const noexcept { return dealing_.rank_at(position_of(writer)); }
   std::optional<int> writer_at(int rank) const noexcept {
-    const int writer = int(divide_up(int64_t{rank} * writers_, ranks_));
-    if (writer < writers_ && rank_of(writer) == rank) return writer;
+    const int position = dealing_.position_of(rank);
+    const int writer = int(divide_up(int64_t{position} * writers_, ranks_));
+    if (writer < writers_ && position_of(writer) == position) return writer;
     return std::nullopt;
   }
 
  private:
+  int position_of(int writer) const noexcept { return int(int64_t{writer} * ranks_ / writers_); }
+
+  Dealing dealing_;
   int ranks_, writers_;
 };
 

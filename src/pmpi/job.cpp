@@ -238,7 +238,8 @@ std::unique_ptr<comm::Comm> Job::meet_all() {
 // Collective. False when it failed: then every process keeps its own log.
 bool Job::merge_all(comm::Comm& world) {
   const bool has_news = !log_->empty();
-  int64_t sums[] = {has_news ? 1 : 0, log_->files()};
+  const int64_t closed = log_->closed_files();
+  int64_t sums[] = {closed > 0 ? 1 : 0, closed};
   const bool counted = world.all_sum(sums).has_value();
   const int shares = counted ? engine::JobLog::shares_of(sums[0], sums[1]) : world_size_;
   const std::string mine =

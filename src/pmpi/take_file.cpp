@@ -148,7 +148,9 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints,
   file->writable = info.writable;
   file->readable = info.readable;
   file->told_hints = hash_of_hints(hints);
-  if ((amode & MPI_MODE_APPEND) == 0) file->pointer.set(0);
+  const bool appends = (amode & MPI_MODE_APPEND) != 0;  // so the library's pointers are at the end
+  if (!appends) file->pointer.set(0);
+  file->moved_shared_pointer = appends;
   file->file = engine::File::open(*std::move(ranks), info);
   job().met(spans_world(comm));
   if (!info.opened_here) return;

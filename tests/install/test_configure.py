@@ -149,6 +149,36 @@ def test_a_prefix_that_cannot_be_is_refused_before_anything_is_built(
     assert said in done.stderr
 
 
+OLD_CMAKE = """#!/bin/sh
+case " $* " in *" --fresh "*) echo "CMake Error: Unknown argument --fresh" && exit 1 ;; esac
+echo "penstock: needs CMake 3.25 or newer, but this is 3.22.1"
+exit 1
+"""
+
+
+def test_a_cmake_that_is_too_old_is_told_which_is_needed(tmp_path: Path) -> None:
+    """And nothing is left of what an earlier installation found."""
+    script, cmake = tmp_path / "scripts" / "install.sh", tmp_path / "bin" / "cmake"
+    found = tmp_path / "build" / "install" / "cmake"
+    for directory in (script.parent, cmake.parent, found / "CMakeFiles"):
+        directory.mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "install.sh", script)
+    cmake.write_text(OLD_CMAKE)
+    cmake.chmod(0o755)
+    (found / "CMakeCache.txt").touch()
+    done = subprocess.run(
+        [script, tmp_path / "prefix"],
+        env={"PATH": f"{cmake.parent}:/usr/bin:/bin", "PYTHON": "none"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "penstock: needs CMake 3.25 or newer, but this is 3.22.1" in done.stderr
+    assert list(found.iterdir()) == []
+
+
 def test_a_python_that_will_not_do_is_named(tmp_path: Path) -> None:
     done = subprocess.run(
         [ROOT / "scripts" / "install.sh", tmp_path / "x"],

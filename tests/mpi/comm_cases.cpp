@@ -7,6 +7,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "base/dealing.hpp"
 #include "comm/kept_segments.hpp"
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_hybrid_comm.hpp"
@@ -371,6 +372,8 @@ void contract(const Setup& setup, Report& report) {
 void nodes(const Setup& setup, Report& report) {
   on_team(setup, report, [&](Comm& c, Report& r) {
     r.expect_equal(c.nodes(), setup.nodes, "nodes");
+    r.expect_equal(Dealing(c.size(), c.nodes(), c.turn()).node_of(c.rank()), c.own_node(),
+                   "the node that follows from how ranks are dealt");
     auto part = c.split_by_node();
     if (!r.expect(part.has_value(), "a split")) return;
     Comm& own = **part;

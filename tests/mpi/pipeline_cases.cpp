@@ -103,8 +103,8 @@ void count_calls(Comm& c, Report& report, const std::string& path, const plan::A
                  const exec::Exchange& exchange, const exec::Deal& deal,
                  const std::vector<int>& nodes) {
   const plan::Parameters parameters = plan::taken_by(algorithm, {2, exec::kCountedCycle});
-  const exec::Costs costs(algorithm, parameters, {c.size(), c.nodes(), c.cores_per_node()}, deal,
-                          nodes, exchange.shares_pages);
+  const plan::Team team{c.size(), c.nodes(), c.cores_per_node(), c.turn()};
+  const exec::Costs costs(algorithm, parameters, team, deal, nodes, exchange.shares_pages);
   if (c.rank() == 0) suite::write_whole(path, {});
   report.expect(c.barrier().has_value(), "barrier");
   auto file = io::find_mechanism("pwrite")->open({path, 4096});

@@ -38,6 +38,7 @@ PRETENDING = ("mpich", "mpich5", "mpich5-abi")
 PRETENDED_NODES = [("nodes", 2, 2, 2), ("nodes", 4, 1, 2), ("counts", 4, 1, 2)]
 PRETENDED_NODES += [("slots", 4, 1, 2), ("kept", 4, 1, 2)]
 PRETENDED_NODES += [("conformance", 2, 2, 2), ("conformance", 3, 2, 3), ("conformance", 3, 1, 2)]
+IN_TURN = [("nodes", 4), ("counts", 8), ("conformance", 4)]  # ranks dealt to two nodes
 # (case, ranks) by what Open MPI has for one-sided communication between nodes without RMA, which it
 # can be told to use on one; and by what cannot do without.
 TCP = {"OMPI_MCA_btl": "tcp,self"}
@@ -87,8 +88,8 @@ def runs(mpi: str, *, full: bool) -> Iterator[Run]:
         yield Run(case, ranks, threads, nodes, pretend)
     for case, ranks, component in EMULATED.get(mpi, []):
         yield Run(case, ranks, 1, 1, component, " over TCP")
-    if mpi in PRETENDING:  # ranks dealt to two nodes in turn
-        yield Run("conformance", 4, 1, 2, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"})
+    for case, ranks in IN_TURN if mpi in PRETENDING else []:
+        yield Run(case, ranks, 1, 2, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}, " in turn")
 
 
 def run(bench: Bench, suite: Suite, one: Run, first_seed: int, full: bool) -> None:

@@ -40,6 +40,17 @@ static void write_twice(MPI_File fh, const char* first, const char* second) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* An open that appends puts the library's pointers at the end; so of 4 bytes, the first two are
+ * written again. */
+static void begin_again(void) {
+  MPI_File fh;
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY | MPI_MODE_APPEND, MPI_INFO_NULL,
+                      &fh) == MPI_SUCCESS);
+  set_bytes(fh);
+  if (rank == 0) CHECK(write_shared(fh, "xy") == MPI_SUCCESS);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
 int main(int argc, char** argv) {
   char got[16];
   start_job(argc, argv);
@@ -49,5 +60,7 @@ int main(int argc, char** argv) {
   write_twice(fh, "01", "2");
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
   CHECK(read_back(path, 0, got, (long)sizeof got) == 4 && memcmp(got, "21Cd", 4) == 0);
+  begin_again();
+  CHECK(read_back(path, 0, got, (long)sizeof got) == 4 && memcmp(got, "xyCd", 4) == 0);
   return end_job(written, passed);
 }

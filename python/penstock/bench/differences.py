@@ -26,6 +26,8 @@ SCHEMA = "penstock.compare/1"
 _JOB = "slurm_job"
 _SOFTWARE = ("penstock", "penstock_commit", "native", "native_digest", "python", _JOB)
 _WORK = ("bytes", "workers", "ranks")
+# What a variant of one name does alike in two sessions; two variants may be told apart by it.
+_WORKLOAD = ("op", "pattern", "bufsize", "iters", "end", "regime", "access", "syncsize", "files")
 
 
 class _Model(BaseModel):
@@ -63,6 +65,8 @@ class Differences(_Model):
     margin: float
     differences: list[Difference]
     notices: list[str]
+    only_a: list[str] = []
+    """What A has and B has not, as ``cell/variant``."""
 
     @property
     def overall(self) -> Literal["worse", "unclear", "fine"]:
@@ -150,6 +154,7 @@ def differences(
         margin=margin,
         differences=_compared(pairs, margin),
         notices=list(_notices(a, b, pairs)),
+        only_a=_only(a, [(p.cell, p.variant_a) for p in pairs]),
     )
 
 
@@ -306,27 +311,35 @@ def _changes(first: Provenance, second: Provenance) -> tuple[str, str]:
 
 def _left_over(a: Side, b: Side, pairs: Sequence[_Pair]) -> Iterator[str]:
     """What only one side has, so that nobody takes it for compared."""
-    compared_a = {(p.cell, p.variant_a) for p in pairs}
-    compared_b = {(p.cell, p.variant_b) for p in pairs}
+    compared_a = [(p.cell, p.variant_a) for p in pairs]
+    compared_b = [(p.cell, p.variant_b) for p in pairs]
     for side, compared in ((a, compared_a), (b, compared_b)):
-        only = [f"{c}/{v}" for c, v in side.groups() if (c, v) not in compared]
-        if only:
+        if only := _only(side, compared):
             yield f"only {side.name} has {', '.join(only)}: not compared"
+
+
+def _only(side: Side, compared: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{c}/{v}" for c, v in side.groups() if (c, v) not in compared]
 
 
 def _other_work(pairs: Sequence[_Pair]) -> Iterator[str]:
     said = set()
     for p in pairs:
-        first, second = _work(p.a), _work(p.b)
+        names = _WORKLOAD if p.variant_a == p.variant_b else ()
+        first, second = _work(p.a, names), _work(p.b, names)
         changed = [f"{k} {v} -> {second[k]}" for k, v in first.items() if second.get(k, v) != v]
         if changed and (p.cell, p.variant_a) not in said:
             said.add((p.cell, p.variant_a))
             yield f"{p.cell}/{p.variant_b}: not the same work in A and B: {', '.join(changed)}"
 
 
-def _work(samples: Sequence[Sample]) -> dict[str, int]:
+def _work(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, Any]:
+    """Its amount, and those of these parameters that the program tells."""
     result = last_result(samples)
-    return {} if result is None else {name: getattr(result, name) for name in _WORK}
+    if result is None:
+        return {}
+    told = {name: result.parameters[name] for name in names if name in result.parameters}
+    return {name: getattr(result, name) for name in _WORK} | told
 
 
 def _failures(pairs: Sequence[_Pair]) -> Iterator[str]:

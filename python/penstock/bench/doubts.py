@@ -13,7 +13,7 @@ from penstock.bench import statistics
 from penstock.bench.sample import Provenance, RateKind, Result, Sample
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
-from penstock.errors import ArgumentError
+from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
     from penstock.bench.summary import CellSummary
@@ -185,10 +185,10 @@ def _preloaded(cell: str, results: Results) -> dict[str, str]:
 
 
 def _spelt(method: str) -> str:
-    """As the engine tells it; one that only another version knows as it was given."""
+    """As the engine tells it; one that only another version or machine serves as it was given."""
     try:
         return str(_core.parse_method(method))
-    except ArgumentError:
+    except PenstockError:
         return method
 
 

@@ -91,7 +91,7 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     console : Console, optional
         Where to; by default stdout.
     """
-    out = console or Console()
+    out = console or Console(emoji=False)
     out.print(
         f"[bold]{escape(summary.name)}[/]  {number_of(summary.samples, 'sample')} of "
         f"{number_of(len(summary.cells), 'cell')}, ranked by the {summary.rate} rate, "
@@ -211,7 +211,7 @@ def print_findings(findings: Sequence[Finding], out: Console) -> None:
 
 def print_differences(found: Differences, console: Console | None = None) -> None:
     """Print a comparison of two sets of results."""
-    out = console or Console()
+    out = console or Console(emoji=False)
     say(out, f"A: {found.a}")
     say(out, f"B: {found.b}")
     say(out, "ratio: rate of B over rate of A; above 1, B is better", 0, "dim")

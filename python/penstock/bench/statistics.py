@@ -438,12 +438,13 @@ def compare_many(
 def _evidence(a: ArrayLike, b: ArrayLike, margin: float, of: Kind, seed: int) -> Comparison:
     rates_a, rates_b = _rates(a, "a", of), _rates(b, "b", of)
     r = ratio_interval(rates_a, rates_b, seed=seed)
+    few = min(rates_a.size, rates_b.size) < LEAST_TO_COMPARE  # then no verdict asks for p
     return Comparison(
         verdict="unclear",
         ratio=r.ratio,
         low=r.low,
         high=r.high,
-        p=mann_whitney(rates_a, rates_b),
+        p=1.0 if few else mann_whitney(rates_a, rates_b),
         n_a=int(rates_a.size),
         n_b=int(rates_b.size),
         margin=margin,

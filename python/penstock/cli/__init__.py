@@ -28,11 +28,13 @@ from penstock.cli import (
     simulate,
 )
 from penstock.cli.output import print_whatever_comes, unwrapped
+from penstock.extras import pip_install
 from penstock.launch.request import is_utf8
 
 _NOBODY_READS = 128 + signal.SIGPIPE  # as of a program that the signal ends
 _PRINT = ("typer", "click", "rich")
 _OUR_FAULT = 70  # EX_SOFTWARE of sysexits.h: no command's verdict
+_NOT_THERE = 127  # as of the launcher, which misses what all commands need
 
 app = typer.Typer(
     name="penstock",
@@ -101,8 +103,19 @@ def main() -> None:
             _leave_what_stdout_holds()
             sys.exit(_NOBODY_READS)
         raise
+    except ModuleNotFoundError as error:
+        _fail_for_a_package(error)
     except Exception as error:
         _fail_for_what_nobody_foresaw(error)
+
+
+def _fail_for_a_package(error: ModuleNotFoundError) -> NoReturn:
+    """What only some commands need is imported when they begin; pip has nothing of ours."""
+    package = str(error.name).partition(".")[0]
+    if package in {"None", "penstock", *sys.stdlib_module_names}:
+        _fail_for_what_nobody_foresaw(error)
+    said = f"the Python package {package!r} is not there for {sys.executable}: install it with "
+    _fail(errors.UnsupportedError(said + pip_install(package)), _NOT_THERE)
 
 
 def _fail_for_what_nobody_foresaw(error: Exception) -> NoReturn:

@@ -51,7 +51,11 @@ def compare(
     ] = None,
     margin: Margin = 0.03,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Give exit code 3 where a comparison is unclear.")
+        bool,
+        typer.Option(
+            "--strict",
+            help="Give exit code 3 where a comparison is unclear, or B lacks what A has.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report, for programs.")] = False,
 ) -> None:
@@ -62,7 +66,8 @@ def compare(
     samples) and a Mann-Whitney test exclude equality at 95 % and the ratio is beyond the margin;
     same, when the whole interval is within the margin; else the verdict is unclear
     (docs/statistics.md). Exit code 0: same or faster, 1: B is slower, wrong or failed, 2: wrong
-    usage, 3: unclear, with --strict.
+    usage, 3, with --strict: unclear, or B lacks a cell or variant of A, where neither --variant,
+    --cell nor --without chose.
 
     Examples:
 
@@ -86,13 +91,15 @@ def compare(
         from penstock.bench.render import print_differences
 
         print_differences(found, console())
-    raise typer.Exit(_exit_code(found.overall, strict))
+    lacks = bool(found.only_a) and not (variant or cell or without)
+    raise typer.Exit(_exit_code(found.overall, strict, lacks))
 
 
-def _exit_code(overall: str, strict: bool) -> int:
+def _exit_code(overall: str, strict: bool, lacks: bool) -> int:
+    """``lacks``: B has not all of A, where all was to be compared."""
     if overall == "worse":
         return _SLOWER
-    return _UNCLEAR if strict and overall == "unclear" else 0
+    return _UNCLEAR if strict and (lacks or overall == "unclear") else 0
 
 
 def _found(

@@ -24,7 +24,8 @@ def doctor(
 ) -> None:
     """Look at MPI libraries, a directory, the kernel and the configuration; say what to mend.
 
-    Nothing is changed; a small file is made in DIR and removed. Exit code 0: good, 1: something is
+    The configuration, and where the log goes, are those of a job that is started here. Nothing is
+    changed; a small file is made in DIR and removed. Exit code 0: good, 1: something is
     to be mended before a run.
 
     Examples:

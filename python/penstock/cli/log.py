@@ -50,7 +50,7 @@ def log(
             out.print()
         _print_job(out, job)
         for one in job.files:
-            _print_file(out, one)
+            _print_file(out, job, one)
 
 
 def _print_job(out: Console, job: joblog.JobLog) -> None:
@@ -78,17 +78,17 @@ def _build(job: joblog.JobLog) -> str:
     return f" (Penstock for {shown(job.build)})" if job.build else ""
 
 
-def _print_file(out: Console, file: joblog.File) -> None:
+def _print_file(out: Console, job: joblog.JobLog, file: joblog.File) -> None:
     out.print(f"\n[bold]{shown(file.path)}[/]", highlight=False)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
-    for what, value in _facts(file, "#" if out.options.ascii_only else "█"):
+    for what, value in _facts(job, file, "#" if out.options.ascii_only else "█"):
         table.add_row(what, value)
     out.print(table, highlight=False)
 
 
-def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
+def _facts(job: joblog.JobLog, file: joblog.File, mark: str) -> list[tuple[str, str]]:
     ran = (
         ", ".join(f"{name} ({_count(n, 'time')})" for name, n in file.algorithms.items()) or "none"
     )
@@ -112,7 +112,8 @@ def _facts(file: joblog.File, mark: str) -> list[tuple[str, str]]:
     if file.first_error is not None:
         facts.append(("errors", f"[red]{file.errors}, first: {shown(file.first_error)}[/]"))
     if not file.closed:
-        facts.append(("state", "[yellow]not closed when this was written[/]"))
+        part = ": its numbers are one rank's part" if job.is_part(file) else ""
+        facts.append(("state", f"[yellow]not closed when this was written{part}[/]"))
     return facts + _verified(file.verify)
 
 

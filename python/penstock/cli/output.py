@@ -90,5 +90,5 @@ def unwrapped(command: Callable[..., Any] | None) -> str:
 
 def console() -> Console:
     """For people. Without a terminal nothing is cut off to fit a width that nobody has."""
-    made = Console()
-    return made if made.is_terminal else Console(width=160)
+    made = Console(emoji=False)  # a name may have :100: in it
+    return made if made.is_terminal else Console(emoji=False, width=160)

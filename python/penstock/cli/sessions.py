@@ -74,8 +74,9 @@ def run_shown(sweep: Sweep) -> Ending:
 
     from penstock.bench.progress import Show
 
-    shown = Console(stderr=True)
-    show = Show(shown if shown.is_terminal else Console(stderr=True, width=1000))
+    shown = Console(stderr=True, emoji=False)
+    wide = Console(stderr=True, emoji=False, width=1000)
+    show = Show(shown if shown.is_terminal else wide)
     with trials(f"interrupted: the samples so far are in {sweep.out}"), show:
         return sweep.run(show)
 

@@ -44,6 +44,8 @@ class Report:
 def examine(directory: Path, environ: Mapping[str, str] | None = None) -> Report:
     """Look at the MPI libraries, a directory, the kernel, the memory and the configuration.
 
+    The last is that of a job which is started in the working directory, wherever it writes.
+
     Parameters
     ----------
     directory : Path
@@ -63,6 +65,6 @@ def examine(directory: Path, environ: Mapping[str, str] | None = None) -> Report
         *mpis.examine(environ),
         *storage.examine(directory),
         *machine.examine(),
-        *configuration.examine(directory, environ),
+        *configuration.examine(environ),
     ]
     return Report(directory, tuple(found))

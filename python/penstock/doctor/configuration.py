@@ -11,19 +11,18 @@ from penstock.doctor.finding import Finding
 from penstock.errors import PenstockError
 from penstock.launch.request import (
     Options,
-    is_utf8,
     reader_arguments,
     reader_variables,
     variables,
 )
 
 
-def examine(directory: Path, environ: Mapping[str, str]) -> list[Finding]:
+def examine(environ: Mapping[str, str]) -> list[Finding]:
     """Files found, settings that are wrong, and the directory of the log."""
     findings: list[Finding] = []
     try:
         read = reader_variables(variables(Options(), environ), environ)
-        place = reader_arguments(environ) | _named(directory)
+        place = reader_arguments(environ)
         findings += [_about(file) for file in _core.config_files(read, **place) if file.exists]
         config = _core.load_config(read, **place)
     except PenstockError as error:
@@ -34,17 +33,7 @@ def examine(directory: Path, environ: Mapping[str, str]) -> list[Finding]:
     if config.mode == _core.Mode.off:
         why = config.left_alone or "PENSTOCK_DISABLE is set"
         findings.append(Finding("note", "configuration", f"nothing is served: {why}"))
-    if not _named(directory)["directory"]:
-        unread = "its name is not UTF-8, so no penstock.toml is looked for from here"
-        findings.append(Finding("note", "configuration", f"{directory}: {unread}", "go there"))
-    return [*findings, _log(config, directory)]
-
-
-def _named(directory: Path) -> dict[str, str]:
-    """The directory as the reader can be told it: from within it has another name, a point."""
-    if is_utf8(str(directory)):
-        return {"directory": str(directory)}
-    return {"directory": "." if directory == Path.cwd() else ""}
+    return [*findings, _log(config, Path.cwd())]
 
 
 def _about(file: _core.ConfigFile) -> Finding:

@@ -96,7 +96,7 @@ def _space(directory: Path) -> Finding:
 
 
 def _writing(directory: Path) -> list[Finding]:
-    """Makes a file, writes a block around the page cache, removes the file."""
+    """Makes a file, writes a block through the page cache and around it, removes the file."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=".penstock-doctor-", dir=directory)
     except OSError as error:
@@ -104,10 +104,25 @@ def _writing(directory: Path) -> list[Finding]:
         remedy = "give the directory that your programs write into; or have this one made writable"
         return [Finding("problem", "directory", why, remedy, {"errno": error.errno})]
     try:
-        os.close(descriptor)
-        return [_direct(name)]
+        return [_refusal(descriptor, directory) or _direct(name)]
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _refusal(descriptor: int, directory: Path) -> Finding | None:
+    """Why no byte is stored (a quota, a full disk): no word about direct I/O, which fails too."""
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(bytes(_BLOCK_BYTES))
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        why = f"no file can be written in {directory} ({error.strerror})"
+        remedy = (
+            "free some space, or have your quota or limit (ulimit -f) raised; or write elsewhere"
+        )
+        return Finding("problem", "directory", why, remedy, {"errno": error.errno})
+    return None
 
 
 def _direct(name: str) -> Finding:

@@ -74,13 +74,8 @@ def _wrote(file: joblog.File) -> str:
     return said
 
 
-def _is_part(job: joblog.JobLog, file: joblog.File) -> bool:
-    """Whether what is known of it is what one rank did: nobody has put the ranks' together."""
-    return not file.closed and job.ranks > 1
-
-
 def _part(job: joblog.JobLog, file: joblog.File) -> Iterator[str]:
-    if _is_part(job, file):
+    if job.is_part(file):
         yield _ONE_RANK
 
 
@@ -260,9 +255,18 @@ def _plan_of(job: joblog.JobLog) -> Figure | plan.NotDrawn:
     pattern = "contiguous"
     if calls.strided_calls + calls.irregular_calls > calls.contiguous_calls:
         pattern = "interleaved"
-    method = f.method.replace("auto", _ran(f), 1) if f.method.startswith("auto") else f.method
-    ranks = job.ranks if _is_part(job, f) else f.ranks
-    return plan.figure(plan.Work(method, max(1, ranks), pattern))
+    ranks = job.ranks if job.is_part(f) else f.ranks
+    return plan.figure(plan.Work(_decided(f), max(1, ranks), pattern))
+
+
+def _decided(file: joblog.File) -> str:
+    """Its method, with what ``auto`` chose; ``writers`` is no option of individual."""
+    word, plus, rest = file.method.partition(" + ")
+    if not word.startswith("auto"):
+        return file.method
+    ran = _ran(file)
+    options = "" if ran == "individual" else word.removeprefix("auto")
+    return ran + options + plus + rest
 
 
 def _machine(job: joblog.JobLog) -> Section:
@@ -309,7 +313,7 @@ def _cautions_of(job: joblog.JobLog, f: joblog.File) -> Iterator[Caution]:
             "docs/methods.md says what is served",
         )
     if not f.closed:
-        part = ": its numbers are one rank's part" if _is_part(job, f) else ""
+        part = ": its numbers are one rank's part" if job.is_part(f) else ""
         yield Caution(f"{f.path} was not closed when the log was written{part}")
     if f.verify.unverified_bytes:
         yield Caution(f"{f.path}: {size(f.verify.unverified_bytes)} were not verified")

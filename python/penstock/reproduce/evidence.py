@@ -36,9 +36,9 @@ class Evidence:
     chosen_for_s : float or None
         The budget that what was planned was chosen to fit.
     left_out : sequence of (cell, variant)
-        What the size has and the budget left untried.
-    broken_off : bool
-        Whether the session was interrupted before it had tried what was planned.
+        What the session has not tried: of what was planned, and of what the budget left out.
+    to_come : sequence of (cell, variant)
+        What the same command goes on with; of these only what is left out is looked at.
     aside : sequence of Sample
         Those that do not count: of them only where they were taken is known.
     invalid : mapping of (cell, variant) to str
@@ -51,7 +51,7 @@ class Evidence:
     budget_s: float | None = None
     chosen_for_s: float | None = None
     left_out: tuple[tuple[str, str], ...] = ()
-    broken_off: bool = False
+    to_come: tuple[tuple[str, str], ...] = ()
     aside: tuple[Sample, ...] = ()
     invalid: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Evidence:
 
     @property
     def known(self) -> list[tuple[str, str]]:
-        """What was planned, and what the budget left out."""
+        """What was planned, and what the budget left out of the size."""
         return list(dict.fromkeys((*self.planned, *self.left_out)))
 
     def cells(self, patterns: Iterable[str]) -> list[str]:
@@ -99,11 +99,11 @@ class Evidence:
         return next((f"{name}: {self.invalid[cell, name]}" for name in names), "")
 
     def why_left_out(self, cell: str, patterns: Iterable[str]) -> str:
-        """Why the budget decides that these variants decide nothing; empty if all were tried."""
+        """Why these variants decide nothing; empty if all were tried."""
         untried = {(cell, v) for v in self.variants(cell, patterns)} & {*self.left_out}
         if not untried:
             return ""
-        if self.broken_off and untried <= {*self.planned}:
+        if untried <= {*self.to_come}:
             return NOT_YET
         asked_s = self.budget_s if self.chosen_for_s is None else self.chosen_for_s
         return f"{NOT_FITTING} of {asked_s:.12g} s"

@@ -5,6 +5,8 @@ T(n, p) = K(p) n; K in seconds per MB of 2^20 bytes, as the paper prints it.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Literal
 
 from penstock.errors import ArgumentError
@@ -20,6 +22,16 @@ LEAST_PROCESSES = 2  # of whom the law speaks
 NEEDS = ("idle_cpus",)  # a law of processes is none of the scheduler
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The forms, the best first, the verdict and why, and the fewest samples of a cell."""
+
+    forms: tuple[FormFit, ...]
+    verdict: Verdict | Literal["not judged"] | None
+    why: str
+    n: int = 0
+
+
 def fit(evidence: Evidence, spec: FitSpec) -> ScalingFit | None:
     """The forms fitted to a variant's samples; None where these are too few to fit anything."""
     try:
@@ -28,17 +40,27 @@ def fit(evidence: Evidence, spec: FitSpec) -> ScalingFit | None:
         return None
 
 
-def judged(
-    evidence: Evidence, spec: FitSpec
-) -> tuple[tuple[FormFit, ...], Verdict | Literal["not judged"] | None, str]:
-    """The forms, the best first, the verdict and why; no verdict where samples are too few."""
+def judged(evidence: Evidence, spec: FitSpec, least: int) -> Judged:
+    """What is said of a law; no verdict where a cell has fewer than ``least`` samples."""
     found = fit(evidence, spec)
     if found is None:
-        return (), None, "too few samples: sizes or numbers of processes"
+        return Judged((), None, "too few samples: sizes or numbers of processes")
+    n = _fewest(evidence, spec)
     busy = _why_invalid(evidence, spec)
     if found.verdict == "not crossed":
-        return found.fits, found.verdict, f"{found.reason}; {busy}" if busy else found.reason
-    return found.fits, "not judged" if busy else found.verdict, busy or found.reason
+        why = f"{found.reason}; {busy}" if busy else found.reason
+        return Judged(found.fits, found.verdict, why, n)
+    if busy:
+        return Judged(found.fits, "not judged", busy, n)
+    if n < least:
+        why = f"too few samples: {n} in a cell, and {least} are needed"
+        return Judged(found.fits, None, why, n)
+    return Judged(found.fits, found.verdict, found.reason, n)
+
+
+def _fewest(evidence: Evidence, spec: FitSpec) -> int:
+    cells = Counter((s.n_bytes, s.processes) for s in _samples(evidence, spec))
+    return min(cells.values())
 
 
 def _why_invalid(evidence: Evidence, spec: FitSpec) -> str:

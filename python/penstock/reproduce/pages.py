@@ -249,10 +249,10 @@ def _laws(laws: Sequence[LawReport]) -> Iterator[str]:
         )
     yield from ("## Laws T = K(p) n: seconds, n in MB of 2^20 bytes", "")
     yield (
-        "Ours: the better form, how far off it is (root mean square of the relative error), and "
-        "what the fit says. *Not crossed*: not each size was measured with each number of "
-        "processes, so what processes do cannot be told from what the size does. *Not judged*: the "
-        "CPUs were more than 80 % busy in some cells."
+        "Ours: the better form, how far off it is (root mean square of the relative error), n, the "
+        "fewest samples of a cell, and what the fit says, if these are enough. *Not crossed*: not "
+        "each size was measured with each number of processes, so what processes do cannot be told "
+        "from what the size does. *Not judged*: the CPUs were more than 80 % busy in some cells."
     )
     yield ""
     yield from _rows(["call", *heads], rows)
@@ -261,7 +261,8 @@ def _laws(laws: Sequence[LawReport]) -> Iterator[str]:
 def _law(law: LawReport) -> str:
     if not law.here:
         return "-"
-    return f"{law.here[0]} ({law.residuals[0]:.0%}): {law.verdict or '-'}{_cells_of(law)}"
+    off = f"{law.residuals[0]:.0%}, n={law.n}"
+    return f"{law.here[0]} ({off}): {law.verdict or '-'}{_cells_of(law)}"
 
 
 def _cells_of(law: LawReport) -> str:

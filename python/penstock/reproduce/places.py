@@ -7,7 +7,7 @@ file system is its type, looked at in the run; a place's name decides nothing bu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,13 +103,14 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
         place, inner = split(cell, names)
         return inner if place == name else None
 
-    planned = tuple((cell, v) for full, v in whole.planned if (cell := own(full)) is not None)
+    def of_here(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        return tuple((cell, v) for full, v in pairs if (cell := own(full)) is not None)
+
     samples = tuple(
         s.model_copy(update={"cell": cell})
         for s in whole.samples
         if (cell := own(s.cell)) is not None
     )
-    left_out = tuple((cell, v) for full, v in whole.left_out if (cell := own(full)) is not None)
     aside = (s for s in whole.aside if own(s.cell) is not None)
     used = {s.provenance for s in (*samples, *aside)}
     provenances = tuple(p for p in whole.provenances if p.id in used)
@@ -120,10 +121,11 @@ def _at_place(whole: Evidence, name: str, names: Sequence[str]) -> Evidence:
     }
     return replace(
         whole,
-        planned=planned,
+        planned=of_here(whole.planned),
         samples=samples,
         provenances=provenances,
-        left_out=left_out,
+        left_out=of_here(whole.left_out),
+        to_come=of_here(whole.to_come),
         invalid=invalid,
     )
 

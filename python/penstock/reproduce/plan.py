@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from penstock.bench import provenance
 from penstock.bench import sweep as sweeps
@@ -24,10 +26,12 @@ from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import Experiment
 from penstock.reproduce.needs import NEEDS, OF_FILE_SYSTEM
 from penstock.reproduce.places import ALONE, Place, Places, at, split
+from penstock.reproduce.places import of as of_places
 
 _PREFIX = "reproduce"
 _ON = "on"  # before the names of file systems
 _ABSENT = "absent_mpis"  # of a plan: what the size needs and could not be started
+_RATES = "device_bytes_per_s"  # of a plan with a budget: what each directory took before it
 _NOMINAL_BYTES_PER_S = 1e8
 _LEAST_TIMEOUT_S = 30.0
 _SLOW_BYTES_PER_S = 2e8  # above it processes wait for the CPUs and not for the device
@@ -53,15 +57,6 @@ class Planned:
     def scale(self) -> str:
         """By what the size differs from the paper."""
         return self.experiment.in_size(self.size).scale
-
-    def hopeless(self, one: Conclusion, place: Place) -> bool:
-        """Whether what a conclusion needs is probably not there."""
-        seen = {name: NEEDS[name] for name in one.needs if name in OF_FILE_SYSTEM}
-        if any(need(place.evidence, []) for need in seen.values()):
-            return True
-        of_slow = {"idle_cpus", "slow_device"} & set(one.needs)
-        fast = self.rates[place.name] > _SLOW_BYTES_PER_S
-        return "several_nodes" in one.needs or bool(of_slow and fast)
 
 
 def prepare(
@@ -143,7 +138,8 @@ def _as_begun(sweep: Sweep) -> Sweep:
 def _within(planned: Planned, budget_s: float, where: Mapping[str, Path]) -> Planned:
     """What is begun for a budget; a session that goes on has what it began with."""
     sweep = planned.sweep
-    units = _units(planned, where)
+    seen = {name: provenance.file_system(directory) for name, directory in where.items()}
+    units = _units(planned.paper, sweep.cases, seen, planned.rates)
     begun = sweeps.planned_before(sweep)
     if begun and not begun <= {(case.cell, case.variant) for case in sweep.cases}:
         return planned  # of another plan, which is refused
@@ -158,10 +154,10 @@ def _within(planned: Planned, budget_s: float, where: Mapping[str, Path]) -> Pla
             )
         begun, left_out = frozenset(choice.needed), choice.left_out
     cases = [case for case in sweep.cases if (case.cell, case.variant) in begun]
-    whole_units = tuple(unit for unit in units if unit.pairs <= begun)
-    keeper = budget.Keeper(whole_units, _nominal(cases, list(where)), budget_s)
+    keeper = _keeper(units, cases, list(where), budget_s)
     timeout_s = min(sweep.timeout_s, max(budget_s / 4, _LEAST_TIMEOUT_S))
-    sweep = replace(sweep, cases=tuple(cases), keep=keeper, timeout_s=timeout_s)
+    keeps = {**sweep.keeps, _RATES: dict(planned.rates)}
+    sweep = replace(sweep, cases=tuple(cases), keep=keeper, keeps=keeps, timeout_s=timeout_s)
     return replace(planned, sweep=sweep, not_fitting=left_out)
 
 
@@ -170,22 +166,49 @@ def _nominal(cases: Sequence[Case], names: Sequence[str]) -> dict[Pair, float]:
     return _estimates(cases, dict.fromkeys(names, _NOMINAL_BYTES_PER_S))
 
 
-def _units(planned: Planned, where: Mapping[str, Path]) -> list[budget.Unit]:
-    cases = planned.sweep.cases
+def _keeper(
+    units: Sequence[budget.Unit], begun: Sequence[Case], names: Sequence[str], budget_s: float
+) -> budget.Keeper:
+    """What says by the warm-ups of what was begun which of it goes on."""
+    pairs = {(case.cell, case.variant) for case in begun}
+    whole_units = tuple(unit for unit in units if unit.pairs <= pairs)
+    return budget.Keeper(whole_units, _nominal(begun, names), budget_s)
+
+
+def _units(
+    paper: str,
+    cases: Sequence[Case],
+    seen: Mapping[str, Mapping[str, Any]],
+    rates: Mapping[str, float],
+) -> list[budget.Unit]:
+    """What a budget chooses from; ``seen`` are the file systems, and ``rates`` what they took."""
+    names = list(seen)
     pairs = tuple((case.cell, case.variant) for case in cases)
-    each = tuple(_place(name, directory, pairs, list(where)) for name, directory in where.items())
-    wanted = [one for one in conclusions.of_paper(planned.paper) if not one.untestable]
-    return budget.units(
-        wanted, Places(Evidence(pairs, ()), each), _nominal(cases, list(where)), planned.hopeless
-    )
+    each = tuple(_place(name, file_system, pairs, names) for name, file_system in seen.items())
+    wanted = [one for one in conclusions.of_paper(paper) if not one.untestable]
+    hopeless = functools.partial(_hopeless, rates)
+    whole = Places(Evidence(pairs, ()), each)
+    return budget.units(wanted, whole, _nominal(cases, names), hopeless)
 
 
-def _place(name: str, directory: Path, pairs: Sequence[Pair], names: Sequence[str]) -> Place:
+def _place(
+    name: str, file_system: Mapping[str, Any], pairs: Sequence[Pair], names: Sequence[str]
+) -> Place:
     """As far as it is known before a run: what is planned, and the file system."""
     own = ((split(cell, names), variant) for cell, variant in pairs)
     planned = tuple((inner, variant) for (place, inner), variant in own if place == name)
-    seen = Provenance(id=name, file_system=provenance.file_system(directory))
+    seen = Provenance(id=name, file_system=dict(file_system))
     return Place(name, Evidence(planned, (), (seen,)))
+
+
+def _hopeless(rates: Mapping[str, float], one: Conclusion, place: Place) -> bool:
+    """Whether what a conclusion needs is probably not there."""
+    seen = {name: NEEDS[name] for name in one.needs if name in OF_FILE_SYSTEM}
+    if any(need(place.evidence, []) for need in seen.values()):
+        return True
+    of_slow = {"idle_cpus", "slow_device"} & set(one.needs)
+    fast = rates.get(place.name, 0.0) > _SLOW_BYTES_PER_S
+    return "several_nodes" in one.needs or bool(of_slow and fast)
 
 
 def startable(cases: Sequence[Case], programs: Programs) -> tuple[list[Case], list[str]]:
@@ -227,21 +250,56 @@ def of_results(results: Results) -> tuple[str, str]:
 
 
 def evidence_of(results: Results) -> Evidence:
-    """What a session brought, and what of its size its budget left without a sample or failure."""
+    """What a session brought, and what of its size it has neither a sample nor a failure of."""
     found = Evidence.of(results)
+    tried = {(sample.cell, sample.variant) for sample in results.samples if sample.is_told}
     if found.budget_s is None and found.chosen_for_s is None:
-        return found
+        untried = tuple(pair for pair in found.planned if pair not in tried)
+        return replace(found, left_out=untried, to_come=untried)
+    cases = _of_size(results)
+    pairs = [(case.cell, case.variant) for case in cases]
+    if not {*found.planned} <= {*pairs}:
+        return found  # of an earlier design
+    left_out = tuple(pair for pair in pairs if pair not in tried)
+    return replace(found, left_out=left_out, to_come=_to_come(results, found, cases))
+
+
+def _of_size(results: Results) -> list[Case]:
+    """All that could be started where a session was begun."""
     paper, size = of_results(results)
     absent = results.headers[0].plan.get(_ABSENT, [])
     of_size = experiment.load(paper).cases(size, experiment.path_of(paper))
-    cases = [case for case in of_size if case.mpi not in absent]
     names = places_of(results) or [ALONE]
-    pairs = [(at(name, case.cell), case.variant) for name in names for case in cases]
-    if not {*found.planned} <= {*pairs}:
-        return found  # of an earlier design
-    tried = {(sample.cell, sample.variant) for sample in results.samples if sample.is_told}
-    left_out = tuple(pair for pair in pairs if pair not in tried)
-    return replace(found, left_out=left_out, broken_off=_is_broken_off(results))
+    here = [case for case in of_size if case.mpi not in absent]
+    return [replace(case, cell=at(name, case.cell)) for name in names for case in here]
+
+
+def _to_come(results: Results, found: Evidence, cases: Sequence[Case]) -> tuple[Pair, ...]:
+    """What a session with a budget goes on with: all, until its warm-ups have chosen."""
+    if found.budget_s is None:
+        return found.planned
+    if not _is_broken_off(results):
+        return ()
+    warm = {(sample.cell, sample.variant) for sample in results.samples if sample.block == 0}
+    if not {*found.planned} <= warm:
+        return found.planned
+    kept = _keeper_of(results, found, cases)(results.samples)
+    return tuple(pair for pair in found.planned if pair in kept)
+
+
+def _keeper_of(results: Results, found: Evidence, cases: Sequence[Case]) -> budget.Keeper:
+    """The one that chose; of what an earlier version measured as if no directory were fast."""
+    each = of_places(found, places_of(results)).each
+    seen = {place.name: _file_system(place.evidence) for place in each}
+    rates = results.latest[0].plan.get(_RATES, {})
+    paper, _ = of_results(results)
+    begun = [case for case in cases if (case.cell, case.variant) in {*found.planned}]
+    units = _units(paper, cases, seen, rates)
+    return _keeper(units, begun, list(seen), found.budget_s or 0.0)
+
+
+def _file_system(evidence: Evidence) -> Mapping[str, Any]:
+    return evidence.provenances[-1].file_system if evidence.provenances else {}
 
 
 def _is_broken_off(results: Results) -> bool:

@@ -85,13 +85,14 @@ def _print_laws(laws: Sequence[LawReport], out: Console) -> None:
     out.print()
     say(out, "Laws T = K(p) n, s for n in MB; best form first, how far off it is", style="bold")
     shown = RichTable(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("call", "on", "paper", "here", "which holds", "why"):
+    for name in ("call", "on", "paper", "here", "n", "which holds", "why"):
         shown.add_column(name)
     for law in laws:
         paper = ", ".join(f"{where} {text}" for where, text in law.paper.items())
         forms = zip(law.here, law.residuals, strict=True)
         here = "\n".join(f"{text} ({residual:.0%} off)" for text, residual in forms)
-        shown.add_row(law.law, law.place, paper, here or "-", law.verdict or "-", law.why)
+        n = str(law.n) if law.here else "-"
+        shown.add_row(law.law, law.place, paper, here or "-", n, law.verdict or "-", law.why)
     out.print(shown, highlight=False)
 
 

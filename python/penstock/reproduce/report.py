@@ -105,6 +105,7 @@ class LawReport(_Model):
 
     ``residuals`` are root mean squares of (T - fitted T) / T; ``verdict`` is that of
     `penstock.model.scaling`, or "not judged" where samples are of busy CPUs, None where too few.
+    ``n`` is the fewest samples of a cell.
     """
 
     place: str = ""
@@ -112,6 +113,7 @@ class LawReport(_Model):
     paper: dict[str, str]
     here: list[str]
     residuals: list[float]
+    n: int = 0
     verdict: str | None
     why: str
 
@@ -171,6 +173,7 @@ def report(results: Results) -> Report:
     places = planned.measured()
     options = _parameters(results)
     earlier = plan.earlier_design(paper, planned)
+    least = found.sweep(size, experiment.path_of(paper)).stopping.minimum
     return Report(
         paper=paper,
         title=found.title,
@@ -192,7 +195,7 @@ def report(results: Results) -> Report:
             *(_placed_table(spec, place, options) for spec in found.table for place in places.each),
             *(_simulated_tables() if paper == "gotwals1995" else []),
         ],
-        laws=[_law(spec, place) for spec in found.fit for place in places.each],
+        laws=[_law(spec, place, least) for spec in found.fit for place in places.each],
         series=[_stretches(spec, place) for spec in found.series for place in places.each],
     )
 
@@ -466,16 +469,17 @@ def _mark(value: Any, letter: str) -> str:
     return "at end" if value == 0 else f"{str(value).replace('iB', '')}{letter}"
 
 
-def _law(spec: experiment.FitSpec, place: Place) -> LawReport:
-    forms, verdict, why = fits.judged(place.evidence, spec)
+def _law(spec: experiment.FitSpec, place: Place, least: int) -> LawReport:
+    found = fits.judged(place.evidence, spec, least)
     return LawReport(
         place=place.name,
         law=spec.law,
         paper=dict(spec.paper),
-        here=[fits.text(form) for form in forms],
-        residuals=[form.residual for form in forms],
-        verdict=verdict,
-        why=why,
+        here=[fits.text(form) for form in found.forms],
+        residuals=[form.residual for form in found.forms],
+        n=found.n,
+        verdict=found.verdict,
+        why=found.why,
     )
 
 

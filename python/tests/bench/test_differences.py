@@ -144,6 +144,7 @@ def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
     notices = differences(a, b).notices
     assert "only a has c/old: not compared" in notices
     assert "only b has c/new: not compared" in notices
+    assert differences(a, b).only_a == ["c/old"]
 
 
 def test_nothing_in_common_is_an_error_that_lists_both(tmp_path: Path) -> None:
@@ -166,6 +167,26 @@ def test_other_amounts_of_work_are_said(tmp_path: Path) -> None:
     less = [sample("x", i, result=result(1e9, bytes_=32 * MIB)) for i in range(1, 11)]
     notices = differences(a, side(tmp_path, "b", less)).notices
     assert any("not the same work" in n and "67108864 -> 33554432" in n for n in notices)
+
+
+def workload(**more: Any) -> list[Sample]:
+    done = {"op": "write", "regime": "warm", "bufsize": MIB, "method": "auto", **more}
+    return [sample("x", i, result=result(1e9, parameters=done)) for i in range(1, 11)]
+
+
+def test_another_workload_of_as_many_bytes_is_said(tmp_path: Path) -> None:
+    a = side(tmp_path, "a", workload())
+    cold = side(tmp_path, "b", workload(regime="asis", bufsize=2 * MIB))
+    says = "c/x: not the same work in A and B: bufsize 1048576 -> 2097152, regime warm -> asis"
+    assert says in differences(a, cold).notices
+    other_way = side(tmp_path, "w", workload(method="individual"))
+    assert not [n for n in differences(a, other_way).notices if "not the same work" in n]
+
+
+def test_variants_of_a_session_may_differ_in_their_workload(tmp_path: Path) -> None:
+    cold = [s.model_copy(update={"variant": "y"}) for s in workload(regime="cold")]
+    results = load(write(tmp_path / "r.jsonl", [*workload(), *cold]))
+    assert differences(Side("r", results, "x"), Side("r", results, "y")).notices == []
 
 
 def test_wrong_bytes_are_worse_however_fast(tmp_path: Path) -> None:

@@ -279,6 +279,7 @@ def test_bytes_that_fit_into_the_page_cache_measure_memory(
         ("individual + none + pwrite(direct)", False),
         ("two_phase + shm + pwrite", True),
         ("a_method_of_an_earlier_version + end", False),
+        ("individual + none(x=1) + pwrite", True),  # known, and not supported here
         (True, True),
     ],
 )

@@ -49,6 +49,26 @@ def test_what_is_unclear_fails_only_when_strict(cli: Cli, tmp_path: Path) -> Non
     assert "includes 1 and reaches beyond" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], 0),
+        (["--strict"], 3),
+        (["--strict", "--variant", "x"], 0),
+        (["--strict", "--without", "y"], 2),  # B has none to leave out
+        (["--strict", "--cell", "c"], 0),
+    ],
+)
+def test_what_only_a_has_fails_when_strict_and_nothing_was_chosen(
+    cli: Cli, tmp_path: Path, words: list[str], code: int
+) -> None:
+    a = results(tmp_path, "before", {"x": 1e9, "y": 1e9})
+    b = results(tmp_path, "after", {"x": 1e9})
+    done = cli("compare", a, b, *words)
+    assert done.returncode == code, done.stderr
+    assert cli("compare", b, a, *(w for w in words if w == "--strict")).returncode == 0
+
+
 def test_slower_outweighs_unclear(cli: Cli, tmp_path: Path) -> None:
     a = results(tmp_path, "before", {"x": 1e9, "y": 1e9}, cv=0.1)
     b = results(tmp_path, "after", {"x": 1e9, "y": 3e8}, cv=0.1)

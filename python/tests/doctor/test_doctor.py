@@ -213,6 +213,27 @@ def test_a_directory_that_may_not_be_written_has_to_be_mended(
     assert not doctor.examine(tmp_path).good
 
 
+@pytest.mark.usefixtures("full_disk")
+def test_a_directory_that_takes_no_bytes_has_to_be_mended(tmp_path: Path) -> None:
+    finding = storage.examine(tmp_path)[-1]
+    assert (finding.level, finding.topic) == ("problem", "directory")
+    assert finding.text == f"no file can be written in {tmp_path} (File too large)"
+    assert "ulimit -f" in finding.remedy
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_quota_that_is_told_late_has_to_be_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    finding = storage.examine(tmp_path)[-1]
+    assert (finding.level, finding.values["errno"]) == ("problem", errno.EDQUOT)
+    assert "Disk quota exceeded" in finding.text
+
+
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.ENOMEM])
 def test_why_io_uring_is_missing_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -264,6 +285,18 @@ def test_a_wrong_configuration_is_a_problem_named_once(cli: Cli, tmp_path: Path)
     wrong = [f for f in told["findings"] if f["level"] == "problem"]
     assert sum('did you mean "quiet"?' in f["text"] for f in wrong) == 1
     assert told["good"] is False
+
+
+def test_the_configuration_is_that_of_a_job_that_is_started_here(cli: Cli, tmp_path: Path) -> None:
+    here, written = tmp_path / "empty", tmp_path / "written"
+    written.mkdir()
+    (here / "penstock.toml").write_text("quiet = true\n")
+    (written / "penstock.toml").write_text("quite = true\n")
+    told = json.loads(cli("doctor", "--json", str(written)).stdout)
+    texts = [f["text"] for f in told["findings"] if f["topic"] in ("configuration", "job log")]
+    assert f"goes to {here}" in texts
+    (read,) = (text for text in texts if "penstock.toml" in text)
+    assert read.startswith(f"{here}/penstock.toml ")
 
 
 def test_the_report_for_people_and_for_programs_agree(cli: Cli, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import made_reports
 from penstock import _core, joblog
 from penstock.report import job
@@ -114,6 +116,21 @@ def test_phases_sizes_and_plan_are_drawn_from_the_log(tmp_path: Path) -> None:
     assert phases.numbers.rows[0][3] == "0.1200"  # exchange
     assert "to 4MiB: 32 calls" in report.figures[1].description
     assert "interleaved" in report.figures[2].caption
+
+
+@pytest.mark.parametrize(
+    ("ran", "method"),
+    [
+        ("individual", "auto + shm + pwrite + none + written"),
+        ("individual", "auto(writers=2, cycle=64KiB) + shm + pwrite + none + written"),
+        ("two_phase", "auto(writers=2) + shm + pwrite + none + written"),
+        ("cyclic", "auto(writers=2) + shm + pwrite + none + written"),
+    ],
+)
+def test_the_plan_is_of_what_auto_chose(tmp_path: Path, ran: str, method: str) -> None:
+    report = of(tmp_path, file={"algorithms": {ran: 8}, "method": method})
+    figure = next(f for f in report.figures if f.name == "plan")
+    assert figure.title.startswith(f"The plan of {ran}")
 
 
 def test_the_commands_are_safe_to_paste(tmp_path: Path) -> None:

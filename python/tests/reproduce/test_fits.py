@@ -15,6 +15,7 @@ from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import FitSpec
 
 SPEC = FitSpec(law="contiguous read", cells="read*", variant="ROMIO")
+ROUNDS = 6
 FORMS: dict[str, Callable[[int], float]] = {
     "k/p": lambda p: 1 / p,
     "k/log2 p": lambda p: 1 / math.log2(p),
@@ -26,7 +27,9 @@ def with_cpus(one: Sample, busy: float) -> Result:
     return one.result.model_copy(update={"cpus": CpuTimes(busy_s=busy, total_s=1.0)})
 
 
-def evidence(seconds_per_mb: Callable[[int], float], processes: tuple[int, ...]) -> Evidence:
+def evidence(
+    seconds_per_mb: Callable[[int], float], processes: tuple[int, ...], rounds: int = ROUNDS
+) -> Evidence:
     """Two sizes at each number of processes."""
     samples: list[Sample] = []
     for p in processes:
@@ -34,8 +37,10 @@ def evidence(seconds_per_mb: Callable[[int], float], processes: tuple[int, ...])
             rate = MIB / seconds_per_mb(p)
             line = result(rate, bytes_=megabytes * MIB, workers=p)
             cell = f"read,p={p},n={megabytes}"
-            samples.append(sample("ROMIO", cell=cell, result=line))
-    return Evidence(tuple((s.cell, s.variant) for s in samples), tuple(samples), ())
+            blocks = range(1, rounds + 1)
+            samples += [sample("ROMIO", block, cell=cell, result=line) for block in blocks]
+    planned = dict.fromkeys((s.cell, s.variant) for s in samples)
+    return Evidence(tuple(planned), tuple(samples), ())
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -55,16 +60,29 @@ def test_what_does_not_get_faster_does_not_scale() -> None:
 def test_of_busy_cpus_no_law_is_judged() -> None:
     """One cell of eight is enough: its coefficient stands, its verdict does not."""
     told = evidence(lambda p: 0.157 / p, (2, 4, 8, 16))
-    first, rest = told.samples[0], told.samples[1:]
-    assert first.result is not None
-    calm = [s.model_copy(update={"result": with_cpus(s, 0.1)}) for s in rest]
-    hot = first.model_copy(update={"result": with_cpus(first, 0.9)})
-    forms, verdict, why = fits.judged(replace(told, samples=(hot, *calm)), SPEC)
-    assert fits.text(forms[0]) == "0.157/p"
-    assert verdict == "not judged"
-    assert why.startswith("in 1 of 8 cells INVALID: the CPUs were 90 % busy")
-    calm.append(first.model_copy(update={"result": with_cpus(first, 0.1)}))
-    assert fits.judged(replace(told, samples=tuple(calm)), SPEC)[1] == "k/p"
+    calm = [s.model_copy(update={"result": with_cpus(s, 0.1)}) for s in told.samples]
+    hot = [s.model_copy(update={"result": with_cpus(s, 0.9)}) for s in told.samples[:ROUNDS]]
+    found = fits.judged(replace(told, samples=(*hot, *calm[ROUNDS:])), SPEC, ROUNDS)
+    assert fits.text(found.forms[0]) == "0.157/p"
+    assert found.verdict == "not judged"
+    assert found.why.startswith("in 1 of 8 cells INVALID: the CPUs were 90 % busy")
+    assert fits.judged(replace(told, samples=tuple(calm)), SPEC, ROUNDS).verdict == "k/p"
+
+
+def with_idle_cpus(told: Evidence) -> Evidence:
+    calm = (s.model_copy(update={"result": with_cpus(s, 0.1)}) for s in told.samples)
+    return replace(told, samples=tuple(calm))
+
+
+def test_of_fewer_samples_than_rounds_in_a_cell_no_law_is_judged() -> None:
+    """As of a session that was interrupted: its coefficient stands, its verdict does not."""
+    whole = with_idle_cpus(evidence(lambda p: 0.157 / p, (2, 4, 8, 16)))
+    found = fits.judged(whole, SPEC, ROUNDS)
+    assert (found.verdict, found.n) == ("k/p", ROUNDS)
+    one_less = fits.judged(replace(whole, samples=whole.samples[:-1]), SPEC, ROUNDS)
+    assert (one_less.verdict, one_less.n) == (None, ROUNDS - 1)
+    assert one_less.why == "too few samples: 5 in a cell, and 6 are needed"
+    assert one_less.forms == found.forms
 
 
 @pytest.mark.parametrize("processes", [(1, 2), (1,), ()])

@@ -250,6 +250,17 @@ def test_what_was_planned_for_a_budget_and_is_not_there_is_undecided() -> None:
     assert "not measured within the budget of 480 s" in said.why
 
 
+def test_what_one_file_system_lacks_of_an_interrupted_session_is_not_measured_yet() -> None:
+    names = ["nfs", "parallel"]
+    results = made("barro2002", {(n, c, "collective"): 2e7 for n in names for c in WRITES}, names)
+    gone = places.at("nfs", WRITES[0])
+    results.samples = [s for s in results.samples if s.cell != gone]
+    nfs, parallel = places.of(plan.evidence_of(results), names).each
+    why = nfs.evidence.why_left_out(WRITES[0], ["collective"])
+    assert why == "not measured yet: the same command goes on"
+    assert not parallel.evidence.why_left_out(WRITES[0], ["collective"])
+
+
 @pytest.mark.parametrize("budget_s", [None, 480.0])
 def test_a_directory_of_which_the_warm_ups_took_the_time_is_there(budget_s: float | None) -> None:
     results = made("barro2002", {("nfs", cell, "collective"): 2e7 for cell in WRITES})

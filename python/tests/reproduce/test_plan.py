@@ -28,4 +28,5 @@ def test_results_keep_what_could_not_be_started(
     request = Request(directory=tmp_path, out=tmp_path / "r", budget_s=budget_s)
     planned = plan.prepare("benson2003", "quick", request)
     assert {case.mpi for case in planned.sweep.cases} == {"none"}
-    assert planned.sweep.keeps == {"absent_mpis": ["mpich"]}
+    chosen_by = {} if budget_s is None else {"device_bytes_per_s": {"": 1e8}}
+    assert planned.sweep.keeps == {"absent_mpis": ["mpich"], **chosen_by}

@@ -144,6 +144,7 @@ def decided(found: Results, name: str) -> tuple[str, str]:
 
 
 NOT_FITTING = ("undecided", "not measured within the budget of 300 s")
+NOT_YET = ("undecided", "not measured yet: the same command goes on")
 LEFT = {  # by other conclusions, which fitted
     (CELL, "threads S1A write,syncsize=0"): [0.5 * rate for rate in EVEN],
     (CELL, "ranks S1A write,syncsize=0"): EVEN,
@@ -165,7 +166,7 @@ def test_what_the_warm_ups_dropped_did_not_fit_the_budget() -> None:
 @pytest.mark.parametrize(
     ("what", "blocks", "said"),
     [
-        ("interrupted", 1, ("undecided", "not measured yet: the same command goes on")),
+        ("interrupted", 1, NOT_YET),
         ("interrupted", 6, NOT_FITTING),  # by what the warm-ups took
         ("budget", 1, NOT_FITTING),
     ],
@@ -177,6 +178,31 @@ def test_what_an_interrupted_session_lacks_is_not_blamed_on_the_budget(
     found = within({(c.cell, c.variant): EVEN[:blocks] if c.cell == CELL else [] for c in quick})
     found.events.append(Event(at=found.headers[0].created, what=what, text=""))
     assert decided(found, "mpi-where-computing-dominates") == said
+
+
+def interrupted(budget_s: float | None, dear_s: float = 0.0) -> Results:
+    """In block 1, in a first cell; of the others so long a warm-up took where computing counts."""
+    quick = experiment.load("benson2003").cases("quick", experiment.path_of("benson2003"))
+    begun = {(c.cell, c.variant): EVEN[:1] if c.cell == CELL else [] for c in quick}
+    found = results(begun, "reproduce benson2003 quick")
+    found.headers[0].plan["budget_s"] = budget_s
+    for case in quick if budget_s else ():
+        wall_s = dear_s if case.cell == "contiguous, 8 s" else 0.01
+        warm_up = sample(case.variant, 0, cell=case.cell, wall_s=wall_s, warm_up=True)
+        found.samples.append(warm_up)
+    found.events.append(Event(at=found.headers[0].created, what="interrupted", text=""))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "dear_s", "said"),
+    [(None, 0.0, NOT_YET), (300.0, 0.01, NOT_YET), (300.0, 20.0, NOT_FITTING)],
+)
+def test_what_is_not_measured_yet_is_what_the_same_command_goes_on_with(
+    budget_s: float | None, dear_s: float, said: tuple[str, str]
+) -> None:
+    """With a budget the times of the warm-ups have decided what that is."""
+    assert decided(interrupted(budget_s, dear_s), "mpi-where-computing-dominates") == said
 
 
 def test_what_the_size_lacks_is_not_blamed_on_the_budget() -> None:
@@ -212,6 +238,28 @@ def test_what_failed_is_told() -> None:
     assert report(found).failed == [
         f"{CELL}, MPI-IO,syncsize=0: 2 failed, the last: exit code 3",
     ]
+
+
+@pytest.mark.parametrize(("rounds", "verdict"), [(1, None), (5, None), (6, "does not scale")])
+def test_a_law_is_judged_by_as_many_samples_as_the_size_has_rounds(
+    rounds: int, verdict: str | None
+) -> None:
+    full = experiment.load("barro2002").cases("full", experiment.path_of("barro2002"))
+    reads = [c for c in full if c.cell.startswith("contiguous read,") and c.variant == "collective"]
+    found = results({(c.cell, c.variant): [] for c in reads}, "reproduce barro2002 full")
+    cpus = {"busy_s": 0.1, "total_s": 1.0}
+    for case in reads:
+        total = int(case.parameters["bufsize"]) * case.ranks
+        line = result(1e7, bytes_=total, workers=case.ranks, cpus=cpus)
+        blocks = range(1, rounds + 1)
+        found.samples += [sample("collective", b, cell=case.cell, result=line) for b in blocks]
+    said = report(found)
+    (law,) = (one for one in said.laws if one.law == "contiguous read_all")
+    assert (law.verdict, law.n, bool(law.here)) == (verdict, rounds, True)
+    out = io.StringIO()
+    render.print_report(said, Console(file=out, width=200))
+    told = next(one for one in out.getvalue().splitlines() if "contiguous read_all" in one)
+    assert f" {rounds} " in told.partition("off)")[2]
 
 
 @pytest.mark.parametrize("name", ["sizes", "reproduce benson2004 quick", "reproduce benson2003 xl"])
