@@ -52,6 +52,9 @@ class Promise:
 LOOKS: list[Look | Promise] = [
     Promise("exec_tests", "AgreeOrAbandon.WhatRanks*"),
     Promise("exec_tests", "*Introduced*"),
+    Promise("exec_tests", "ReadTogether.ARank*"),
+    Promise("io_tests", "AsyncFiles.WhatComesBack*:AsyncFiles.OfSeveralFailed*"),
+    Promise("engine_tests", "FileStages.AnAcceptedByte*"),
     Look("conformance", "openmpi", "two_phase(writers=2, cycle=4KiB) views.2", ("--served-only",)),
     Look("conformance", "openmpi", "individual views.2", ("--served-only",)),
     Look("conformance", "mpich", "auto, two nodes, writes behind views.2", ("--served-only",)),
@@ -100,6 +103,9 @@ REQUIRED = {
     "guest_forgotten",
     "segment_not_cleared",
     "sync_forgotten",
+    "read_shifted",
+    "completion_error_dropped",
+    "loss_untold",
 }
 
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/seeded_fault.hpp"
 #include "engine/file_state.hpp"
 #include "exec/abandon.hpp"
 
@@ -200,6 +201,7 @@ std::optional<Error> File::State::untold() {
   const std::lock_guard lock(mutex);
   if (staged.failures == told_failures) return std::nullopt;
   told_failures = staged.failures;
+  if (seeded_fault("loss_untold")) return std::nullopt;
   const Error error = lost_error(staged);
   note_error(error);
   return error;

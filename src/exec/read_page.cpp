@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/seeded_fault.hpp"
+
 namespace penstock::exec {
 namespace {
 
@@ -61,7 +63,7 @@ bool ReadPage::read(io::ReadableFile& file, std::span<const Extent> joined, Read
 
 bool ReadPage::read_one(io::ReadableFile& file, Extent e, ReadCounts& counts) {
   const std::span<std::byte> into{memory_.data() + (e.begin - where_.begin), size_t(e.size())};
-  io::Readout got = file.read(into, e.begin);
+  io::Readout got = file.read(into, e.begin + (seeded_fault("read_shifted") ? 1 : 0));
   ++counts.reads;
   counts.bytes += got.bytes;
   if (got.bytes == e.size()) return true;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/keep_for_ever.hpp"
+#include "base/seeded_fault.hpp"
 #include "io/buffer_slots.hpp"
 #include "io/direct.hpp"
 #include "io/touching.hpp"
@@ -237,6 +238,7 @@ void AsyncFile::complete(const Completion& done) {
   const Started was = take_back(done.token);
   const Piece& piece = was.of->pieces[was.piece];
   if (done.result == int64_t(piece.bytes.size())) return;
+  if (done.result < 0 && seeded_fault("completion_error_dropped")) return;
   finish(*was.of, piece, std::max<int64_t>(done.result, 0));
 }
 

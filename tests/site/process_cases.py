@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from place import RANKS, NotHereError, Options, Place, needs
+from place import RANKS, FailsAloneError, NotHereError, Options, Place, needs, needs_root
+from run_mpi import program_problems
 
 # What penstock-exec sets for the program, and nothing else (docs/safety.md).
 OWN_VARIABLES = {
@@ -203,6 +204,78 @@ def a_killed_rank_ends_the_job(place: Place) -> None:
     place.must(states == ["running"], f"states of the logs: {states}")
 
 
+def new_root(place: Place, how: str) -> Path:
+    needs_root()
+    root = place.directory_of(how) / "out.root"
+    root.mkdir()
+    return root
+
+
+def must_lack_engine(place: Place, *words: str) -> None:
+    """The job ends with the message and the remedy, and nobody hangs."""
+    options = Options(require=False, environment={"PENSTOCK_ALL_RANKS": "1"})
+    out = place.served(*words, options=options)
+    place.must(not out.hung, "hangs")
+    place.must(out.code != 0, "exit code 0")
+    for said in ("penstock: the engine cannot be loaded", "run with --method off"):
+        place.must(said in out.errors, f"says {out.errors!r}, and not {said!r}")
+
+
+def a_new_root_before_the_first_call(place: Place) -> None:
+    """The engine is not below it: that is said; with --method off a job ends as it does alone."""
+    new_root(place, "served")
+    must_lack_engine(place, "early-root", "@/out")
+    new_root(place, "alone")
+    new_root(place, "off")
+    alone = place.alone("early-root", "@/out")
+    off = place.start("off", ["early-root", "@/out"], Options(method="off", require=False))
+    if place.site.bench.mpi.family == "mpich":  # Open MPI loads parts of itself at its first open
+        place.must_be_content(alone, "alone")
+    told = [
+        [x for x in out.output.splitlines() if x.startswith("result")] + [f"exit code {out.code}"]
+        for out in (alone, off)
+    ]
+    place.must_be_same("with --method off: results", *told)
+
+
+def a_new_root_before_the_first_open(place: Place) -> None:
+    """After another MPI-IO call the engine is there, and the log is below the new root."""
+    root, here = new_root(place, "served"), place.directory_of("served")
+    new_root(place, "alone")
+    alone = program_problems(place.alone("asked-root", "@/out"))
+    if alone and place.site.bench.mpi.family == "openmpi":
+        raise FailsAloneError("Open MPI loads parts of itself at its first open")
+    place.problems += [f"alone: {problem}" for problem in alone]
+    out = place.served("asked-root", "@/out", options=Options(log_dir=False))
+    place.must_be_content(out, "served")
+    place.must("penstock: 7.8 KiB by engine" in out.errors, f"says {out.errors!r}")
+    logs = [x.parent for x in place.directory.rglob("penstock-*.json")]
+    place.must(logs == [root / here.relative_to("/")], f"logs lie in {logs}")
+
+
+def a_new_root_while_a_file_is_open(place: Place) -> None:
+    """Nothing is made below it: said once, and the log that was begun says running."""
+    root = new_root(place, "served")
+    out = place.served("late-root", "@/out", options=Options(log_dir=False))
+    place.must_be_content(out, "served")
+    place.must("penstock: 7.8 KiB by engine" in out.errors, f"says {out.errors!r}")
+    said = out.errors.count("the job log cannot be written")
+    place.must(said == 1, f"says {said} times that there is no log: {out.errors!r}")
+    place.must("PENSTOCK_LOG_DIR" in out.errors, "the remedy is not said")
+    made = [x.name for x in root.iterdir()]
+    place.must(not made, f"below the new root are {made}")
+    states = [log["state"] for log in out.logs]
+    place.must(states == ["running"], f"states of the logs: {states}")
+    data = (place.directory_of("served") / "out").read_bytes()
+    want = bytes(i % 251 for i in range(4000 * RANKS))
+    place.must(data == want, f"the file has {len(data)} bytes, or wrong ones")
+
+
+def little_address_space(place: Place) -> None:
+    """Less than the engine takes, which is 3 MiB: that is said. MPI libraries fail there too."""
+    must_lack_engine(place, "little-room", "@/out", str(1 << 20))
+
+
 def secure_execution(place: Place) -> None:
     """The loader drops preloads of programs that gain privileges: penstock-exec says so."""
     if os.geteuid() != 0:
@@ -250,5 +323,9 @@ PROCESS_CASES = (
     tools_end_their_work,
     few_descriptors,
     a_killed_rank_ends_the_job,
+    a_new_root_before_the_first_call,
+    a_new_root_before_the_first_open,
+    a_new_root_while_a_file_is_open,
+    little_address_space,
     secure_execution,
 )

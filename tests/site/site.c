@@ -11,6 +11,10 @@
  *   killed       rank 1 dies by SIGKILL while the others are inside a collective write
  *   own-stderr   FILE.own.RANK is its descriptor 2 while MPI ends
  *   own-files    each rank's FILE is another one: a write by each, and a read by itself
+ *   early-root   write, of /out, after FILE.root has become its root
+ *   late-root    the same of FILE, and the root is another one when the file is open
+ *   asked-root   as early-root, and an MPI-IO call came before it
+ *   little-room  write, with BYTES more of address space than it has
  *   result       opens only, and prints the error class (for names that do not fit)
  *   descriptors  no MPI: lists its own descriptors on stdout (it is its own child) */
 #define _GNU_SOURCE
@@ -24,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -329,6 +334,29 @@ static void write_with_few(const char* path, int left) {
          wrote == MPI_SUCCESS, closed == MPI_SUCCESS);
 }
 
+static void leave_address_space(long long bytes) {
+  long pages = 0;
+  FILE* f = fopen("/proc/self/statm", "r");
+  CHECK(f != NULL && fscanf(f, "%ld", &pages) == 1);
+  if (f != NULL) fclose(f);
+  const rlim_t most = (rlim_t)(pages * sysconf(_SC_PAGESIZE) + bytes);
+  CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0);
+}
+
+/* FILE.root, which is empty. */
+static void change_root(const char* path) {
+  char root[PATH_MAX];
+  snprintf(root, sizeof root, "%s.root", path);
+  CHECK(chroot(root) == 0 && chdir("/") == 0);
+}
+
+static void change_root_while_open(const char* path, long long bytes) {
+  MPI_File fh = open_as(path, MPI_MODE_WRONLY);
+  change_root(path);
+  write_turns(fh, 0, bytes);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+}
+
 static void die_inside(const char* path) {
   MPI_File fh = open_file(path);
   write_turns(fh, 0, 4000);
@@ -406,12 +434,20 @@ static void run(const char* what, const char* path, long long bytes) {
     write_with_own_stderr(path, bytes);
   } else if (strcmp(what, "own-files") == 0) {
     write_own_file(path);
+  } else if (strcmp(what, "late-root") == 0) {
+    change_root_while_open(path, bytes);
   } else if (strcmp(what, "result") == 0) {
     print_result_of_opening(path);
   } else {
     if (strcmp(what, "full-shm") == 0) {
       fill_shared_memory();
       call_bytes = 100; /* so many calls that their ranks would have memory to meet in */
+    }
+    if (strcmp(what, "little-room") == 0) leave_address_space(bytes);
+    if (strcmp(what, "asked-root") == 0) (void)MPI_File_delete(path, MPI_INFO_NULL);
+    if (strstr(what, "-root") != NULL) {
+      change_root(path);
+      path = "/out";
     }
     write_all(path, bytes);
   }
