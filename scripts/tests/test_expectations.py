@@ -18,7 +18,8 @@ from programs import LIBRARY_PROGRAMS
 from run_mpi import Bench, Outcome, Suite
 from verdicts import Verdict, verdicts_of
 
-FILE = {"path": "/x/table.h5", "engine_bytes": 7, "passthrough_bytes": 0, "degraded": {}}
+BYTES = {"engine_bytes": 7, "passthrough_bytes": 0, "traffic": {"staged_bytes": 4}}
+FILE = {"path": "/x/table.h5", "degraded": {}} | BYTES
 
 
 def outcome(text: str, *files: dict[str, object], code: int = 0) -> Outcome:
@@ -29,7 +30,7 @@ def outcome(text: str, *files: dict[str, object], code: int = 0) -> Outcome:
 def test_a_case_has_the_bytes_of_its_own_file() -> None:
     text = "library HDF5 1.10.8\nbegin table\ncase table ok\n"
     found = verdicts_of(outcome(text, FILE, FILE | {"path": "/x/other.h5"}))
-    assert found["table"].engine_bytes == 7
+    assert (found["table"].engine_bytes, found["table"].behind_bytes) == (7, 4)
     assert (found["table"].library, found["table"].mpi_version) == ("HDF5 1.10.8", "4.0.2")
     assert found["table"].log_problems("hdf5", "mpich") == []
 

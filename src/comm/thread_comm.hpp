@@ -10,8 +10,8 @@
 namespace penstock::comm {
 
 struct ThreadTeamOptions {
-  int nodes = 1;  // pretend that the ranks live on this many nodes
-  int turn = 0;   // dealt so (base/dealing.hpp)
+  int nodes = 1;               // pretend that the ranks live on this many nodes
+  int turn = 0;                // dealt so (base/dealing.hpp)
   bool used_segments = false;  // pretend that shared memory is what an earlier file has left
 };
 

@@ -125,8 +125,8 @@ Result<std::unique_ptr<const Plan>> place_cyclic(const Parameters& p, const Team
   const int64_t share_bytes = divide_up(crowd.bounds().size(), writers);
   const int64_t stripe = stripe_of(p, geometry, share_bytes);
   const int64_t page = std::min(stripe, page_of(p.cycle_bytes, geometry, share_bytes));
-  return std::make_unique<const CyclicPlan>(WriterRanks(team, writers), crowd.bounds(),
-                                            stripe, page);
+  return std::make_unique<const CyclicPlan>(WriterRanks(team, writers), crowd.bounds(), stripe,
+                                            page);
 }
 
 }  // namespace

@@ -81,8 +81,8 @@ struct OpenFile {
   // is known, and all independent calls but those at the shared pointer are the engine's. On all
   // ranks or on none.
   std::unique_ptr<HeldView> held;
-  // By this rank or the open, since the library last set a view, which resets it. Seen even where no
-  // library imports such a call: the program may have looked it up (dlsym).
+  // By this rank or the open, since the library last set a view, which resets it. Seen even where
+  // no library imports such a call: the program may have looked it up (dlsym).
   std::atomic<bool> moved_shared_pointer = false;
   // The library's own file has (0, MPI_BYTE, MPI_BYTE) on every rank, as at the open.
   bool library_has_bytes = true;

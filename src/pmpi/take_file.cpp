@@ -264,8 +264,8 @@ namespace {
 
 // ROMIO says of NFS that others see a write only after a sync, for the sake of other nodes; HDF5
 // (1.14 and newer) then refuses every independent write. What is served is in the file when the
-// call returns, and the ranks of one node read one page cache, so there the answer is another. On
-// several nodes the library's stands.
+// call returns, or accepted (docs/decisions/0028), and the ranks of one node read one page cache,
+// so there the answer is another. On several nodes the library's stands.
 void tell_visibility(const OpenFile& file, MPI_Info info) {
   constexpr char kKey[] = "romio_visibility_immediate";
   char value[MPI_MAX_INFO_VAL + 1] = "";

@@ -68,6 +68,7 @@ class Library:
     installed: Mapping[str, Installed] = field(default_factory=dict)  # by family
     # MPI libraries on which what is installed cannot run, and why.
     unsuited: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_CXX = "the distribution's PnetCDF needs Open MPI's C++ interface, which version 5 no longer has"
@@ -88,6 +89,13 @@ LIBRARY_PROGRAMS: Mapping[str, Library] = {
             "HDF5's rule for NFS",
             "visibility_cases.c",
             unsuited={"openmpi": NO_PREFIX, "openmpi5": NO_PREFIX},
+        ),
+        Library(
+            "visibility_nodes",
+            "HDF5's rule for NFS, on two nodes",
+            "visibility_cases.c",
+            unsuited={"openmpi": NO_PREFIX, "openmpi5": NO_PREFIX},
+            environment={"MPIR_CVAR_NUM_CLIQUES": "2"},
         ),
         Library(
             "pnetcdf",
@@ -216,7 +224,7 @@ def renamed(build: Path, mpi: Mpi) -> Path | None:
 
 
 def environment(build: Path, library: Library, mpi: Mpi) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found = dict(library.environment)
     paths = [str(x) for x in (renamed(build, mpi),) if x is not None]
     paths += [x for x in (mpi.environment().get("LD_LIBRARY_PATH"),) if x]
     if paths:

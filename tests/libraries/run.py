@@ -35,6 +35,7 @@ from same_file import difference
 from verdicts import Verdict, end_problems, how_it_ended, verdicts_of, with_log
 
 METHODS = ("auto", "two_phase(writers=2, cycle=64KiB)")
+RELAXED = {"PENSTOCK_VISIBILITY": "relaxed"}  # independent writes go behind, as HDF5 opens files
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,11 @@ class Job:
     words: list[str]
     environment: Mapping[str, str]
     timeout_s: float = 300
+    relaxed: bool = False
 
     def run(self, *more: str, method: str | None = None) -> Outcome:
-        penstock = None if method is None else Penstock(method, require=False)
+        asked = RELAXED if self.relaxed else {}
+        penstock = None if method is None else Penstock(method, require=False, environment=asked)
         return launch(
             self.bench,
             self.ranks,
@@ -142,14 +145,22 @@ def baseline_problems(alone: Verdict, listed: bool) -> list[str]:
 # ---- programs that write files and read them back ----
 
 
+def behind_problems(job: Job, served: Verdict) -> list[str]:
+    """HDF5's metadata alone is written by independent calls: there is something in every case."""
+    if (job.relaxed or served.case.startswith("deferred")) and served.behind_bytes == 0:
+        return ["none of it went behind"]
+    return []
+
+
 def run_files(job: Job, method: str, report: Report) -> None:
+    how = f"by {method}, relaxed" if job.relaxed else f"by {method}"
     with tempfile.TemporaryDirectory(prefix="penstock-libraries-") as directory:
         places = {x: Path(directory) / x for x in ("alone", "served")}
         for place in places.values():
             place.mkdir()
         ended_alone = job.run("write", str(places["alone"]))
         ended = job.run("write", str(places["served"]), method=method)
-        report.add_end(job, f"by {method}", end_problems(ended_alone, ended))
+        report.add_end(job, how, end_problems(ended_alone, ended))
         alone, served = verdicts_of(ended_alone), verdicts_of(ended)
         read = verdicts_of(job.run("read", str(places["served"])))
         names = sorted(alone | served)
@@ -157,13 +168,13 @@ def run_files(job: Job, method: str, report: Report) -> None:
         job.complete(served, names, "write", str(places["served"]), method=method)
         job.complete(read, names, "read", str(places["served"]))
         for case in names:
-            file_problems = []
+            file_problems = behind_problems(job, served[case])
             if read[case].word != "ok":
                 file_problems.append("what was written under Penstock does not read back")
             if alone[case].word == "ok":
                 file_problems += difference(places["alone"], places["served"], case)
             problems, record = judge(job, alone[case], served[case], file_problems)
-            report.add(job, f"{case} by {method}", problems, record)
+            report.add(job, f"{case} {how}", problems, record)
 
 
 # ---- mpi4py's own tests ----
@@ -271,6 +282,8 @@ def run_library(bench: Bench, library: Library, full: bool, asked: str, report: 
             continue
         for method in METHODS if full else METHODS[:1]:
             run_files(job, method, report)
+        if full and library.name == "hdf5":
+            run_files(replace(job, relaxed=True), METHODS[0], report)
 
 
 def chosen(names: str) -> list[Library]:
@@ -289,7 +302,7 @@ def main() -> int:
     parser.add_argument("--ranks", default="", help="numbers of ranks, with commas between")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="on 2 ranks, one method (the default)")
-    size.add_argument("--full", action="store_true", help="on 1, 2, 3 and 4 ranks, two methods")
+    size.add_argument("--full", action="store_true", help="on 1, 2, 3 and 4 ranks, all methods")
     options = parser.parse_args()
     bench = Bench(options.build.resolve(), MPIS[options.mpi])
     suite = Suite(f"libraries {options.mpi}")

@@ -23,6 +23,7 @@ class Verdict:
     reason: str = ""
     engine_bytes: int = 0
     passthrough_bytes: int = 0
+    behind_bytes: int = 0  # accepted, and put into the file later
     degraded: Mapping[str, int] = field(default_factory=dict)
     library: str = ""  # as the program names itself
     mpi_version: str = ""
@@ -105,6 +106,7 @@ def with_log(verdict: Verdict, out: Outcome) -> Verdict:
         verdict,
         engine_bytes=sum(int(x["engine_bytes"]) for x in files),
         passthrough_bytes=sum(int(x["passthrough_bytes"]) for x in files),
+        behind_bytes=sum(int(x["traffic"]["staged_bytes"]) for x in files),
         degraded=degraded,
         mpi_version=mpi_version(out),
     )
