@@ -196,7 +196,7 @@ def many_views() -> Step:
 def file_system_product() -> Step:
     """All methods on every file system that can be made here."""
     command = [PYTHON, "tests/fs/product.py", "--build", "build/release", "--full"]
-    return Step("file systems product", command, is_suite=True, timeout_s=7200)
+    return Step("file systems product", command, is_suite=True, timeout_s=14400)
 
 
 def network_file_systems() -> Step:

@@ -3,11 +3,16 @@
 #include "exec/abandon.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,10 +21,13 @@
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/node_pages.hpp"
+#include "exec/peers.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
+#include "exec/read_pipeline.hpp"
 #include "exec/shipping.hpp"
 #include "exec/unheard_for_tests.hpp"
+#include "io/reader.hpp"
 #include "io/temporary_file.hpp"
 
 namespace penstock::exec::abandon_test {
@@ -79,27 +87,40 @@ TEST(AgreeOrAbandonDeathTest, WhetherAThreadMaySend) {
 
 // --- Messages ---
 
-// The first message that comes to a rank has failed, and leaves anything behind.
+// Which message of the job has failed: the first that is done, of those that it could be.
+struct Strike {
+  using Kind = comm::Event::Kind;
+  std::optional<int> tag = {};
+  Kind kind = Kind::received;
+  std::atomic<bool> over = false;
+
+  bool hits(Kind done, int done_tag) {
+    return done == kind && done_tag == tag.value_or(done_tag) && !over.exchange(true);
+  }
+};
+
+// A message that has failed leaves anything behind.
 class Torn final : public comm::Transfers {
  public:
-  explicit Torn(std::unique_ptr<comm::Transfers> inner) : inner_(std::move(inner)) {}
+  Torn(std::unique_ptr<comm::Transfers> inner, Strike& strike)
+      : inner_(std::move(inner)), strike_(strike) {}
   int send(int to, int tag, std::span<const std::byte> bytes) override {
-    return inner_->send(to, tag, bytes);
+    return note(sent_, inner_->send(to, tag, bytes), {tag, {}});
   }
   int send_strided(int to, int tag, const comm::Strided& pieces) override {
-    return inner_->send_strided(to, tag, pieces);
+    return note(sent_, inner_->send_strided(to, tag, pieces), {tag, {}});
   }
   int receive(int from, int tag, std::span<std::byte> bytes) override {
-    const auto number = size_t(inner_->receive(from, tag, bytes));
-    if (into_.size() <= number) into_.resize(number + 1);
-    into_[number] = bytes;
-    return int(number);
+    return note(received_, inner_->receive(from, tag, bytes), {tag, bytes});
   }
   std::optional<comm::Event> next() override {
     const auto event = inner_->next();
-    if (event && event->kind == comm::Event::Kind::received && status_) {
+    if (!event) return event;
+    const auto& all = event->kind == Strike::Kind::sent ? sent_ : received_;
+    const Message& done = all[size_t(event->number)];
+    if (strike_.hits(event->kind, done.tag)) {
       status_ = fail(ErrorClass::communication, "collective", "a rank is gone");
-      std::ranges::fill(into_[size_t(event->number)], std::byte{0x55});
+      std::ranges::fill(done.into, std::byte{0x55});
     }
     return event;
   }
@@ -111,17 +132,31 @@ class Torn final : public comm::Transfers {
   }
 
  private:
+  struct Message {
+    int tag = 0;
+    std::span<std::byte> into;
+  };
+  static int note(std::vector<Message>& all, int number, Message message) {
+    if (all.size() <= size_t(number)) all.resize(size_t(number) + 1);
+    all[size_t(number)] = message;
+    return number;
+  }
+
   const std::unique_ptr<comm::Transfers> inner_;
-  std::vector<std::span<std::byte>> into_;
+  Strike& strike_;
+  std::vector<Message> sent_, received_;  // by number
   Result<void> status_;
 };
 
 class OfTorn final : public comm::Borrowed {
  public:
-  using Borrowed::Borrowed;
+  OfTorn(comm::Comm& owner, Strike& strike) : Borrowed(owner), strike_(strike) {}
   std::unique_ptr<comm::Transfers> transfers() override {
-    return std::make_unique<Torn>(Borrowed::transfers());
+    return std::make_unique<Torn>(Borrowed::transfers(), strike_);
   }
+
+ private:
+  Strike& strike_;
 };
 
 constexpr int64_t kCycle = 4096;
@@ -129,10 +164,11 @@ constexpr int64_t kOfEach = 4 * kCycle;
 
 // Four ranks on two nodes, each some cycles behind those of the rank before.
 void write_all(const std::string& path, const Pipeline::Policy& policy) {
+  Strike first;
   comm::run_thread_team(
       4,
       [&](comm::Comm& owner) {
-        OfTorn comm(owner);
+        OfTorn comm(owner, first);
         const auto file = io::find_mechanism("pwrite")->open({path}).value();
         Pipeline pipeline(comm, *file, {});
         const layout::FileView view;
@@ -166,6 +202,144 @@ TEST(TornMessagesDeathTest, NoTurnBeginsByThem) {
                kEnd);
   EXPECT_EQ(path.contents().size(), size_t(kCycle)) << "of the first rank, which awaits nobody";
 }
+
+// --- Every phase of a call ---
+
+// The messages of a call, by their tags.
+constexpr int kDescription = 1, kData = 2, kCuts = 3, kLoad = 4, kChapters = 5, kReadData = 16;
+
+// Where one rank alone learns that something went wrong.
+struct Phase {
+  std::string name;
+  const Exchange* exchange = nullptr;  // nullptr: of a read
+  const char* algorithm = "two_phase";
+  // A message, at one of its ends; or the nth meeting of that kind of a call like one before.
+  std::optional<int> tag = {};
+  Strike::Kind end = Strike::Kind::received;
+  Unheard::Call meeting = Unheard::Call::all_max;
+  int nth = 0;
+
+  friend std::ostream& operator<<(std::ostream& out, const Phase& p) { return out << p.name; }
+};
+
+constexpr int kRanks = 4;  // on two nodes
+constexpr int64_t kBlock = 16;
+constexpr unsigned kDeadline_s = 60;
+
+int64_t blocks_of_each() { return 2 * layout::Outline::kLongChapters * blocks_per_chapter(); }
+
+// Blocks dealt to the ranks without a pattern: so many that they are told chapter by chapter.
+struct Irregular {
+  explicit Irregular(int rank) : data(size_t(blocks_of_each() * kBlock), std::byte(rank + 1)) {
+    std::vector<layout::LoopTree::Block> blocks;
+    uint32_t dice = 1;
+    for (int64_t round = 0; round < blocks_of_each(); ++round) {
+      dice = dice * 1664525 + 1013904223;
+      const int64_t place = (int64_t(dice >> 16) + rank) % kRanks;
+      blocks.push_back({(round * kRanks + place) * kBlock, kBlock});
+    }
+    view = *layout::FileView::make(0, 1,
+                                   *layout::LoopTree::indexed(blocks, layout::LoopTree::bytes(1)));
+  }
+  int64_t bytes() const { return int64_t(data.size()); }
+
+  layout::FileView view;
+  std::vector<std::byte> data;
+};
+
+Pipeline::Policy policy_of(const Phase& phase) {
+  const plan::Algorithm* const algorithm = plan::find_algorithm(phase.algorithm);
+  return {algorithm, plan::taken_by(*algorithm, {2, 4 * kCycle}), nullptr, phase.exchange};
+}
+
+void write_twice(comm::Comm& comm, const Phase& phase, const std::string& path,
+                 const std::function<void()>& between) {
+  const auto file = io::find_mechanism("pwrite")->open({path}).value();
+  Pipeline pipeline(comm, *file, {});
+  const Irregular mine(comm.rank());
+  const WriteRequest request{
+      &mine.view, {0, mine.bytes()}, mine.data.data(), layout::LoopTree::bytes(1), mine.bytes()};
+  EXPECT_EQ(pipeline.write_all(request, policy_of(phase)).agreed, ErrorClass::none);
+  between();
+  (void)pipeline.write_all(request, policy_of(phase));
+  EXPECT_TRUE(file->close());
+}
+
+void read_twice(comm::Comm& comm, const Phase& phase, const std::string& path,
+                const std::function<void()>& between) {
+  const auto file = io::open_for_reading(path).value();
+  ReadPipeline pipeline(comm, *file, {});
+  Irregular mine(comm.rank());
+  const ReadRequest request{
+      &mine.view, {0, mine.bytes()}, mine.data.data(), layout::LoopTree::bytes(1), mine.bytes()};
+  EXPECT_EQ(pipeline.read_all(request, policy_of(phase)).agreed, ErrorClass::none);
+  between();
+  (void)pipeline.read_all(request, policy_of(phase));
+}
+
+// Ranks that wait for ever are killed, without the words of one that ends the job.
+void call_twice(const Phase& phase, const std::string& path) {
+  ::alarm(kDeadline_s);
+  Strike strike;
+  strike.tag = phase.tag;
+  strike.kind = phase.end;
+  strike.over = !phase.tag;
+  comm::run_thread_team(kRanks,
+                        [&](comm::Comm& owner) {
+                          Unheard unheard(owner);
+                          OfTorn comm(unheard, strike);
+                          const auto between = [&] { unheard.will_fail(phase.meeting, phase.nth); };
+                          (phase.exchange != nullptr ? write_twice : read_twice)(comm, phase, path,
+                                                                                 between);
+                        },
+                        {.nodes = 2});
+}
+
+class PhaseDeathTest : public testing::TestWithParam<Phase> {};
+
+TEST_P(PhaseDeathTest, WhereOneRankIsLostEndsTheJob) {
+  const io::TemporaryFile path;
+  if (GetParam().exchange == nullptr)
+    std::ofstream(path.path()) << std::string(size_t(kRanks * blocks_of_each() * kBlock), 'x');
+  EXPECT_DEATH(call_twice(GetParam(), path.path()), kEnd);
+}
+
+// Cuts are of an algorithm of its own, which reads by another's domains.
+std::vector<Phase> phases_of(const Exchange* exchange) {
+  const std::string of = exchange != nullptr ? std::string(exchange->name) : "read";
+  std::vector<Phase> all;
+  const auto meeting = [&](const char* name, Unheard::Call call, int nth) {
+    Phase p{of + "_" + name, exchange};
+    p.meeting = call;
+    p.nth = nth;
+    all.push_back(p);
+  };
+  const auto message = [&](const char* name, int tag, const char* algorithm = "two_phase") {
+    all.push_back({of + "_" + name + "Sent", exchange, algorithm, tag, Strike::Kind::sent});
+    all.push_back({of + "_" + name + "Received", exchange, algorithm, tag, Strike::Kind::received});
+  };
+  meeting("Summaries", Unheard::Call::allgather, 1);
+  if (exchange == nullptr) meeting("EndOfFile", Unheard::Call::all_max, 1);
+  message("Descriptions", kDescription);
+  message("Chapters", kChapters);
+  if (exchange != nullptr) message("Cuts", kCuts, "dynamic_segmentation");
+  if (exchange == nullptr)
+    message("Data", kReadData);
+  else
+    message("Data", exchange->outbox_bytes > 0 ? kLoad : kData);
+  meeting("Exit", Unheard::Call::all_max, exchange == nullptr ? 2 : 1);
+  return all;
+}
+
+std::vector<Phase> every_phase() {
+  std::vector<Phase> all = phases_of(nullptr);
+  for (const Exchange* e : exchanges())
+    for (Phase& p : phases_of(e)) all.push_back(std::move(p));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, PhaseDeathTest, testing::ValuesIn(every_phase()),
+                         [](const auto& tested) { return tested.param.name; });
 
 // Descriptor 2 may be a file of the program's by then.
 TEST(Abandon, SaysNothingWhereThisProcessMayNotSpeak) {

@@ -1,16 +1,26 @@
-// dedicated_writer: a thread writes and syncs, while its rank and the others fill the next page.
-// That no byte differs and every count is true is the conformance and the truth suites' to say.
+// A page is filled while the one before it is written. dedicated_writer: a thread writes and syncs,
+// while its rank and the others fill the next page. Shared pages: others fill while the rank
+// writes. That no byte differs and every count is true is the conformance and the truth suites' to
+// say.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/blocks.hpp"
 #include "exec/pipeline.hpp"
 #include "io/eventually.hpp"
 #include "io/faulty.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/recording_file.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
@@ -150,6 +160,83 @@ TEST(Dedicated, ASyncThatFailsInTheThreadTakesItsPagesOutOfEveryCount) {
     EXPECT_TRUE(file.close());
   });
 }
+
+// --- Shared pages: the writer opens its next page before it writes one ---
+
+constexpr int kSharing = 4;  // ranks and pages
+
+// Which ranks have done all they do in cycles, in a call that is watched.
+using Done = std::array<std::atomic<bool>, kSharing>;
+
+// A rank meets the others once more when its cycles are over.
+class Leaving final : public comm::Borrowed {
+ public:
+  Leaving(comm::Comm& owner, Done& done) : Borrowed(owner), done_(done) {}
+  Result<void> all_max(std::span<int64_t> values) override {
+    if (watched) done_[size_t(rank())] = true;
+    return Borrowed::all_max(values);
+  }
+  bool watched = false;
+
+ private:
+  Done& done_;
+};
+
+// The write of a page waits until the rank that brings nothing behind the next page is done.
+class Waiting final : public io::ForwardingFile {
+ public:
+  Waiting(std::unique_ptr<io::MechanismFile> inner, Done& done)
+      : ForwardingFile(std::move(inner)), done_(done) {}
+  void submit(io::Lease lease, std::span<const Extent> dirty) override {
+    const auto next = size_t(lease.where.begin / kPage + 1);
+    if (watched && next < kSharing && io::eventually([&] { return done_[next].load(); })) ++ahead;
+    ForwardingFile::submit(lease, dirty);
+  }
+  bool watched = false;
+  int ahead = 0;
+
+ private:
+  Done& done_;
+};
+
+// Rank 0 writes, and brings a block of every page; each other rank those of as many as its number
+// says, and one more.
+Blocks up_to_own_page(const comm::Comm& comm) {
+  constexpr int64_t kBlock = kPage / kSharing;
+  const int64_t pages = comm.rank() == 0 ? kSharing : comm.rank() + 1;
+  return {comm.rank() * kBlock, kBlock, kPage, pages, value_of(comm.rank())};
+}
+
+class Shared : public testing::TestWithParam<const Exchange*> {};
+
+TEST_P(Shared, TheNextPageIsFilledWhileOneIsWritten) {
+  const io::TemporaryFile path;
+  Done done{};
+  comm::run_thread_team(kSharing, [&](comm::Comm& owner) {
+    Leaving comm(owner, done);
+    Waiting file(io::find_mechanism("pwrite")->open({path.path()}).value(), done);
+    Pipeline pipeline(comm, file, {});
+    const Blocks blocks = up_to_own_page(comm);
+    const Pipeline::Policy policy{
+        plan::find_algorithm("two_phase"), {1, kPage}, nullptr, GetParam()};
+    for (const bool again : {false, true}) {  // by then nothing is made together any more
+      comm.watched = file.watched = again;
+      EXPECT_EQ(pipeline.write_all(blocks.request(), policy).agreed, ErrorClass::none);
+    }
+    EXPECT_EQ(file.ahead, comm.rank() == 0 ? kSharing - 1 : 0);
+    EXPECT_EQ(pipeline.degraded(), "");
+    EXPECT_TRUE(file.close());
+  });
+}
+
+std::vector<const Exchange*> that_share_pages() {
+  std::vector<const Exchange*> sharing;
+  std::ranges::copy_if(exchanges(), std::back_inserter(sharing), &Exchange::shares_pages);
+  return sharing;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ahead, Shared, testing::ValuesIn(that_share_pages()),
+                         [](const auto& e) { return std::string(e.param->name); });
 
 }  // namespace
 }  // namespace penstock::exec::behind_test

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -143,12 +145,14 @@ struct Cost {
 // Of each rank in the first call of a pattern.
 class Costs {
  public:
-  // `nodes`: of each rank. Only between ranks of one node are pages shared.
+  // `nodes`: of each rank. Only between ranks of one node are pages shared, and only they send
+  // together.
   Costs(const plan::Algorithm& algorithm, const plan::Parameters& parameters,
-        const plan::Team& team, const Deal& deal, std::vector<int> nodes, bool shares_pages)
+        const plan::Team& team, const Deal& deal, std::vector<int> nodes, const Exchange& exchange)
       : team_(team),
         nodes_(std::move(nodes)),
-        shares_(shares_pages && !algorithm.scatters),
+        shares_(exchange.shares_pages && !algorithm.scatters),
+        leads_(exchange.outbox_bytes > 0 && shares_),
         costs_(size_t(team.ranks)) {
     std::vector<plan::Part> parts;
     std::vector<plan::Summary> summaries;
@@ -191,6 +195,8 @@ class Costs {
         cost.own_bytes += slice->src.size();
       } else if (shares_ && nodes_[size_t(to)] == nodes_[size_t(rank)]) {
         cost.shared_bytes += slice->src.size();
+      } else if (leads_ && several_owe(plan, summaries, nodes_[size_t(rank)], *slice)) {
+        lead(nodes_[size_t(rank)], *slice);
       } else {
         cost.data.messages += divide_up(slice->src.size(), kMessageBytes);
         cost.data.bytes += slice->src.size();
@@ -203,6 +209,32 @@ class Costs {
         ++cost.descriptions.messages;
     cost.descriptions.bytes = cost.descriptions.messages * int64_t(summary.description_bytes);
     cost.cycles = plan.cycles();
+  }
+
+  // Whether more than one rank of the node has, by what all know, bytes for that page.
+  bool several_owe(const plan::Plan& plan, const std::vector<plan::Summary>& summaries, int node,
+                   const plan::Slice& slice) const {
+    const Extent page = plan.extent(slice.writer, slice.cycle);
+    int owing = 0;
+    for (int rank = 0; rank < team_.ranks; ++rank) {
+      const plan::Summary& s = summaries[size_t(rank)];
+      if (nodes_[size_t(rank)] != node || !page.overlaps(s.extent())) continue;
+      if (plan.senders(slice.writer).contains(rank) &&
+          plan.owes(s, rank, slice.writer, slice.cycle))
+        ++owing;
+    }
+    return owing > 1;
+  }
+
+  // One message for all that a node has for a page, which is no larger than a load, by the rank of
+  // the node whose turn it is: for the first writer its first rank, and so on.
+  void lead(int node, const plan::Slice& slice) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < team_.ranks; ++rank)
+      if (nodes_[size_t(rank)] == node) ranks.push_back(rank);
+    Cost& leader = costs_[size_t(ranks[size_t(slice.writer) % ranks.size()])];
+    leader.data.bytes += slice.src.size();
+    if (bundles_.insert({node, slice.writer, slice.cycle}).second) ++leader.data.messages;
   }
 
   // Block by block, without a plan's extents or a coverage.
@@ -229,7 +261,8 @@ class Costs {
 
   plan::Team team_;
   std::vector<int> nodes_;
-  bool shares_;
+  bool shares_, leads_;
+  std::set<std::tuple<int, int, int>> bundles_;  // (node, writer, cycle)
   std::vector<Cost> costs_;
 };
 

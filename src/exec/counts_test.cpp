@@ -74,11 +74,11 @@ void write_counted(comm::Comm& comm, const Case& c, const plan::Parameters& para
 
 void check(const Case& c) {
   const plan::Parameters parameters = plan::taken_by(*c.algorithm, {c.writers, kCountedCycle});
-  const bool shares = find_exchange(c.exchange)->shares_pages;
+  const Exchange& exchange = *find_exchange(c.exchange);
   const plan::Team team{c.ranks, c.nodes, std::max(1, int(std::thread::hardware_concurrency()))};
   std::vector<int> nodes;
   for (int rank = 0; rank < c.ranks; ++rank) nodes.push_back(rank * c.nodes / c.ranks);
-  const Costs costs(*c.algorithm, parameters, team, {c.ranks, c.holes}, nodes, shares);
+  const Costs costs(*c.algorithm, parameters, team, {c.ranks, c.holes}, nodes, exchange);
 
   // Each byte goes one way, once; and in a node through no message, where pages are shared.
   Cost all;
@@ -92,8 +92,11 @@ void check(const Case& c) {
     EXPECT_LE(cost.data.messages, 2 * c.writers * (kCountedBytes / kCountedCycle / c.writers + 1));
   }
   EXPECT_EQ(all.own_bytes + all.shared_bytes + all.data.bytes, kCountedBytes);
-  if (shares && c.nodes == 1 && !c.algorithm->scatters) {
+  if (exchange.shares_pages && c.nodes == 1 && !c.algorithm->scatters) {
     EXPECT_EQ(all.data.bytes, 0);
+  }
+  if (exchange.outbox_bytes > 0 && !c.algorithm->scatters) {  // of a node for a page one, at most
+    EXPECT_LE(all.data.messages, (c.nodes - 1) * c.writers * costs.of(0).cycles);
   }
 
   const io::TemporaryFile path;
@@ -120,7 +123,7 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const plan::Algorithm* a : plan::algorithms()) {
     if (!a->exchanges) continue;
-    for (const char* exchange : {"messages", "shm"})
+    for (const char* exchange : {"messages", "shm", "node_leaders"})
       for (const auto& [ranks, nodes] : std::vector<std::pair<int, int>>{
                {2, 1}, {2, 2}, {4, 1}, {8, 1}, {8, 2}, {16, 1}, {16, 4}, {64, 1}, {64, 4}})
         all.push_back({a, exchange, ranks, nodes});

@@ -3,8 +3,8 @@
 
 On each the mechanisms' own promises are run, the methods on threads, and programs under MPI.
 Without --full only so many methods are that each pair of choices meets; with it, all, on threads
-and under MPI, and on xfs with blocks larger than a page, too. What a file system refuses (ramfs
-direct writes, btrfs windows that no store finds full) must be said.
+(with every sync policy) and under MPI, and on xfs with blocks larger than a page, too. What a file
+system refuses (ramfs direct writes, btrfs windows that no store finds full) must be said.
 
 --network runs them on mounts of servers instead: NFS, GlusterFS in both of its ways to put a
 file on several bricks, and CephFS, where each pair of choices meets and programs have one to four
@@ -55,6 +55,9 @@ DIRECT = ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "fuse.nfs", "fuse.glusterf
 STALE = ("fuse.ceph-fuse",)  # takes direct writes, and reads what it had cached before
 SIZE = "512MiB"
 FEWEST_TESTS = 20
+# Of the methods on threads: each with each sync policy, on as many views as where nothing is asked.
+WHOLE_PRODUCT = {"PENSTOCK_TEST_SEEDS": "12"}
+PAIRS = {"PENSTOCK_TEST_PAIRWISE": "1"}
 PRODUCT_CASES = 40  # of a launch
 IO_TESTS = "FileSystems.*:*EveryMechanism*:*DirectFiles*:AsyncFiles.*:Mmap.*:MmapOfTheWholeFile.*"
 METHODS = (
@@ -153,7 +156,7 @@ class Where:
 
     def environment(self, full: bool) -> dict[str, str]:
         own = {"PENSTOCK_TEST_DIR": str(self.directory), "PENSTOCK_TEST_FS": self.type}
-        return os.environ | own | ({} if full else {"PENSTOCK_TEST_PAIRWISE": "1"})
+        return os.environ | own | (WHOLE_PRODUCT if full else PAIRS)
 
 
 def run_tests(suite: Suite, where: Where, program: Path, chosen: str, full: bool) -> None:

@@ -104,7 +104,7 @@ void count_calls(Comm& c, Report& report, const std::string& path, const plan::A
                  const std::vector<int>& nodes) {
   const plan::Parameters parameters = plan::taken_by(algorithm, {2, exec::kCountedCycle});
   const plan::Team team{c.size(), c.nodes(), c.cores_per_node(), c.turn()};
-  const exec::Costs costs(algorithm, parameters, team, deal, nodes, exchange.shares_pages);
+  const exec::Costs costs(algorithm, parameters, team, deal, nodes, exchange);
   if (c.rank() == 0) suite::write_whole(path, {});
   report.expect(c.barrier().has_value(), "barrier");
   auto file = io::find_mechanism("pwrite")->open({path, 4096});
@@ -204,7 +204,7 @@ void counts(const Setup& setup, Report& report) {
   on_team(setup, report, [&](Comm& c, Report& r) {
     const std::vector<int> nodes = nodes_of(c, r);
     for (const plan::Algorithm* a : plan::algorithms())
-      for (const char* exchange : {"messages", "shm"})
+      for (const char* exchange : {"messages", "shm", "node_leaders"})
         for (const bool holes : {false, true}) {
           if (!a->exchanges) continue;
           r.begin(std::string(a->name) + " " + exchange + (holes ? " with holes" : ""));
