@@ -167,7 +167,14 @@ double File::State::drain_together() {
   if (pipeline == nullptr) return 0;
   const double begin_s = now_s();
   exec::or_abandon("collective call", [&] { pipeline->drain_together(); });
+  end_trail();
   return now_s() - begin_s;
+}
+
+// Its file is then as new as what was stored. A thread that writes meanwhile ends it itself.
+void File::State::end_trail() {
+  const std::unique_lock nobody_writes(by_itself, std::try_to_lock);
+  if (nobody_writes) pipeline->end_trail();
 }
 
 // Collective.
@@ -234,6 +241,7 @@ std::unique_lock<std::mutex> File::State::drain_for(Drain to) {
   if (to == Drain::last) {
     accept_nothing_more();  // callbacks of MPI_Finalize may write, and nobody comes back after them
     pipeline->end_shipping();
+    end_trail();
   }
   if (to == Drain::lane)
     drain_lane();

@@ -163,6 +163,7 @@ struct File::State {
   ErrorClass flush(Drain to);
   bool is_of_all(Drain to) const;
   std::unique_lock<std::mutex> drain_for(Drain to);
+  void end_trail();
   void count_error();
   bool has_untold() const;
   std::optional<Error> untold();

@@ -1,6 +1,8 @@
 // A program that writes a file which it may read too, piece by piece inside what is there already:
 // its calls store into the file's pages, and nothing stays mapped longer than it may.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -78,6 +80,26 @@ TEST_F(FileTrail, IsMappedUntilRanksMeetAndNeverAfterTheClose) {
     EXPECT_EQ(report.sum.file_writes, kPieces + 1);
   });
   expect_dealt(1);
+}
+
+// Whoever copies what is newer than his copy finds all that was stored before a sync, or before the
+// job ended without closing the file.
+TEST_F(FileTrail, IsToldByTheFilesTimeWhenAllAreToSeeIt) {
+  constexpr time_t kCopied = 1'000'000'000;
+  const timespec copied[] = {{0, UTIME_OMIT}, {kCopied, 0}};
+  for (const bool syncs : {true, false})
+    comm::run_thread_team(1, [&](comm::Comm& comm) {
+      auto f = File::open(comm::borrow(comm), info());
+      write_pieces(*f, comm, 0, 1000);
+      ASSERT_EQ(::utimensat(AT_FDCWD, path_.path().c_str(), copied, 0), 0);
+      write_pieces(*f, comm, 1000, 1010);
+      EXPECT_EQ(syncs ? f->sync() : f->flush(Drain::last), ErrorClass::none);
+      struct stat there {};
+      ASSERT_EQ(::stat(path_.path().c_str(), &there), 0);
+      EXPECT_GT(there.st_mtim.tv_sec, kCopied) << (syncs ? "synced" : "left open");
+      FileReport report;
+      EXPECT_EQ(f->close(report), ErrorClass::none);
+    });
 }
 
 TEST_F(FileTrail, RanksStoreBesideEachOther) {

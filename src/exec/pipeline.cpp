@@ -232,8 +232,12 @@ bool Pipeline::share_pages_of(Pipeline& other, double seconds) {
   set_write_behind(std::move(beside), seconds, PagesFor::own_writes);
   return true;
 }
-void Pipeline::let_pages_go() {
+void Pipeline::end_trail() {
+  state_->trail_ends = false;
   state_->trail.let_go();
+}
+void Pipeline::let_pages_go() {
+  end_trail();
   State& s = *state_;
   if (s.serves) s.stager->remove(s.service);
   s.serves = false;

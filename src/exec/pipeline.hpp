@@ -197,6 +197,9 @@ class Pipeline {
   // Local. Writes no page any more, so that its file can be closed while others share its pages.
   // REQUIRES that its own are flushed, and that nothing is written through it any more.
   void let_pages_go();
+  // Local, where nothing is written through it meanwhile: nothing of the file stays mapped for
+  // pieces to come.
+  void end_trail();
   // The I/O thread takes in what other nodes send, and sends where it may. false: there is none.
   bool start_shipping();
   void stop_receiving();  // by the I/O thread; harmless when it does not
