@@ -71,9 +71,9 @@ class Case:
 CASES = (
     Case("one piece", ("write_all", *OVERLAPPING)),
     Case("by turns", block=1024),
+    Case("default", default=True),
     Case("1.1 steps", ("iwrite_all",), memory=1.1),
     Case("0.6 steps", ("split",), memory=0.6),
-    Case("default", default=True),
 )
 
 
