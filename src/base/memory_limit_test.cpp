@@ -1,10 +1,12 @@
 #include "base/memory_limit.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 namespace penstock {
@@ -24,7 +26,9 @@ class MemoryLimit : public testing::Test {
   std::optional<int64_t> left() const { return memory_left(root_.string()); }
 
  private:
-  const std::filesystem::path root_ = std::filesystem::path(testing::TempDir()) / "memory-limit";
+  // Of this process alone: others run other cases at the same time.
+  const std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) / ("memory-limit-" + std::to_string(::getpid()));
 };
 
 TEST_F(MemoryLimit, IsNoneWhereNobodySaysOne) {
