@@ -16,6 +16,8 @@ namespace penstock {
 // of the rate (docs/decisions/0039).
 class Backoff {
  public:
+  static constexpr double kYield_s = 10e-3;
+
   void pause() {
     if (now_s() - begin_s_ < kYield_s) {
       ::sched_yield();
@@ -29,11 +31,18 @@ class Backoff {
   void reset() { *this = {}; }
 
  private:
-  static constexpr double kYield_s = 10e-3;
   static constexpr long kLongest_ns = 1'000'000;
 
   double begin_s_ = now_s();
   long sleep_ns_ = 50'000;
 };
+
+// Whether it came before who waits for it should rather sleep.
+template <class Done>
+bool comes_soon(Done&& done) {
+  for (const double begin_s = now_s(); now_s() - begin_s < Backoff::kYield_s; ::sched_yield())
+    if (done()) return true;
+  return done();
+}
 
 }  // namespace penstock

@@ -1,9 +1,12 @@
 // A barrier of threads, again and again.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+
+#include "base/backoff.hpp"
 
 namespace penstock::comm {
 
@@ -19,9 +22,13 @@ class Meeting {
       entered_ = 0;
       ++generation_;
       all_here_.notify_all();
-    } else {
-      all_here_.wait(lock, [&] { return generation_ != mine; });
+      return;
     }
+    lock.unlock();
+    const auto is_over = [&] { return generation_ != mine; };
+    if (comes_soon(is_over)) return;
+    lock.lock();
+    all_here_.wait(lock, is_over);
   }
 
  private:
@@ -29,7 +36,7 @@ class Meeting {
   std::condition_variable all_here_;
   int threads_;
   int entered_ = 0;
-  int64_t generation_ = 0;
+  std::atomic<int64_t> generation_ = 0;  // changed with the lock
 };
 
 }  // namespace penstock::comm

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "base/dealing.hpp"
 #include "comm/meeting.hpp"
 #include "comm/thread_slots.hpp"
@@ -53,8 +54,24 @@ class Queue {
 
 // What one rank waits on: messages to it, and news of those it sent.
 struct Mailbox {
+  // REQUIRES the lock.
+  void tell() {
+    ++news;
+    changed.notify_all();
+  }
+  // With the lock, which goes meanwhile; until there are news.
+  void wait(std::unique_lock<std::mutex>& lock) {
+    const int64_t seen = news;
+    const auto is_told = [&] { return news != seen; };
+    lock.unlock();
+    const bool came = comes_soon(is_told);
+    lock.lock();
+    if (!came) changed.wait(lock, is_told);
+  }
+
   std::mutex mutex;
   std::condition_variable changed;
+  std::atomic<int64_t> news = 0;                 // changed with the lock
   std::map<std::pair<int, int>, Queue> arrived;  // by (sender, tag)
 };
 
@@ -111,7 +128,7 @@ class ThreadTransfers final : public Transfers {
     Mailbox& box = team_.boxes[size_t(to)];
     const std::lock_guard lock(box.mutex);
     box.arrived[{rank_, tag}].push(message);
-    box.changed.notify_all();
+    box.tell();
     return number;
   }
 
@@ -130,7 +147,7 @@ class ThreadTransfers final : public Transfers {
         take(*found->message, found->into);
         return Event{Event::Kind::received, found->number};
       }
-      box_.changed.wait(lock);
+      box_.wait(lock);
     }
     return std::nullopt;
   }
@@ -204,7 +221,7 @@ class ThreadTransfers final : public Transfers {
     Mailbox& sender = team_.boxes[size_t(message.sender)];
     const std::lock_guard lock(sender.mutex);
     message.taken = true;
-    sender.changed.notify_all();
+    sender.tell();
   }
 
   Team& team_;
