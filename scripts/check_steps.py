@@ -175,7 +175,7 @@ def quick_steps() -> list[Step]:
         ctest_step(
             "mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", ONE_MORE, timeout_s=2400
         ),
-        pytest_step("python", "python/tests", "-n", JOBS),
+        pytest_step("python", "python/tests", "-n", ONE_MORE),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),
