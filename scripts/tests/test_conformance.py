@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
-from mpis import ROOT
 from run_mpi import Outcome
+from suites import suite
 
-
-def suite() -> ModuleType:
-    """tests/conformance/run.py, under a name of its own."""
-    spec = importlib.util.spec_from_file_location(
-        "conformance_run", ROOT / "tests" / "conformance" / "run.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-RUN = suite()
+RUN = suite("conformance")
 
 
 def outcome(**traffic: int) -> Outcome:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -18,22 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "truth"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "histories"))
 from mpis import ROOT
 from share import WHOLE, Share, parse_share
+from suites import suite
 
 DISTRIBUTION = ("mpich", "openmpi")
 OTHERS = ("mpich5", "mpich5-abi", "openmpi5", "impi", "impi-abi")
 CHOICES = tuple(itertools.product(range(3), range(5)))
-
-
-def suite(name: str) -> ModuleType:
-    """tests/NAME/run.py, under a name of its own."""
-    path = ROOT / "tests" / name / "run.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_run", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def truth_cases(share: Share) -> list[Hashable]:
