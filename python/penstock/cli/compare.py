@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 _SLOWER, _UNCLEAR = 1, 3
 
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Give exit code 3 where a comparison is unclear, or B lacks what A has.",
+    ),
+]
+
 
 class Rates(StrEnum):
     """Which of the two rates are compared."""
@@ -50,13 +58,7 @@ def compare(
         ),
     ] = None,
     margin: Margin = 0.03,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Give exit code 3 where a comparison is unclear, or B lacks what A has.",
-        ),
-    ] = False,
+    strict: Strict = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report, for programs.")] = False,
 ) -> None:
     """Say whether B is faster than A, slower, or the same, with intervals.
