@@ -16,6 +16,8 @@ class Dealing {
   constexpr Dealing(int ranks, int nodes, int turn = 0) noexcept
       : ranks_(ranks), nodes_(nodes), turn_(turn) {}
 
+  int nodes() const noexcept { return nodes_; }
+  int turn() const noexcept { return turn_; }
   int node_of(int rank) const noexcept {
     return turn_ > 0 ? rank / turn_ % nodes_ : int(int64_t{rank} * nodes_ / ranks_);
   }

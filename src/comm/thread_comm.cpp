@@ -329,15 +329,13 @@ class ThreadComm final : public Comm {
       : owned_(std::move(team)),
         team_(*owned_),
         rank_(rank),
-        nodes_(options.nodes),
-        turn_(options.turn),
-        dealing_(size(), nodes_, turn_) {}
+        dealing_(size(), options.nodes, options.turn) {}
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return int(team_.board.size()); }
-  int nodes() const noexcept override { return nodes_; }
+  int nodes() const noexcept override { return dealing_.nodes(); }
   int own_node() const noexcept override { return dealing_.node_of(rank_); }
-  int turn() const noexcept override { return turn_; }
+  int turn() const noexcept override { return dealing_.turn(); }
   int cores_per_node() const noexcept override {
     return std::max(1, int(std::thread::hardware_concurrency()));
   }
@@ -455,7 +453,6 @@ class ThreadComm final : public Comm {
   std::shared_ptr<Team> owned_;
   Team& team_;
   int rank_;
-  int nodes_, turn_;
   Dealing dealing_;
 };
 
