@@ -18,6 +18,7 @@
 #include "exec/pipeline.hpp"
 #include "exec/read_pipeline.hpp"
 #include "exec/shipping.hpp"
+#include "exec/team.hpp"
 #include "io/mechanism.hpp"
 #include "io/probe.hpp"
 #include "io/reader.hpp"
@@ -114,9 +115,7 @@ struct File::State {
   void start_write_behind();
   void start_shipping(exec::Shipping& shipping);
   void give_to_owners(int64_t page_bytes);
-  plan::Team team() const noexcept {
-    return {comm->size(), comm->nodes(), comm->cores_per_node(), comm->turn()};
-  }
+  plan::Team team() const noexcept { return exec::team_of(*comm); }
   WriteResult accept(const Write& write, exec::Returns returns, double begin_s);
   WriteResult write_by_owners(const Write& write, double begin_s);
 

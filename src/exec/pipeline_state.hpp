@@ -11,6 +11,7 @@
 #include "exec/gathering.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/staged_stream.hpp"
+#include "exec/team.hpp"
 #include "exec/turns.hpp"
 #include "exec/whole_places.hpp"
 #include "exec/write_behind.hpp"
@@ -50,7 +51,7 @@ struct Pipeline::State {
       : comm(c),
         file(f),
         geometry(g),
-        team{c.size(), c.nodes(), c.cores_per_node(), c.turn()},
+        team(team_of(c)),
         transfers(c.transfers()),
         pages(f, together) {}
 

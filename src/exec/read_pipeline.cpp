@@ -16,6 +16,7 @@
 #include "exec/intact.hpp"
 #include "exec/read_alone.hpp"
 #include "exec/read_cycle.hpp"
+#include "exec/team.hpp"
 
 namespace penstock::exec {
 
@@ -44,11 +45,7 @@ class ReadFaults {
 
 struct ReadPipeline::State {
   State(comm::Comm& c, io::ReadableFile& f, const layout::Geometry& g)
-      : comm(c),
-        file(f),
-        geometry(g),
-        team{c.size(), c.nodes(), c.cores_per_node(), c.turn()},
-        transfers(c.transfers()) {}
+      : comm(c), file(f), geometry(g), team(team_of(c)), transfers(c.transfers()) {}
 
   ReadOutcome read_all(const ReadRequest& request, const Pipeline::Policy& policy);
 

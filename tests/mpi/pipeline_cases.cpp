@@ -11,6 +11,7 @@
 #include "exec/counts.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/random_case.hpp"
+#include "exec/team.hpp"
 #include "io/periodic_sync.hpp"
 #include "io/recording_file.hpp"
 #include "workers.hpp"
@@ -103,7 +104,7 @@ void count_calls(Comm& c, Report& report, const std::string& path, const plan::A
                  const exec::Exchange& exchange, const exec::Deal& deal,
                  const std::vector<int>& nodes) {
   const plan::Parameters parameters = plan::taken_by(algorithm, {2, exec::kCountedCycle});
-  const plan::Team team{c.size(), c.nodes(), c.cores_per_node(), c.turn()};
+  const plan::Team team = exec::team_of(c);
   const exec::Costs costs(algorithm, parameters, team, deal, nodes, exchange);
   if (c.rank() == 0) suite::write_whole(path, {});
   report.expect(c.barrier().has_value(), "barrier");
