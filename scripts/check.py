@@ -7,8 +7,8 @@ read from their JUnit reports, so that a skip is counted and its reason known. A
 scripts/expected-skips.txt does not foresee fails the step that it happened in.
 
 A step that is marked `aside` takes what the steps after it leave idle: many of those wait, for
-launchers, disks and each other. It runs at the lowest priority, so that no time limit hangs on it;
-unless it waits itself, for its daemons, browser or disks, and fills what others leave.
+launchers, disks and each other. It runs at a low priority; unless it waits itself, for its
+daemons, browser or disks: such steps have a lane of their own, and keep their priority.
 
 Python's standard library only. The last line is "N passed, N failed, N skipped".
 """
@@ -94,7 +94,7 @@ def run_command(step: Step, log: Path) -> tuple[bool, float]:
     """Runs a step without stdin; a step that outlives its time has failed."""
     start = time.monotonic()
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    command = ["nice", "-n", "19", *step.command] if step.aside and not step.waits else step.command
+    command = ["nice", "-n", "10", *step.command] if step.aside and not step.waits else step.command
     with log.open("w") as sink:
         process = subprocess.Popen(
             command,
@@ -261,24 +261,32 @@ class Tally:
 
 
 def run_in_order(steps: list[Step], one: Callable[[Step], None]) -> None:
-    """One step after the other, and beside them, one after the other too, those aside."""
-    beside = ThreadPoolExecutor(1)
+    """One step after the other, and beside them, one after the other too, those aside; and those
+    of these that wait."""
+    busy, waiting = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     begun: dict[str, Future[None]] = {}
+
+    def in_its_turn(step: Step) -> None:
+        if step.after in begun:
+            begun[step.after].result()
+        one(step)
+
     try:
         for step in steps:
             if step.aside:
-                begun[step.name] = beside.submit(one, step)
-                continue
-            if step.after in begun:
-                begun[step.after].result()
-            one(step)
+                lane = waiting if step.waits else busy
+                begun[step.name] = lane.submit(in_its_turn, step)
+            else:
+                in_its_turn(step)
         for step_aside in begun.values():
             step_aside.result()
     except BaseException:
-        beside.shutdown(wait=False, cancel_futures=True)
+        for lane in (busy, waiting):
+            lane.shutdown(wait=False, cancel_futures=True)
         RUNNING.stop()
         raise
-    beside.shutdown()
+    busy.shutdown()
+    waiting.shutdown()
 
 
 def run_all(steps: list[Step], *, resume: bool) -> int:

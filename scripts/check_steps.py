@@ -68,7 +68,10 @@ def asan_steps() -> list[Step]:
     """What runs under AddressSanitizer and UndefinedBehaviorSanitizer. Disks are waited for."""
     pairs = suite_step("file systems pairs", "tests/fs/product.py", "--tests", "build/asan")
     layers = layers_step("layers under asan", "asan", "-LE", "full")
-    return [replace(pairs, aside=True, waits=True), replace(layers, after="build asan")]
+    return [
+        replace(layers, aside=True, after="build asan", timeout_s=2400),
+        replace(pairs, aside=True, waits=True, after="build asan"),
+    ]
 
 
 def build_tests(name: str, preset: str) -> Step:
@@ -168,20 +171,20 @@ def quick_steps() -> list[Step]:
         *source_steps(),
         Step("build release", ["scripts/build.sh", "release"], timeout_s=2400),
         replace(build_tests("build asan", "asan"), aside=True),
-        Step("clang", [PYTHON, "scripts/check_clang.py"], aside=True),
+        Step("clang", [PYTHON, "scripts/check_clang.py", "--together"], aside=True),
         Step("build examples", ["make", "-C", "examples", f"OUT={ROOT}/build/release/examples"]),
         layers_step("programs", "release", *OTHER_THAN_LAYERS, "-LE", f"^({MPI}|full|{LAYER})$"),
-        *waiting_steps(),
         ctest_step(
             "mpi", "release", "-L", f"^{MPI}$", "-LE", "full", "-j", ONE_MORE, timeout_s=2400
         ),
+        *waiting_steps(),
+        *asan_steps(),
         pytest_step("python", "python/tests", "-n", ONE_MORE),
         pytest_step("scripts", "scripts/tests"),
         Step("docs table", [PYTHON, "scripts/docs_table.py", "--check"]),
         Step("docs drawings", [PYTHON, "scripts/drawings.py", "--check"]),
         pytest_step("tutorial", "tests/tutorial", "-m", "not slow"),
         *instrument_steps(),
-        *asan_steps(),
     ]
 
 
@@ -229,8 +232,9 @@ def full_steps() -> list[Step]:
         suite_step("peers openmpi", "tests/peers/run.py", "--mpi", "openmpi"),
         build_tests("build tsan", "tsan"),
         layers_step("layers under tsan", "tsan", "-LE", "full"),
+        Step("clang by itself", [PYTHON, "scripts/check_clang.py"]),
         build_tests("build clang", "clang"),
-        layers_step("clang", "clang", "-LE", f"^({MPI}|full)$"),
+        layers_step("layers under clang", "clang", "-LE", f"^({MPI}|full)$"),
         replace(build_tests("tidy", "tidy"), timeout_s=7200),
         Step("check-the-checks", ["make", "check-the-checks"], timeout_s=7200),
         Step("fuzz", ["scripts/fuzz.sh", "1000000"], timeout_s=7200),

@@ -61,6 +61,9 @@ def test_sources_compiled_at_a_time_are_read_each_by_itself(build: Path) -> None
     done = check(build)
     assert done.stdout.splitlines()[-1] == "2 passed, 1 failed"
     assert "two.cpp" in done.stdout
+    assert check(build, "--together").stdout.splitlines()[-1] == "2 passed, 0 failed"
+    (build / "two.cpp").write_text("int two() { return three(); }\n")
+    assert check(build, "--together").stdout.splitlines()[-1] == "1 passed, 1 failed"
 
 
 def test_what_the_build_precompiles_is_precompiled(build: Path) -> None:
