@@ -5,7 +5,7 @@ A summary is a value with a schema of its own (``penstock.summary/1``); rates in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -208,6 +208,7 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
 
 
 Groups = dict[str, dict[str, list[Sample]]]
+Rates = Mapping[str, Sequence[float]]  # by variant
 
 
 def _groups(samples: Sequence[Sample]) -> Groups:
@@ -232,7 +233,24 @@ def _cell(
 ) -> CellSummary:
     variants = [_variant(name, samples, rate, stopping) for name, samples in own.items()]
     variants.sort(key=lambda v: _order(v, rate))
-    return CellSummary(cell=cell, variants=variants, ranking=_rank(variants, own, rate, margin))
+    ranking = _rank(variants, _rates_of(own, rate), margin)
+    return CellSummary(cell=cell, variants=variants, ranking=ranking)
+
+
+def _rates_of(own: Mapping[str, Sequence[Sample]], rate: RateKind) -> Rates:
+    return {name: rates(samples, rate) for name, samples in own.items()}
+
+
+def rates_by_cell(samples: Sequence[Sample], rate: RateKind) -> dict[str, Rates]:
+    """What ranks the ways of each cell."""
+    return {cell: _rates_of(own, rate) for cell, own in _groups(samples).items()}
+
+
+def among(cell: CellSummary, some: Sequence[VariantSummary], ranked: Rates) -> CellSummary:
+    """A cell as if it had been done in these of its ways only; ``ranked`` are the rates of all."""
+    variants = [v for v in cell.variants if v in some]
+    ranking = _rank(variants, ranked, cell.ranking.margin)
+    return CellSummary(cell=cell.cell, variants=variants, ranking=ranking)
 
 
 def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, bool, float]:
@@ -310,21 +328,16 @@ def _invalid(samples: Sequence[Sample]) -> str | None:
     )
 
 
-def _rank(
-    variants: Sequence[VariantSummary],
-    own: dict[str, list[Sample]],
-    rate: RateKind,
-    margin: float,
-) -> Ranking:
+def _rank(variants: Sequence[VariantSummary], ranked: Rates, margin: float) -> Ranking:
     """Everyone against the first, corrected for their number.
 
     That has the highest median of those whose failures left enough samples for an interval.
     """
-    fit = [v for v in writing(variants) if not v.invalid and v.rate(rate) is not None]
+    fit = [v for v in writing(variants) if not v.invalid and ranked[v.variant]]
     if not fit:
         return Ranking(best=None, margin=margin)
     best, *others = [v.variant for v in fit]
-    pairs = [(rates(own[best], rate), rates(own[other], rate)) for other in others]
+    pairs = [(ranked[best], ranked[other]) for other in others]
     compared = dict(zip(others, statistics.compare_many(pairs, margin), strict=True))
     return Ranking(
         best=best,

@@ -246,9 +246,8 @@ def _print_next(said: Summary, results: Results, out: Path) -> None:
     from penstock.cli.advice import advice
 
     typer.echo(f"\nresults: {out}")
-    for cell in said.cells:
-        if line := advice(cell, said.rate, results):
-            typer.echo(line)
+    for line in advice(said, results):
+        typer.echo(line)
     typer.echo(f"against another run: penstock compare OTHER {shlex.quote(str(out))}")
     typer.echo(f"as a page: penstock report {shlex.quote(str(out))}")
 

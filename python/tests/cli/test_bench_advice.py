@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,7 @@ STEPS = (0.9, 0.95, 1.0, 1.05, 1.1, 1.15)
 def advised(samples: Sequence[Sample], first: Header | None = None) -> str:
     """Of their one cell."""
     results = Results(headers=[first or header()], samples=list(samples))
-    (cell,) = summarise(results).cells
-    return advice(cell, "application", results)
+    return "".join(advice(summarise(results), results))
 
 
 def ways(rates: Mapping[str, tuple[str, float]]) -> list[Sample]:
@@ -90,7 +89,13 @@ def test_a_default_that_left_wrong_bytes_is_not_advised() -> None:
 
 def planned(variant: str, **parameters: Any) -> Header:
     """The plan of a way in the cell, beside one that names its method."""
-    cases = [Case("c", variant, parameters=parameters), Case("c", "x", parameters={"method": "m"})]
+    return plan_of(
+        Case("c", variant, parameters=parameters), Case("c", "x", parameters={"method": "m"})
+    )
+
+
+def plan_of(*cases: Case) -> Header:
+    """A header that plans these."""
     measurements = [
         {"cell": case.cell, "variant": case.variant, "parameters": case.as_plan()} for case in cases
     ]
@@ -160,12 +165,28 @@ def test_a_default_that_failed_in_the_pilot_is_not_advised() -> None:
     )
 
 
-def test_advice_on_a_cell_looks_at_no_sample_again() -> None:
-    """Of a matrix of many cells it would be all of them for each cell."""
-    results = Results(headers=[header()], samples=[*ways({"a": (DEFAULT, 1e9)}), *on_own_files()])
-    (cell,) = summarise(results).cells
-    without = Results(headers=results.headers)
-    assert advice(cell, "application", without) == advice(cell, "application", results)
+class Samples(list[Sample]):
+    """Which count how often they are looked at."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[Sample]:
+        self.looks += 1
+        return super().__iter__()
+
+
+def test_advice_on_many_cells_looks_at_the_samples_as_often_as_on_one() -> None:
+    """Of a matrix it would be all of them for each cell."""
+    looks = set()
+    for cells in (["c"], ["c", "d", "e"]):
+        one = ways({"a": (DEFAULT, 1e9)})
+        samples = [s.model_copy(update={"cell": cell}) for cell in cells for s in one]
+        said = summarise(Results(headers=[header()], samples=samples))
+        results = Results(headers=[header()], samples=Samples(samples))
+        assert len(list(advice(said, results))) == len(cells)
+        assert isinstance(results.samples, Samples)
+        looks.add(results.samples.looks)
+    assert len(looks) == 1
 
 
 def test_no_method_of_other_files_is_advised_where_the_default_failed_in_the_pilot() -> None:
@@ -175,3 +196,46 @@ def test_no_method_of_other_files_is_advised_where_the_default_failed_in_the_pil
         "for programs like c there is no advice: S1A is the best, on other files, and penstock, "
         "which is the default, failed when it was tried (timed out)"
     )
+
+
+THREADS = Case("c", "penstock, threads", parameters={"route": "engine", "threads": 2})
+RANKS = Case("c", "penstock", "mpich", 2, parameters={"route": "engine"})
+NAMED = Case("c", "individual, threads", parameters={"route": "engine", "method": "individual"})
+OWN = Case("c", "S1A", "mpich", 2, parameters={"route": "engine", "method": "S1A"})
+ALONE = Case("c", "mpich alone", "mpich", 2, parameters={"route": "mpi"})
+PLAN = plan_of(THREADS, RANKS, NAMED, OWN, ALONE)
+
+
+def alone(rate: float, variant: str = "mpich alone") -> list[Sample]:
+    """Of the MPI library without Penstock."""
+    return [sample(variant, block, rate * step) for block, step in enumerate(STEPS, start=1)]
+
+
+def test_the_default_is_not_advised_to_mpi_programs_for_what_threads_gain() -> None:
+    samples = ways({"penstock, threads": (DEFAULT, 2e9), "penstock": (DEFAULT, 1e9)})
+    assert advised([*samples, *alone(1.5e9)], PLAN) == ""
+    assert advised([*samples, *alone(0.5e9)], PLAN) == "for programs like c: penstock run -- ..."
+
+
+def test_no_method_is_advised_to_mpi_programs_for_what_threads_gain() -> None:
+    samples = ways({"individual, threads": (OTHER, 2e9), "penstock": (DEFAULT, 1e9)})
+    assert advised(samples, PLAN) == "for programs like c: penstock run -- ..."
+
+
+def test_the_default_is_not_advised_where_the_library_alone_is_faster() -> None:
+    samples = [*ways({"penstock": (DEFAULT, 1e9)}), *on_own_files()]
+    assert advised([*samples, *alone(1.5e9)], PLAN) == (
+        "for programs like c there is no advice: S1A is the best, on other files, and penstock, "
+        "which is the default, is slower than mpich alone"
+    )
+    assert advised([*samples, *alone(1.01e9)], PLAN) == (
+        "for programs like c, as S1A writes other files than the default: penstock run -- ..."
+    )
+
+
+def test_a_library_alone_is_compared_on_its_own_mpi_and_files() -> None:
+    samples = [*ways({"penstock": (DEFAULT, 1e9)}), *on_own_files(), *alone(1.5e9, "other")]
+    elsewhere = Case("c", "other", "openmpi", 2, parameters={"route": "mpi"})
+    per_rank = Case("c", "other", "mpich", 2, parameters={"route": "mpi", "files": "per_worker"})
+    for other in (elsewhere, per_rank):
+        assert "penstock run -- ..." in advised(samples, plan_of(RANKS, OWN, other))
