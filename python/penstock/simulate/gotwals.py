@@ -117,7 +117,7 @@ def bytes_of(system: System, ratio: float) -> int:
 
 def has_limit(system: System) -> bool:
     """There is a closed form: one I/O node, in the order of memory, whose buffer may page."""
-    may_page = system.buffer_bytes is None or system.buffer_bytes >= system.memory_bytes
+    may_page = system.buffer_bytes is None or system.buffer_bytes >= system.memory
     return system.nodes == 1 and system.order == "memory" and may_page
 
 
@@ -128,7 +128,7 @@ def limit(system: System, ratio: float, paging: Paging) -> Pair:
         n,
         network_bytes_per_s=system.network_ratio * system.disk_bytes_per_s,
         disk_bytes_per_s=system.disk_bytes_per_s,
-        memory_bytes=system.memory_bytes,
+        memory_bytes=system.memory,
         paging_bytes_per_s=system.paging_ratio * system.disk_bytes_per_s,
         buffer_bytes=system.buffer_bytes,
         paging=paging,
@@ -152,7 +152,7 @@ def as_json(
     return {
         "schema_version": SCHEMA_VERSION,
         "name": name,
-        "system": asdict(replace(system, block_bytes=system.block)),
+        "system": asdict(replace(system, memory_bytes=system.memory, block_bytes=system.block)),
         "raw_disk_bytes_per_s": system.all_disks_bytes_per_s,
         "paper": {"ratio": PAPER_AT, "actual": PAPER} if is_the_papers(system) else None,
         "curves": [asdict(point) for point in points],

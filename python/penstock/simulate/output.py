@@ -45,9 +45,16 @@ class System:
         return max(1, self.memory_bytes // 5) if self.block_bytes is None else self.block_bytes
 
     @property
+    def memory(self) -> int:
+        """The memory that counts, in bytes: whole default blocks, as a scrap would take a frame."""
+        if self.block_bytes is not None:
+            return self.memory_bytes
+        return self.memory_bytes // self.block * self.block
+
+    @property
     def all_memory_bytes(self) -> int:
         """Of all I/O nodes."""
-        return self.nodes * self.memory_bytes
+        return self.nodes * self.memory
 
     @property
     def all_disks_bytes_per_s(self) -> float:
@@ -56,8 +63,8 @@ class System:
 
     def without_virtual_memory(self) -> System:
         """The same with a buffer that memory holds: the second model."""
-        buffer = self.memory_bytes if self.buffer_bytes is None else self.buffer_bytes
-        return replace(self, buffer_bytes=min(buffer, self.memory_bytes))
+        buffer = self.memory if self.buffer_bytes is None else self.buffer_bytes
+        return replace(self, buffer_bytes=min(buffer, self.memory))
 
 
 def simulate(
@@ -93,7 +100,7 @@ def simulate(
         network_bytes_per_s=system.network_ratio * system.disk_bytes_per_s,
         disk_bytes_per_s=system.disk_bytes_per_s,
         paging_bytes_per_s=system.paging_ratio * system.disk_bytes_per_s,
-        memory_bytes=system.memory_bytes,
+        memory_bytes=system.memory,
         block_bytes=system.block,
         buffer_bytes=system.buffer_bytes,
         nodes=system.nodes,

@@ -36,6 +36,30 @@ def test_both_curves_leave_the_plateau_at_the_size_of_memory() -> None:
     assert exceeds.demand.actual < 0.9 * fits.demand.actual
 
 
+@pytest.mark.parametrize("memory_bytes", [32 << 20, (5 << 20) + 1, (5 << 20) + 4])
+def test_a_memory_of_no_whole_blocks_has_its_knee_at_its_size_all_the_same(
+    memory_bytes: int,
+) -> None:
+    system = System(memory_bytes=memory_bytes)
+    fits, *beyond = gotwals.curves(system, [1, 1.2, 6])
+    assert fits.paged_out_bytes == 0
+    assert fits.demand == fits.without
+    assert beyond[0].paged_out_bytes > 0
+    (fifth,) = (s for s in gotwals.sweep(system, 6, "block") if s.value == "1/5")
+    assert (fifth.demand, fifth.early) == (beyond[1].demand, beyond[1].early)
+
+
+def test_a_memory_of_few_bytes_is_all_played() -> None:
+    (point,) = gotwals.curves(System(memory_bytes=3), [1])
+    assert point.n_bytes == 3
+
+
+def test_json_has_the_memory_that_was_played() -> None:
+    system = System(memory_bytes=32 << 20)
+    value = gotwals.as_json("x", system, gotwals.curves(system, [1]), "block", [])
+    assert value["system"]["memory_bytes"] == value["curves"][0]["n_bytes"]
+
+
 def test_beyond_memory_twice_the_data_takes_about_four_times_the_application_time() -> None:
     memory = PAPER.memory_bytes
     once, twice = (simulate(PAPER, n).times.application_s for n in (memory, 2 * memory))
