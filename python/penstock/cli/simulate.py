@@ -82,7 +82,8 @@ def simulate(
 
     gotwals-1995: an application sends to I/O nodes, whose memory drains to output disks and pages
     to paging disks when it is full. Application rate: until the call returns; actual rate: until
-    the bytes are on the output disks. Rates are printed in raw output disks (docs/models.md).
+    the bytes are on the output disks. Rates are printed in units of all raw output disks
+    (docs/models.md).
 
     Examples:
 
@@ -191,7 +192,9 @@ def _print(
 ) -> None:
     out = console()
     out.print(f"[bold]{name}[/]: {_facts(system)}", highlight=False)
-    out.print("Rates in raw output disks; without: the buffer is in memory alone.\n")
+    unit = f"units of all {system.nodes} " if system.nodes > 1 else ""
+    said = f"Rates in {unit}raw output disks; without: the buffer is in memory alone.\n"
+    out.print(said, highlight=False)
     _show(_curves(points), out)
     largest = max(points, key=lambda p: p.ratio)
     out.print(f"\nAt {largest.ratio:g} times the memory, by {_VARIED[over]}:\n", highlight=False)
@@ -204,7 +207,7 @@ def _print(
 _VARIED: dict[Over, str] = {
     "block": "the size of a block, in memories",
     "paging-disk": "the paging disk's rate, in output disks",
-    "nodes": "the number of I/O nodes on the same network",
+    "nodes": "the number of I/O nodes on the same network, in units of all their disks",
 }
 
 

@@ -90,9 +90,13 @@ def _heading(canvas: Canvas, system: System) -> None:
     canvas.text(40, 70, line, size=13, fill=MUTED)
 
 
+def _unit(system: System) -> str:
+    return "raw disk" if system.nodes == 1 else f"all {system.nodes} raw disks"
+
+
 def _applications(canvas: Canvas, points: Sequence[Point], system: System) -> None:
     panel = Panel(canvas, _LEFT, system.network_ratio / system.nodes,
-                  "Application rate / raw disk, either algorithm")  # fmt: skip
+                  f"Application rate / {_unit(system)}, either algorithm")  # fmt: skip
     panel.axes([system.network_ratio / system.nodes * i / 5 for i in range(6)])
     ratios = [p.ratio for p in points]
     panel.curve(ratios, [p.without.application for p in points], _BLACK, "without virtual memory")
@@ -100,7 +104,7 @@ def _applications(canvas: Canvas, points: Sequence[Point], system: System) -> No
 
 
 def _actuals(canvas: Canvas, points: Sequence[Point], system: System) -> None:
-    panel = Panel(canvas, _RIGHT, 1.0, "Actual rate / raw disk")
+    panel = Panel(canvas, _RIGHT, 1.0, f"Actual rate / {_unit(system)}")
     panel.axes([0, 0.2, 0.4, 0.6, 0.8, 1])
     ratios = [p.ratio for p in points]
     panel.curve(ratios, [p.without.actual for p in points], _BLACK, "without virtual memory")

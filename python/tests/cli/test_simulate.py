@@ -23,6 +23,14 @@ def test_the_table_has_both_rates_the_sweep_and_the_paper(cli: Cli) -> None:
     assert "0.60 on demand and 0.85 early; here 0.6" in done.stdout
 
 
+def test_rates_of_several_nodes_are_said_to_be_in_all_their_disks(cli: Cli) -> None:
+    done = cli("simulate", "--nodes", "4", "--sizes", "1")
+    assert "Rates in units of all 4 raw output disks; without: " in done.stdout
+    swept = cli("simulate", "--sizes", "1", "--sweep", "nodes").stdout
+    assert "Rates in raw output disks; without: " in swept
+    assert "by the number of I/O nodes on the same network, in units of all their disks:" in swept
+
+
 def test_a_narrow_terminal_has_lines_with_every_number(capsys: pytest.CaptureFixture[str]) -> None:
     points = gotwals.curves(System(memory_bytes=5 << 20), [5.0])
     simulate._show(simulate._curves(points), Console(width=40))

@@ -41,6 +41,11 @@ def test_the_papers_points_stand_beside_its_parameters_alone() -> None:
     assert "the paper" not in figure.draw(other)
 
 
+def test_rates_of_several_nodes_are_in_all_their_disks() -> None:
+    assert figure.draw(SYSTEMS["nodes"]).count("rate / all 4 raw disks") == 2
+    assert figure.draw(SYSTEMS["paper"]).count("rate / raw disk") == 2
+
+
 def test_the_words_name_what_is_drawn() -> None:
     words = re.findall(r"<desc[^>]*>([^<]*)</desc>", figure.draw(System()))[0]
     assert "At 5 times the memory" in words
