@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from penstock import _core
 from penstock.bench import statistics
 from penstock.bench.sample import Provenance, RateKind, Result, Sample
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
-from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
     from penstock.bench.summary import CellSummary
@@ -154,13 +152,13 @@ def _is_unverified(sample: Sample) -> bool:
 def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
     """Application rates that end before a sync, of bytes that the page cache takes unthrottled."""
     fitting: dict[str, tuple[int, int]] = {}
-    preloaded = _preloaded(cell.cell, results)
+    methods = {v.variant: v.method or "" for v in cell.variants}
     for name, samples in own.items():
         for s in (s for s in samples if s.counts):
             limit = free_run_bytes(s, results.provenances.get(s.provenance))
             if limit is None or s.result is None:
                 continue
-            method = s.result.engine.method if s.result.engine else preloaded.get(name, "")
+            method = s.result.engine.method if s.result.engine else methods[name]
             if _only_to_memory(s.result, method, limit):
                 fitting[name] = (_bytes_per_node(s.result), limit)
     if fitting:
@@ -174,22 +172,6 @@ def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:
             "not storage",
             remedy="read the actual rate, end with a sync, or write more than that",
         )
-
-
-def _preloaded(cell: str, results: Results) -> dict[str, str]:
-    """The methods that variants were preloaded with: their programs do not know of them."""
-    measurements = (m for header in results.headers for m in header.plan.get("measurements", []))
-    own = {m["variant"]: m.get("parameters", {}) for m in measurements if m["cell"] == cell}
-    said = {variant: parameters.get("preload") for variant, parameters in own.items()}
-    return {variant: _spelt(text) for variant, text in said.items() if isinstance(text, str)}
-
-
-def _spelt(method: str) -> str:
-    """As the engine tells it; one that only another version or machine serves as it was given."""
-    try:
-        return str(_core.parse_method(method))
-    except PenstockError:
-        return method
 
 
 def _only_to_memory(result: Result, method: str, limit_bytes: int) -> bool:

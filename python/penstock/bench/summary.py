@@ -6,10 +6,11 @@ A summary is a value with a schema of its own (``penstock.summary/1``); rates in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock import _core
 from penstock.bench import noise, statistics
 from penstock.bench.chance import is_chance, is_dropped
 from penstock.bench.doubts import Doubt, doubts
@@ -17,7 +18,7 @@ from penstock.bench.noise import Finding
 from penstock.bench.sample import Provenance, RateKind, Result, Sample, last_result
 from penstock.bench.statistics import MARGIN, Stopping, Verdict
 from penstock.bench.store import Results
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, PenstockError
 
 SCHEMA = "penstock.summary/1"
 
@@ -51,9 +52,9 @@ class VariantSummary(_Model):
 
     ``lost`` are those of ``failures`` that left it fewer samples, as those of warm-ups and canaries
     do not; ``dropped`` is what failed so often in a row that it is not tried again;
-    ``converged`` is None where there are no samples to judge; ``files`` is whose the files are, as
-    the program has it; ``writes`` is False of the mechanism null, whose rate is a bound and no way
-    of writing.
+    ``converged`` is None where there are no samples to judge; ``method`` is the one that wrote, or
+    that a program was preloaded with; ``files`` is whose the files are, as the program has it;
+    ``writes`` is False of the mechanism null, whose rate is a bound and no way of writing.
     """
 
     variant: str
@@ -189,7 +190,11 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
     chosen: RateKind = rate or planned
     stopping = Stopping.of_plan(results.latest[0].plan)
     groups = _groups(results.samples)
-    cells = [_cell(cell, own, chosen, stopping, margin) for cell, own in groups.items()]
+    preloaded = _preloaded(results)
+    cells = [
+        _cell(cell, own, chosen, stopping, margin, preloaded.get(cell, {}))
+        for cell, own in groups.items()
+    ]
     return Summary(
         name=header.name,
         penstock=header.penstock,
@@ -208,6 +213,7 @@ def summarise(results: Results, rate: RateKind | None = None, margin: float = MA
 
 
 Groups = dict[str, dict[str, list[Sample]]]
+Methods = Mapping[str, str]  # by variant
 Rates = Mapping[str, Sequence[float]]  # by variant
 
 
@@ -229,9 +235,17 @@ def rates(samples: Sequence[Sample], kind: RateKind) -> list[float]:
 
 
 def _cell(
-    cell: str, own: dict[str, list[Sample]], rate: RateKind, stopping: Stopping, margin: float
+    cell: str,
+    own: dict[str, list[Sample]],
+    rate: RateKind,
+    stopping: Stopping,
+    margin: float,
+    preloaded: Methods,
 ) -> CellSummary:
-    variants = [_variant(name, samples, rate, stopping) for name, samples in own.items()]
+    variants = [
+        _variant(name, samples, rate, stopping, preloaded.get(name))
+        for name, samples in own.items()
+    ]
     variants.sort(key=lambda v: _order(v, rate))
     ranking = _rank(variants, _rates_of(own, rate), margin)
     return CellSummary(cell=cell, variants=variants, ranking=ranking)
@@ -261,13 +275,17 @@ def _order(variant: VariantSummary, rate: RateKind) -> tuple[bool, bool, bool, f
 
 
 def _variant(
-    name: str, everything: Sequence[Sample], rate: RateKind, stopping: Stopping
+    name: str,
+    everything: Sequence[Sample],
+    rate: RateKind,
+    stopping: Stopping,
+    preloaded: str | None,
 ) -> VariantSummary:
     samples = [s for s in everything if s.is_told]
     failed = [s for s in samples if s.failed is not None]
     chosen = rates(samples, rate)
     result = last_result(samples)
-    method = result.engine.method if result and result.engine else None
+    method = result.engine.method if result and result.engine else preloaded
     enough = len(chosen) >= stopping.minimum
     return VariantSummary(
         variant=name,
@@ -286,6 +304,26 @@ def _variant(
         files=_files(result),
         writes="null" not in _parts(method or ""),
     )
+
+
+def _preloaded(results: Results) -> Mapping[str, Methods]:
+    """By cell the methods that variants were preloaded with: their programs do not know of them."""
+    known: dict[str, dict[str, str]] = {}
+    measurements = (m for header in results.headers for m in header.plan.get("measurements", []))
+    for m in measurements:
+        if preload := m.get("parameters", {}).get("preload"):
+            known.setdefault(m["cell"], {})[m["variant"]] = _spelt(preload)
+    return known
+
+
+def _spelt(preload: str | Literal[True]) -> str:
+    """As the engine tells it; one that only another version or machine serves as it was given."""
+    if preload is True:
+        return str(_core.default_method())
+    try:
+        return str(_core.parse_method(preload))
+    except PenstockError:
+        return preload
 
 
 def _files(result: Result | None) -> str | None:

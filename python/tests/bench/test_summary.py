@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from made_samples import GIB, MIB, header, reading, result, sample, session, write
+from penstock import _core
 from penstock.bench.doubts import Doubt, free_run_bytes
 from penstock.bench.sample import Provenance, Sample
 from penstock.bench.store import as_line, load
@@ -292,6 +293,29 @@ def test_a_preloaded_method_syncs_as_planned(
         {"cell": cell, "variant": "x", "parameters": planned} for cell in ("c", "another")
     ]
     assert (doubt(summarise(results), "free-run-memory") is not None) == warned
+
+
+@pytest.mark.parametrize(
+    ("preload", "method", "best"),
+    [
+        (True, str(_core.default_method()), "x"),
+        ("individual + none + pwrite", str(_core.parse_method("individual + none + pwrite")), "x"),
+        ("individual + none + null", str(_core.parse_method("individual + none + null")), "real"),
+        (False, None, "x"),
+    ],
+)
+def test_a_preloaded_program_has_the_method_that_was_planned(
+    tmp_path: Path, preload: bool | str, method: str | None, best: str
+) -> None:
+    ways = session({"x": noisy(9e9), "real": noisy(1e9)})
+    results = load(write(tmp_path / "samples.jsonl", ways))
+    planned = {"parameters": {"route": "mpi"}, "preload": preload}
+    results.headers[0].plan["measurements"] = [
+        {"cell": cell, "variant": "x", "parameters": planned} for cell in ("c", "another")
+    ]
+    (cell,) = summarise(results).cells
+    assert {v.variant: v.method for v in cell.variants} == {"x": method, "real": None}
+    assert cell.ranking.best == best
 
 
 def test_what_a_failed_run_wrote_is_no_conclusion(tmp_path: Path) -> None:

@@ -239,3 +239,16 @@ def test_a_library_alone_is_compared_on_its_own_mpi_and_files() -> None:
     per_rank = Case("c", "other", "mpich", 2, parameters={"route": "mpi", "files": "per_worker"})
     for other in (elsewhere, per_rank):
         assert "penstock run -- ..." in advised(samples, plan_of(RANKS, OWN, other))
+
+
+@pytest.mark.parametrize(
+    ("preload", "says"),
+    [
+        (True, "c: penstock run -- ..."),
+        (OTHER, "c, as under is not shown to be better than the default: penstock run -- ..."),
+    ],
+)
+def test_a_preloaded_program_that_is_the_best_is_advice(preload: bool | str, says: str) -> None:
+    under = Case("c", "under", "mpich", 2, preload, parameters={"route": "mpi"})
+    samples = [*alone(2e9, "under"), *alone(1e9)]
+    assert advised(samples, plan_of(under, ALONE)) == f"for programs like {says}"
