@@ -18,6 +18,7 @@ from penstock.simulate import figure, gotwals
 from penstock.simulate.gotwals import Over, Point, Step
 from penstock.simulate.output import MAX_BLOCKS, Mapping, Order, System
 
+_USUAL: Over = "block"  # what is varied where nothing is asked for
 _MOST_NODES = 100_000  # more than any machine has
 _MOST_RATE = 9e18  # bytes/s
 _MOST_RATIO = 1e9  # either way, so that times stay finite
@@ -66,11 +67,12 @@ def simulate(
         typer.Option(metavar="LIST", help="Outputs, in memories of all I/O nodes: 0.5,1,2,5."),
     ] = None,
     sweep: Annotated[
-        Over,
+        Over | None,
         typer.Option(
-            metavar="block|paging-disk|nodes", help="What is varied at the largest output."
+            metavar="block|paging-disk|nodes",
+            help="What is varied at the largest output. Default: block, without what is too large.",
         ),
-    ] = "block",
+    ] = None,
     draw: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw the curves. - is stdout.")
     ] = None,
@@ -112,15 +114,17 @@ def simulate(
     )
     ratios = _ratios(sizes)
     _check(system)
-    _check_outputs(system, max(ratios), sweep, drawn=draw is not None)
+    _check_outputs(system, max(ratios), drawn=draw is not None)
+    _check_sweep(system, max(ratios), sweep)
+    over = sweep or _USUAL
     points = gotwals.curves(system, ratios)
-    steps = gotwals.sweep(system, max(ratios), sweep)
+    steps = gotwals.sweep(system, max(ratios), over)
     if draw is not None:
         write_picture(draw, figure.draw(system))
     if as_json:
-        print_json(gotwals.as_json(name, system, points, sweep, steps))
+        print_json(gotwals.as_json(name, system, points, over, steps))
     elif draw is None or str(draw) != "-":
-        _print(name, system, points, sweep, steps)
+        _print(name, system, points, over, steps)
 
 
 def _check(system: System) -> None:
@@ -160,20 +164,30 @@ def _check_room(system: System) -> None:
         )
 
 
-def _check_outputs(system: System, largest: float, sweep: Over, *, drawn: bool) -> None:
-    """Whether all that is going to be played is: the sizes, their sweep and the picture."""
+def _check_outputs(system: System, largest: float, *, drawn: bool) -> None:
+    """Whether the sizes can be played, and those of the picture."""
     _check_blocks("--sizes", system, largest, "a larger --block or smaller --sizes")
-    for _, varied in gotwals.systems(system, sweep):
-        _check_blocks(f"--sweep {sweep}", varied, largest, "smaller --sizes")
     if drawn:
         _check_blocks("--draw", system, figure.MOST, "a larger --block")
 
 
+def _check_sweep(system: System, largest: float, asked: Over | None) -> None:
+    """Refuse one that was asked for and cannot be played; say what the usual one is without."""
+    steps = gotwals.systems(system, asked or _USUAL)
+    if asked is not None:
+        for _, varied in steps:
+            remedy = "smaller --sizes or --sweep paging-disk"
+            _check_blocks(f"--sweep {asked}", varied, largest, remedy)
+    elif left_out := [value for value, varied in steps if not gotwals.fits(varied, largest)]:
+        blocks = f"that would be more than {MAX_BLOCKS} blocks"
+        typer.echo(f"the sweep over blocks is without {', '.join(left_out)}: {blocks}", err=True)
+
+
 def _check_blocks(option: str, system: System, ratio: float, remedy: str) -> None:
-    n_bytes = gotwals.bytes_of(system, ratio)
-    if n_bytes > MAX_BLOCKS * system.block:
+    if not gotwals.fits(system, ratio):
+        size = _core.human_size(gotwals.bytes_of(system, ratio))
         raise ArgumentError(
-            f"{option} plays an output of {ratio:g} memories, {_core.human_size(n_bytes)}, as more "
+            f"{option} plays an output of {ratio:g} memories, {size}, as more "
             f"than {MAX_BLOCKS} blocks of {_core.human_size(system.block)}: give {remedy}"
         )
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from penstock import _core
 from penstock._core import Times
 from penstock.errors import ArgumentError
-from penstock.simulate.output import Mapping, Paging, System, simulate, timeline
+from penstock.simulate.output import MAX_BLOCKS, Mapping, Paging, System, simulate, timeline
 
 SCHEMA_VERSION = 1
 RATIOS = (0.2, 0.6, 1.0, 1.2, 1.6, 2.0, 3.0, 4.0, 5.0, 6.0)
@@ -74,9 +74,11 @@ def curves(system: System, ratios: Sequence[float] = RATIOS) -> list[Point]:
 def sweep(system: System, ratio: float, over: Over) -> list[Step]:
     """Vary one thing at one size: the block, the paging disk's rate, or the number of I/O nodes.
 
-    The last step of the first is the limit of small blocks, by the closed form.
+    Steps that are too large to play are left out. The last step of the first is the limit of small
+    blocks, by the closed form.
     """
-    steps = [_step(value, varied, ratio) for value, varied in systems(system, over)]
+    played = [step for step in systems(system, over) if fits(step[1], ratio)]
+    steps = [_step(value, varied, ratio) for value, varied in played]
     if over == "block" and has_limit(system):
         steps.append(Step("limit", limit(system, ratio, "demand"), limit(system, ratio, "early")))
     return steps
@@ -113,6 +115,11 @@ def bytes_of(system: System, ratio: float) -> int:
             f"{system.nodes} I/O nodes: give smaller sizes or less memory"
         )
     return max(1, round(ratio * system.all_memory_bytes))
+
+
+def fits(system: System, ratio: float) -> bool:
+    """Whether an output of ``ratio`` times the memory has no more blocks than can be played."""
+    return bytes_of(system, ratio) <= MAX_BLOCKS * system.block
 
 
 def has_limit(system: System) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from penstock.cli import simulate
+from penstock.errors import ArgumentError
 from penstock.simulate import gotwals
 from penstock.simulate.output import System
 from support import Cli
@@ -78,6 +79,19 @@ def test_nothing_is_played_but_the_sizes_and_their_sweep(cli: Cli) -> None:
     assert "The paper's figure 4" not in done.stdout
 
 
+def test_a_sweep_that_nobody_asked_for_leaves_out_what_is_too_large(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    simulate._check_sweep(System(nodes=2000), 6, None)
+    assert capsys.readouterr().err == (
+        "the sweep over blocks is without 1/1024: that would be more than 10000000 blocks\n"
+    )
+    simulate._check_sweep(System(nodes=1000), 6, None)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ArgumentError, match="give smaller --sizes or --sweep paging-disk"):
+        simulate._check_sweep(System(nodes=2000), 6, "block")
+
+
 def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> None:
     there = tmp_path / "curves.svg"
     assert cli("simulate", "--draw", str(there)).returncode == 0
@@ -107,7 +121,8 @@ def test_a_picture_goes_into_a_file_or_to_stdout(cli: Cli, tmp_path: Path) -> No
         (["--block", "1", "--sizes", "100"], "blocks of 1 B: give a larger --block or smaller"),
         (["--block", "1", "--sizes", "1", "--draw", "-"], "--draw plays an output of 6 memories"),
         (["--block", "1", "--sizes", "1", "--sweep", "nodes"], "--sweep nodes plays an output of"),
-        (["--sizes", "20000"], "--sweep block plays an output of 20000 memories, 97.7 GiB, as m"),
+        (["--nodes", "2000", "--sweep", "block"], "blocks of 5.0 KiB: give smaller --sizes or -"),
+        (["--sizes", "20000", "--sweep", "block"], "--sweep block plays an output of 20000 mem"),
         (["--sizes", "1e300"], "must fit into 64 bits, got 1e+300 times the memory, 5.0 MiB on"),
         (["--memory", "8191PiB"], "must fit into 64 bits, got 6 times the memory, "),
         (["--draw", "-", "--json"], "--draw - and --json would both print to stdout: give --draw"),

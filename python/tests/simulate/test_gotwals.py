@@ -82,6 +82,12 @@ def test_the_sweep_over_blocks_ends_at_the_closed_form_and_tends_to_it() -> None
     assert smallest.early.actual == pytest.approx(limit.early.actual, rel=0.01)
 
 
+def test_the_sweep_is_of_what_can_be_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gotwals, "MAX_BLOCKS", 5 * 64)
+    values = [s.value for s in gotwals.sweep(PAPER, 5, "block")]
+    assert values == ["1/3", "1/4", "1/5", "1/6", "1/8", "1/16", "1/64", "limit"]
+
+
 def test_a_faster_paging_disk_raises_every_rate() -> None:
     steps = gotwals.sweep(PAPER, 5, "paging-disk")
     assert len(steps) == len(gotwals.PAGING_RATIOS)
