@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "capi/agree.hpp"
 #include "capi/status.hpp"
 #include "exec/abandon.hpp"
 #include "io/probe.hpp"
@@ -140,7 +141,7 @@ Result<void> empty_file(engine::File& file, const penstock_options& options) {
 Error why_not(comm::Comm& comm, const engine::File& file, const std::string& path) {
   const std::optional<Error>& mine = file.open_failure();
   const Result<void> agreed =
-      exec::agree_or_abandon(comm, mine ? tl::unexpected(*mine) : Result<void>());
+      agree_in_own_words(comm, mine ? tl::unexpected(*mine) : Result<void>());
   if (!agreed) return agreed.error();
   return {ErrorClass::unsupported, 0, "penstock_open", path + ": " + file.why_unserved()};
 }
@@ -152,18 +153,18 @@ Result<void> status_of(const Result<Prepared>& p) {
 // Collective.
 Result<penstock_file*> open_together(penstock_rank& rank, Result<Prepared> mine) {
   comm::Comm& comm = *rank.comm;
-  if (auto r = exec::agree_or_abandon(comm, status_of(mine)); !r)
+  if (auto r = agree_in_own_words(comm, status_of(mine)); !r)
     return tl::unexpected(std::move(r).error());
   Result<void> made;
   if (comm.rank() == 0) made = make_file(mine->info.path, mine->options);
-  if (auto r = exec::agree_or_abandon(comm, made); !r) return tl::unexpected(std::move(r).error());
+  if (auto r = agree_in_own_words(comm, made); !r) return tl::unexpected(std::move(r).error());
   look_beside(rank, *mine);
   mine->handle->file = engine::File::open(comm::borrow(comm), mine->info);
   engine::File& file = *mine->handle->file;
   if (!file.served()) return tl::unexpected(why_not(comm, file, mine->info.path));
   Result<void> emptied;
   if (comm.rank() == 0) emptied = empty_file(file, mine->options);
-  if (auto r = exec::agree_or_abandon(comm, emptied); !r) {
+  if (auto r = agree_in_own_words(comm, emptied); !r) {
     engine::FileReport report;
     (void)file.close(report);
     return tl::unexpected(std::move(r).error());

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "capi/agree.hpp"
 #include "capi/handles.hpp"
 #include "capi/status.hpp"
 #include "exec/abandon.hpp"
@@ -86,7 +87,7 @@ int of_all(penstock_file* file, penstock_stats* stats) {
   exec::or_abandon(comm.all_sum(n.counts));
   exec::or_abandon(comm.all_max(n.times_ns));
   if (mine) mine = hand_out(stats_of(n), stats);
-  return failed(exec::agree_or_abandon(comm, mine));
+  return failed(agree_in_own_words(comm, mine));
 }
 
 }  // namespace

@@ -60,8 +60,10 @@ int write(const char* function, penstock_file* handle, Company company, const vo
     if (written_bytes != nullptr) *written_bytes = 0;
     if (handle == nullptr) return failed(argument_error(function, "file must not be NULL"));
     engine::File& file = *handle->file;
-    if (auto r = allowed(file, company); !r) return failed(r);
-    const Result<Target> target = prepared(function, [&] { return with_memory(locate(), memory); });
+    const Result<Target> target = prepared(function, [&]() -> Result<Target> {
+      if (auto r = allowed(file, company); !r) return tl::unexpected(r.error());
+      return with_memory(locate(), memory);
+    });
     const engine::Write call = request(company, target, memory);
     engine::WriteResult done =
         company == Company::together ? file.write_all(call) : file.write(call);

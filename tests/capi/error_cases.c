@@ -91,6 +91,14 @@ static void wrong_options(const struct place* p, const char* path) {
   if (p->number == 0) SAYS("0444");
 }
 
+/* Ranks fail in different ways: the gravest is every rank's code, and each is told of its own. */
+static void own_words(const struct place* p, const char* path) {
+  const bool first = p->number == 0;
+  CODE(PENSTOCK_EUNSUPPORTED,
+       first ? open_method(p, path, "two_phase + shm(later=1)", NULL) : open_with(p, "", NULL));
+  SAYS(first ? "has no option" : "path must not be");
+}
+
 /* A program of a later version may say what this library does not know only by saying nothing. */
 static void options_of_later_versions(const struct place* p, const char* path) {
   struct {
@@ -145,6 +153,7 @@ void open_errors(const struct place* p) {
   unopenable(p, path);
   a_pipe(p);
   wrong_options(p, path);
+  own_words(p, path);
   CHECK(access(path, F_OK) != 0); /* nothing was made */
   one_is_wrong(p, path);
   refused_is_not_emptied(p);
