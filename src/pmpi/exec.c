@@ -70,15 +70,20 @@ static const char* const without_option[] = {"PENSTOCK_READ",
                                              "PENSTOCK_WRITE_BEHIND_SUBBUFFER",
                                              NULL};
 
-static const char* set_here[OPTIONS + 4] = {
+static const char* set_here[OPTIONS + 6] = {
     "PENSTOCK_METHOD",   "PENSTOCK_OBSERVE",   "PENSTOCK_VERIFY", "PENSTOCK_REQUIRE",
     "PENSTOCK_QUIET",    "PENSTOCK_LOG_DIR",   "PENSTOCK_CONFIG", "PENSTOCK_WRITERS",
     "PENSTOCK_CYCLE",    "PENSTOCK_ALL_RANKS", "PENSTOCK_LOG",    "PENSTOCK_ISOLATED",
     "PENSTOCK_RESOLVED", "PENSTOCK_OPTIONS",   "LD_PRELOAD"};
-static const char** const last_set_here = set_here + OPTIONS + 2; /* NULL: none beside these */
+static const char** next_set_here = set_here + OPTIONS + 2; /* three beside these, then a NULL */
 
 static enum mpi_flavour asked_flavour = FLAVOUR_UNKNOWN;
 static int dry_run = 0;
+
+static void set_beside(const char* variable, const char* value) {
+  setenv(variable, value, 1);
+  *next_set_here++ = variable;
+}
 
 static void die(int status, const char* what, const char* detail) {
   fprintf(stderr, "penstock-exec: %s%s%s\n", what, *detail != '\0' ? ": " : "", detail);
@@ -161,8 +166,11 @@ static int index_of(enum mpi_flavour flavour) {
 /* What MPI_Init grants where the program does not say: MPICH and those made from it, Open MPI. A
  * library that knows neither grants what it did; the engine asks. */
 static void raise_thread_level(void) {
-  setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 1);
-  setenv("OMPI_MPI_THREAD_LEVEL", "3", 1);
+  static int is_raised = 0; /* the option may be given twice */
+  if (is_raised) return;
+  is_raised = 1;
+  set_beside("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE");
+  set_beside("OMPI_MPI_THREAD_LEVEL", "3");
 }
 
 static void take_other_option(char** argv, int* i) {
@@ -198,6 +206,12 @@ static int parse(char** argv) {
   return i;
 }
 
+/* A directory may be "executed", too, and execvp(3) goes on to the next. */
+static int is_runnable(const char* path) {
+  struct stat st;
+  return access(path, X_OK) == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* As execvp will look for it. 0 when there is none. */
 static int find_program(const char* name, char* path, size_t size) {
   if (strchr(name, '/') != NULL) {
@@ -209,7 +223,7 @@ static int find_program(const char* name, char* path, size_t size) {
   for (;;) {
     const size_t n = strcspn(rest, ":");
     snprintf(path, size, "%.*s/%s", n > 0 ? (int)n : 1, n > 0 ? rest : ".", name);
-    if (access(path, X_OK) == 0) return 1;
+    if (is_runnable(path)) return 1;
     if (rest[n] == '\0') return 0;
     rest += n + 1;
   }
@@ -294,8 +308,7 @@ static void put_up_with_asan(void) {
   char* all = NULL;
   if (asprintf(&all, "%s%sverify_asan_link_order=0", options != NULL ? options : "",
                options != NULL && *options != '\0' ? ":" : "") > 0) {
-    setenv("ASAN_OPTIONS", all, 1);
-    *last_set_here = "ASAN_OPTIONS";
+    set_beside("ASAN_OPTIONS", all);
     free(all);
   }
 }

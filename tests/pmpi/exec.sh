@@ -24,6 +24,9 @@ said "^PENSTOCK_CYCLE=16MiB$"
 said "^PENSTOCK_METHOD=two_phase$"
 said "^PENSTOCK_QUIET=1$"
 said "^LD_PRELOAD=.*/libpenstock-$flavour.so$"
+expect 0 "$exec" --thread-multiple --thread-multiple --dry-run "$program"
+said "^MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE$"
+said "^OMPI_MPI_THREAD_LEVEL=3$"
 expect 0 env LD_PRELOAD=/other.so "$exec" --dry-run "$program"
 said "libpenstock-$flavour.so:/other.so$"
 expect 0 env LD_PRELOAD="/old/libpenstock-mpich.so /other.so:/old/libpenstock-openmpi.so" \
@@ -42,6 +45,11 @@ for path in /usr/bin: :/usr/bin /usr/bin::/bin; do
   (cd "$tmp" && PATH=$path "$exec" --mpi "$flavour" --dry-run only-here) > "$tmp/out" 2>&1 ||
     fail "PATH=$path: $(cat "$tmp/out")"
 done
+# A directory of its name is passed by, as execvp does.
+mkdir -p "$tmp/d/only-there" "$tmp/e"
+cp "$program" "$tmp/e/only-there"
+expect 0 env PATH="$tmp/d:$tmp/e" "$exec" --dry-run only-there
+said "libpenstock-$flavour.so"
 expect 0 "$exec" --version
 expect 0 "$exec" --help
 # What neither the program nor a launcher tells is asked for, never guessed.
