@@ -133,6 +133,10 @@ struct PeerArray {
 /* Blocks of about `elements`, as near to a cube as whole numbers allow. */
 struct PeerArray peer_array(const struct Peer* peer, int dims, int64_t elements);
 int64_t peer_array_elements(const struct PeerArray* array); /* of one block */
+/* The `index`th part of a block in the order of its elements: whole rows of one plane, `elements`
+ * of them at most, but one row at least; 0: the block is one part. False after the last. */
+bool peer_array_part(const struct PeerArray* array, int64_t elements, int64_t index,
+                     struct PeerArray* part);
 /* The share of the slowest dimension that this rank reads back: whole planes, in large reads. */
 void peer_share(const struct Peer* peer, int64_t total, int64_t* begin, int64_t* end);
 /* Compares planes [begin, end) of the slowest dimension, as read, with what all ranks wrote in

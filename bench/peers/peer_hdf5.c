@@ -16,6 +16,7 @@ static const char* kinds = "2d,3d,chunked";
 static const char* access_mode = "collective";
 static int64_t chunk_bytes = INT64_C(1) << 20;
 static int64_t alignment_bytes = 0;
+static int64_t slab_bytes = 0;
 
 enum { MAX_KINDS = 8 };
 struct Kind {
@@ -33,6 +34,7 @@ static const struct PeerOption options[] = {
     {"chunk", PEER_BYTES, &chunk_bytes, NULL, "about so many bytes per chunk of a chunked dataset"},
     {"alignment", PEER_BYTES, &alignment_bytes, NULL,
      "H5Pset_alignment for what is larger; 0: none"},
+    {"slab", PEER_BYTES, &slab_bytes, NULL, "rows of so many bytes a H5Dwrite; 0: a rank's block"},
 };
 
 static bool parse_kinds(void) {
@@ -124,8 +126,9 @@ static hid_t create_dataset(hid_t file, const struct PeerArray* array, int64_t i
   return data;
 }
 
-static void write_block(hid_t data, const struct PeerArray* array, hid_t transfer,
-                        const double* values) {
+/* A part of the rank's block, whose place and extents are `array`'s. */
+static void write_part(hid_t data, const struct PeerArray* array, hid_t transfer,
+                       const double* values) {
   hsize_t start[3], count[3];
   copy_dims(start, array->start, array->dims);
   copy_dims(count, array->count, array->dims);
@@ -135,6 +138,16 @@ static void write_block(hid_t data, const struct PeerArray* array, hid_t transfe
   ok("write", H5Dwrite(data, H5T_NATIVE_DOUBLE, memory, file_space, transfer, values));
   H5Sclose(memory);
   H5Sclose(file_space);
+  ++peer.calls;
+}
+
+static void write_block(hid_t data, const struct PeerArray* array, hid_t transfer,
+                        const double* values) {
+  struct PeerArray part;
+  for (int64_t i = 0; peer_array_part(array, slab_bytes / 8, i, &part); ++i) {
+    write_part(data, &part, transfer, values);
+    values += peer_array_elements(&part);
+  }
 }
 
 static void write_datasets(hid_t file, const double* buffer) {

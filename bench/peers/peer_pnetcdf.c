@@ -20,12 +20,14 @@ static struct Peer peer = {.program = "peer-pnetcdf",
 static const char* access_mode = "collective";
 static const char* calls = "blocking";
 static int64_t variables = 4;
+static int64_t slab_bytes = 0;
 
 static const struct PeerOption options[] = {
     {"variables", PEER_COUNT, &variables, NULL, "record variables, which share --bufsize"},
     {"access", PEER_CHOICE, &access_mode, "collective|independent", "how records are written"},
     {"calls", PEER_CHOICE, &calls, "blocking|nonblocking",
      "put_vara for each variable, or iput_vara for all and one wait"},
+    {"slab", PEER_BYTES, &slab_bytes, NULL, "rows of so many bytes a put_vara; 0: a rank's block"},
 };
 
 static int variable_ids[MAX_VARIABLES];
@@ -72,11 +74,31 @@ static void define(int file, const struct PeerArray* array) {
   if (!strcmp(access_mode, "independent")) ok("define", ncmpi_begin_indep_data(file));
 }
 
-static int put_one(int file, int variable, const MPI_Offset* start, const MPI_Offset* count,
-                   const double* values) {
+static int put_part(int file, int variable, int64_t iteration, const struct PeerArray* part,
+                    const double* values) {
+  const MPI_Offset start[3] = {iteration, part->start[0], part->start[1]};
+  const MPI_Offset count[3] = {1, part->count[0], part->count[1]};
+  ++peer.calls;
   if (!strcmp(access_mode, "collective"))
     return ncmpi_put_vara_double_all(file, variable_ids[variable], start, count, values);
   return ncmpi_put_vara_double(file, variable_ids[variable], start, count, values);
+}
+
+static void put_block(int file, int variable, int64_t iteration, const struct PeerArray* array,
+                      const double* values) {
+  struct PeerArray part;
+  for (int64_t i = 0; peer_array_part(array, slab_bytes / 8, i, &part); ++i) {
+    ok("write", put_part(file, variable, iteration, &part, values));
+    values += peer_array_elements(&part);
+  }
+}
+
+static int put_later(int file, int variable, int64_t iteration, const struct PeerArray* array,
+                     const double* values, int* request) {
+  const MPI_Offset start[3] = {iteration, array->start[0], array->start[1]};
+  const MPI_Offset count[3] = {1, array->count[0], array->count[1]};
+  ++peer.calls;
+  return ncmpi_iput_vara_double(file, variable_ids[variable], start, count, values, request);
 }
 
 static void wait_for(int file, int* requests) {
@@ -89,16 +111,15 @@ static void wait_for(int file, int* requests) {
 
 static void append_record(int file, const struct PeerArray* array, int64_t iteration,
                           const double* values) {
-  const MPI_Offset start[3] = {iteration, array->start[0], array->start[1]};
-  const MPI_Offset count[3] = {1, array->count[0], array->count[1]};
   const int64_t block = peer_array_elements(array);
   int requests[MAX_VARIABLES];
   const bool later = !strcmp(calls, "nonblocking");
   for (int v = 0; v < variables; ++v) {
     const double* mine = values + v * block;
-    ok("write",
-       later ? ncmpi_iput_vara_double(file, variable_ids[v], start, count, mine, &requests[v])
-             : put_one(file, v, start, count, mine));
+    if (later)
+      ok("write", put_later(file, v, iteration, array, mine, &requests[v]));
+    else
+      put_block(file, v, iteration, array, mine);
     peer.bytes += block * 8;
   }
   if (later) wait_for(file, requests);
@@ -202,6 +223,8 @@ int main(int argc, char** argv) {
   if (variables < 1 || variables > MAX_VARIABLES || peer.bufsize < 8 * variables)
     return peer_usage(&peer, "--variables must be 1 to %d and at most --bufsize / 8, got %" PRId64,
                       MAX_VARIABLES, variables);
+  if (slab_bytes > 0 && !strcmp(calls, "nonblocking"))
+    return peer_usage(&peer, "--slab cuts put_vara: it goes with --calls blocking");
   const char* unknown = unknown_hint();
   if (unknown) return peer_usage(&peer, "--hint: %s, this is %s", unknown, version);
   double* buffer = peer_buffer(&peer, peer.bufsize / 8);

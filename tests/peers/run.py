@@ -71,6 +71,8 @@ PROGRAMS = (
             ("--access", "independent", "--alignment", "4KiB"),
             ("--datasets", "chunked", "--chunk", "10kB"),
             ("--datasets", "2d", "--end", "close", "--hint", "cb_nodes=1"),
+            ("--slab", "3kB", "--access", "independent", "--end", "close"),
+            ("--slab", "8", "--datasets", "chunked", "--chunk", "10kB"),
         ),
         wrong=("--datasets", "4d"),
         mpi_io=True,
@@ -83,8 +85,10 @@ PROGRAMS = (
             ("--access", "independent", "--end", "close"),
             ("--calls", "nonblocking", "--variables", "7"),
             ("--calls", "nonblocking", "--access", "independent", "--hint", "cb_nodes=1"),
+            ("--slab", "3kB", "--access", "independent"),
+            ("--slab", "8", "--end", "close"),
         ),
-        wrong=("--variables", "65"),
+        wrong=("--slab", "1kB", "--calls", "nonblocking"),
         mpi_io=True,
     ),
     Program(
@@ -182,6 +186,14 @@ def success_problems(outcome: Outcome, program: Program, ranks: int) -> list[str
     return problems
 
 
+def slab_problems(outcome: Outcome, options: Sequence[str]) -> list[str]:
+    """With --slab a rank's three blocks go by many calls, of at most so much or a row."""
+    line = line_of(outcome)
+    if "--slab" not in options or line is None or line.get("calls", 0) > 30:
+        return []
+    return [f"only {line.get('calls')} calls: the blocks were not cut"]
+
+
 def failure_problems(outcome: Outcome, program: Program, ranks: int, where: set[str]) -> list[str]:
     if outcome.hung:
         return ["hangs"]
@@ -216,7 +228,9 @@ def every_byte(place: Place, suite: Suite) -> None:
         for ranks, options in runs:
             outcome = place.run(ranks, Path(directory), *SMALL, *options)
             case = f"{place.program.name} {ranks} ranks {' '.join(options)}"
-            suite.check(case, success_problems(outcome, place.program, ranks), outcome)
+            problems = success_problems(outcome, place.program, ranks)
+            problems += slab_problems(outcome, options)
+            suite.check(case, problems, outcome)
 
 
 def wrong_byte(place: Place, suite: Suite) -> None:

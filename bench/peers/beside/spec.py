@@ -37,7 +37,10 @@ class Design(_Model):
 
 
 class Work(_Model):
-    """What is written. ``bufsize`` by number of ranks, in bytes per rank and call."""
+    """What is written. ``bufsize`` by number of ranks, in bytes per rank and call.
+
+    ``slab``: the libraries' programs cut a rank's block into calls of so many bytes.
+    """
 
     family: str
     program: str
@@ -46,12 +49,16 @@ class Work(_Model):
     pattern: str | None = None
     len: int | None = None
     stride: int | None = None
+    slab: str | None = None
     file_per_process: bool = False
     beside: list[str] = []
 
 
 class Cell(_Model):
-    """Work, by so many ranks, written in one way; ``visibility`` is asked of Penstock alone."""
+    """Work, by so many ranks, written in one way; ``visibility`` is asked of Penstock alone.
+
+    ``peers``: the libraries at their default and at their best, at their best, or not at all.
+    """
 
     work: str
     ranks: int
@@ -59,7 +66,7 @@ class Cell(_Model):
     end: End = "sync"
     regime: Regime = "warm"
     visibility: Visibility = "immediate"
-    peers: Literal["both", "best"] = "both"
+    peers: Literal["both", "best", "none"] = "both"
     expected: tuple[float, float] | None = None
 
     @property
@@ -106,7 +113,7 @@ class Cells(_Model):
     """cells.toml."""
 
     design: Design
-    work: dict[str, Work]
+    work: dict[str, Work] = {}
     cell: list[Cell]
     conclusion: list[Conclusion]
 
@@ -256,15 +263,27 @@ def _text(path: Path) -> str:
 
 
 def load(folder: Path = HERE) -> Specification:
-    """Read the files of a folder, and see that what one names is in the other."""
+    """Read the files of a folder, and see that what one names is in the other.
+
+    A file that the folder has not is that of ``bench/peers``; so are the works where its
+    ``cells.toml`` has none.
+    """
+    cells = read(folder / "cells.toml", Cells)
+    if not cells.work:
+        cells = cells.model_copy(update={"work": read(HERE / "cells.toml", Cells).work})
     spec = Specification(
-        read(folder / "cells.toml", Cells),
-        read(folder / "peers.toml", Peers),
-        read(folder / "best.toml", Bests),
-        _text(folder / "opening.md"),
+        cells,
+        read(_own_or_shared(folder, "peers.toml"), Peers),
+        read(_own_or_shared(folder, "best.toml"), Bests),
+        _text(_own_or_shared(folder, "opening.md")),
     )
     _check(spec)
     return spec
+
+
+def _own_or_shared(folder: Path, name: str) -> Path:
+    own = folder / name
+    return own if own.exists() else HERE / name
 
 
 def _check(spec: Specification) -> None:

@@ -69,7 +69,8 @@ def of_cell(spec: Specification, cell: Cell, full: bool = False) -> list[Competi
     work = spec.cells.work[cell.work]
     found: list[Competitor] = []
     for key, library in spec.peers.library.items():
-        if cell.ranks in (library.full_ranks if full else library.ranks):
+        here = cell.ranks in (library.full_ranks if full else library.ranks)
+        if here and cell.peers != "none":
             found += _settings(spec, cell, work, key, library)
     ours = spec.peers.penstock
     found.append(Competitor("penstock", ours.title, "penstock", ours.on[cell.ranks], work.program))
@@ -217,6 +218,7 @@ def _parameters(
         "bufsize": _bytes(work.bufsize[cell.ranks]) // SIZES[site.size],
         "len": work.len,
         "stride": work.stride,
+        "slab": work.slab,
         "end": cell.end,
         "regime": cell.regime,
     }
@@ -272,7 +274,7 @@ def lineup(
 def unsearched(spec: Specification, cells: Sequence[Cell]) -> list[str]:
     """Where libraries are measured at their default only, since no grid was searched: one line."""
     found: dict[str, None] = {}
-    for cell in cells:
+    for cell in (cell for cell in cells if cell.peers != "none"):
         family = spec.family(cell)
         for key, library in spec.peers.library.items():
             known = spec.bests.of(family, cell.access, cell.ranks, key)
