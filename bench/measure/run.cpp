@@ -52,7 +52,9 @@ class Run {
     auto node = team_.split_by_node();
     if (!node) return tl::unexpected(node.error());
     node_ = *std::move(node);
-    if (auto ok = choose_file(); !ok) return ok;
+    choose_file();
+    // All meet in it: before anything that may fail on one worker alone.
+    if (auto ok = make_lock(); !ok) return ok;
     if (auto ok = share_out(); !ok) return ok;
     auto part = make_part(p_.pattern, part_number(), amount_);
     if (!part) return tl::unexpected(part.error());
@@ -63,8 +65,7 @@ class Run {
     auto view = view_of(part_);
     if (!view) return tl::unexpected(view.error());
     view_ = *std::move(view);
-    if (auto ok = make_memory(); !ok) return ok;
-    return make_lock();
+    return make_memory();
   }
 
   Result<void> share_out() {
@@ -87,7 +88,7 @@ class Run {
   // and never uses it.
   int part_number() const { return std::max(0, file_team_->rank() - (p_.dedicated ? 1 : 0)); }
 
-  Result<void> choose_file() {
+  void choose_file() {
     path_ = p_.file;
     file_team_ = &team_;
     if (p_.files == Files::per_node) {
@@ -99,7 +100,6 @@ class Run {
       alone_ = std::move(comm::make_thread_team(1).front());
       file_team_ = alone_.get();
     }
-    return {};
   }
 
   Result<void> make_memory() {

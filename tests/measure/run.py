@@ -321,6 +321,23 @@ def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -
         suite.check(case, problems, out)
 
 
+def run_little_memory(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """Memory for one worker of two: the other does not wait for it."""
+    case = "wrong usage: memory for one worker of two"
+    if options.only not in case or target.mpi is not None:
+        return
+    words = ["-o", "f", "--method", "S1A", "--bufsize", "300MiB", "--iters", "1", "--regime", "asis"]
+    limited = ["sh", "-c", 'ulimit -v 600000; exec "$0" "$@"', str(target.program), *words]
+    try:
+        done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        suite.check(case, ["hangs"])
+        return
+    told = done.returncode == 2 and "lower --bufsize" in done.stderr
+    problems = [] if told else [f"exit code {done.returncode}, {done.stderr[-300:]}"]
+    suite.check(case, problems)
+
+
 # ---- what is claimed, and what is not
 
 
@@ -409,6 +426,7 @@ def main() -> int:
         run_threads_of_ranks,
         run_errors,
         run_wrong_usage,
+        run_little_memory,
         run_claims,
         run_types,
         run_page,
