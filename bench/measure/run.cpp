@@ -7,12 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <thread>
 
 #include "actual.hpp"
 #include "amount.hpp"
@@ -287,7 +284,8 @@ class Run {
     return p_.route == RouteKind::engine && !p_.method.mechanism->writes_file;
   }
 
-  // Until the device has every byte: outside the application's clock.
+  // Until the device has every byte: outside the application's clock. Collective, so that the node's
+  // first worker watches until the last file is drained, not its own alone.
   void drain() {
     const double begin_s = now_s();
     Result<void> mine;
@@ -297,6 +295,7 @@ class Run {
     loop_->phases().drain_s = now_s() - begin_s;
     if (p_.op == Op::read) record_.actual_s = loop_->application_s();
     if (writes_nothing()) record_.actual_s = 0;
+    (void)team_.barrier();
   }
 
   static Result<void> push(const std::string& path) {
@@ -470,27 +469,6 @@ class Run {
 };
 
 }  // namespace
-
-void give_up(const Program& program, const Parameters& parameters, const Place& place,
-             const Hang& hang) {
-  using namespace std::chrono_literals;
-  if (place.rank != 0) {
-    std::this_thread::sleep_for(5s);
-    ::_exit(kFailed);
-  }
-  char text[160];
-  std::snprintf(text, sizeof text, "not back after %.1f s%s: given up (--patience)", hang.seconds,
-                std::strcmp(hang.where, "barrier") == 0
-                    ? ": another worker does not come back from its call"
-                    : "");
-  std::vector<Record> records(size_t(place.ranks * place.threads));
-  records[size_t(hang.thread)].failure =
-      Failure{hang.where, Error{ErrorClass::communication, 0, hang.where, text}};
-  const Json line = line_of(program, parameters, place, 0, records, std::nullopt, "given up");
-  std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-  std::fflush(stdout);
-  ::_exit(kFailed);
-}
 
 int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
                const Place& place) {

@@ -326,7 +326,18 @@ def run_little_memory(target: Target, suite: Suite, options: argparse.Namespace)
     case = "wrong usage: memory for one worker of two"
     if options.only not in case or target.mpi is not None:
         return
-    words = ["-o", "f", "--method", "S1A", "--bufsize", "300MiB", "--iters", "1", "--regime", "asis"]
+    words = [
+        "-o",
+        "f",
+        "--method",
+        "S1A",
+        "--bufsize",
+        "300MiB",
+        "--iters",
+        "1",
+        "--regime",
+        "asis",
+    ]
     limited = ["sh", "-c", 'ulimit -v 600000; exec "$0" "$@"', str(target.program), *words]
     try:
         done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
@@ -359,6 +370,7 @@ def run_claims(target: Target, suite: Suite, options: argparse.Namespace) -> Non
         suite.check("mechanism null claims nothing", problems, out)
         if target.mpi is None:
             damaged(target, suite, file)
+            slowly_drained(target, suite, file)
 
 
 def run_page(target: Target, suite: Suite, options: argparse.Namespace) -> None:
@@ -382,22 +394,43 @@ def damaged(target: Target, suite: Suite, file: str) -> None:
 
     The read-back itself is tested in verify_test.cpp; here a preloaded pwrite changes one byte.
     """
-    library = Path(file).parent / "damage.so"
-    compiler = os.environ.get("CC", "cc")
-    source = Path(__file__).resolve().parent / "damage.c"
-    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(command, check=True)
-    words = [*QUICK, "-o", file, "--route", "posix"]
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
-    done = subprocess.run(
-        [str(target.program), *words], env=environment, capture_output=True, text=True, check=False
-    )
-    out = Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
+    out = preloaded(target, "damage", file, ["--route", "posix"])
     line = line_of(out)
     problems = [] if out.code == 1 and line else [f"exit code {out.code}"]
     if line and (line["verified"]["wrong_bytes"] != 1 or not line["verified"]["first_wrong"]):
         problems.append(f"verified {line['verified']}")
     suite.check("a byte that was damaged is found", problems, out)
+
+
+def slowly_drained(target: Target, suite: Suite, file: str) -> None:
+    """The node is watched until the device has the last of its files."""
+    words = ["--route", "posix", "--files", "per_worker", "--end", "close"]
+    out = preloaded(target, "slow_sync", file, words)
+    problems = problems_of(out, 2)
+    line = line_of(out)
+    actual, watched = (line.get(x) or {} for x in ("actual", "cpus"))
+    seconds = (actual.get("seconds", 0), watched.get("total_s", 0))
+    if min(seconds) < 0.9:
+        problems.append(f"drained and CPUs watched for {seconds} s, not for 1 s")
+    suite.check("the last file's drain is watched", problems, out)
+
+
+def preloaded(target: Target, name: str, file: str, words: list[str]) -> Outcome:
+    """A run of the program of threads with a library made of ``name``.c of this folder."""
+    library = Path(file).parent / f"{name}.so"
+    compiler = os.environ.get("CC", "cc")
+    source = Path(__file__).resolve().parent / f"{name}.c"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    done = subprocess.run(
+        [str(target.program), *QUICK, "-o", file, *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
 
 
 def run_types(target: Target, suite: Suite, options: argparse.Namespace) -> None:
