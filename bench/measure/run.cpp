@@ -3,6 +3,7 @@
 #include "run.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,7 +161,11 @@ class Run {
     return {};
   }
 
+  // A device would be gone for all, and a directory holds more than an old file.
   Result<void> remove_old() {
+    struct stat old {};
+    if (::lstat(path_.c_str(), &old) == 0 && !S_ISREG(old.st_mode) && !S_ISLNK(old.st_mode))
+      return fail(ErrorClass::file_exists, "unlink", path_ + " is neither a file nor a link");
     if (::unlink(path_.c_str()) == 0 || errno == ENOENT) return {};
     return os_error("unlink", path_, errno);
   }

@@ -300,6 +300,20 @@ def run_errors(target: Target, suite: Suite, options: argparse.Namespace) -> Non
             suite.check(case, error_problems(out, {where}), out)
 
 
+def run_fifo(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """Only files and links are old files: a device or a fifo stays."""
+    case = "what is no file is not removed"
+    if options.only not in case:
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        fifo = Path(directory) / "f"
+        os.mkfifo(fifo)
+        out = target.start([*QUICK, "-o", str(fifo)], 2)
+        problems = error_problems(out, {"prepare"}, "neither a file nor a link")
+        problems += [] if fifo.is_fifo() else ["it was removed"]
+    suite.check(case, problems, out)
+
+
 def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -> None:
     every: tuple[tuple[list[str], str], ...] = (
         ([], "--file"),
@@ -458,6 +472,7 @@ def main() -> int:
         run_writes,
         run_threads_of_ranks,
         run_errors,
+        run_fifo,
         run_wrong_usage,
         run_little_memory,
         run_claims,
