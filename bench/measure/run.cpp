@@ -92,16 +92,22 @@ class Run {
     if (p_.files == Files::per_node) {
       path_ += ".node" + std::to_string(team_.own_node());
       file_team_ = node_.get();
+      first_worker_ = team_.own_node() * team_.size();
     }
     if (p_.files == Files::per_worker) {
       path_ += "." + std::to_string(team_.rank());
       alone_ = std::move(comm::make_thread_team(1).front());
       file_team_ = alone_.get();
+      first_worker_ = team_.rank();
     }
   }
 
+  Contents contents_of(int part) const {
+    return {p_.seed, first_worker_ + part, p_.memory.shift()};
+  }
+
   Result<void> make_memory() {
-    const Contents contents(p_.seed, part_number(), p_.memory.shift());
+    const Contents contents = contents_of(part_number());
     const bool keep_all = p_.op == Op::read && p_.verify == Verify::all;
     auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration,
                                keep_all ? p_.iterations : Memory::kShared);
@@ -172,7 +178,7 @@ class Run {
 
   // What is to be read. The route that reads takes no part, so that it cannot hide its own faults.
   Result<void> write_input() {
-    const Contents contents(p_.seed, file_team_->rank(), p_.memory.shift());
+    const Contents contents = contents_of(file_team_->rank());
     auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration, Memory::kShared);
     if (!memory) return tl::unexpected(memory.error());
     RouteRequest r = request();
@@ -408,7 +414,7 @@ class Run {
 
   // Every worker checks a slice of its file, not the one that it wrote where it can be helped.
   Result<void> check_file() {
-    auto expected = Expected::make(p_.pattern, amount_, p_.memory.shift());
+    auto expected = Expected::make(p_.pattern, amount_, p_.memory.shift(), first_worker_);
     if (!expected) return tl::unexpected(expected.error());
     const int workers = file_team_->size();
     auto check = check_slice(*expected, path_, (file_team_->rank() + 1) % workers, workers);
@@ -457,6 +463,7 @@ class Run {
   std::unique_ptr<comm::Comm> node_;
   std::unique_ptr<comm::Comm> alone_;
   comm::Comm* file_team_ = nullptr;
+  int first_worker_ = 0;  // what the contents know the file's first by: no two files are alike
   std::shared_ptr<comm::NodeLock> lock_;
   std::string path_, sampler_why_, verify_why_;
   std::vector<std::string> files_of_node_;

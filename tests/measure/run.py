@@ -300,6 +300,23 @@ def run_errors(target: Target, suite: Suite, options: argparse.Namespace) -> Non
             suite.check(case, error_problems(out, {where}), out)
 
 
+def run_own_files(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """Were they alike, one in the other's place would be right, and a disk would keep them once."""
+    case = "no two files are alike"
+    if options.only not in case:
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        file = Path(directory) / "f"
+        out = target.start([*QUICK, "-o", str(file), "--files", "per_worker"], 2)
+        problems = problems_of(out, 2)
+        if (
+            not problems
+            and file.with_suffix(".0").read_bytes() == file.with_suffix(".1").read_bytes()
+        ):
+            problems.append("two workers' files hold the same bytes")
+    suite.check(case, problems, out)
+
+
 def run_fifo(target: Target, suite: Suite, options: argparse.Namespace) -> None:
     """Only files and links are old files: a device or a fifo stays."""
     case = "what is no file is not removed"
@@ -472,6 +489,7 @@ def main() -> int:
         run_writes,
         run_threads_of_ranks,
         run_errors,
+        run_own_files,
         run_fifo,
         run_wrong_usage,
         run_little_memory,
