@@ -436,7 +436,7 @@ def damaged(target: Target, suite: Suite, file: str) -> None:
 def slowly_drained(target: Target, suite: Suite, file: str) -> None:
     """The node is watched until the device has the last of its files."""
     words = ["--route", "posix", "--files", "per_worker", "--end", "close"]
-    out = preloaded(target, "slow_sync", file, words)
+    out = preloaded(target, "slow_sync", file, words, SLOW_SYNC_1="1")
     problems = problems_of(out, 2)
     line = line_of(out)
     actual, watched = (line.get(x) or {} for x in ("actual", "cpus"))
@@ -446,22 +446,40 @@ def slowly_drained(target: Target, suite: Suite, file: str) -> None:
     suite.check("the last file's drain is watched", problems, out)
 
 
-def preloaded(target: Target, name: str, file: str, words: list[str]) -> Outcome:
+def preloaded(target: Target, name: str, file: str, words: list[str], **more: str) -> Outcome:
     """A run of the program of threads with a library made of ``name``.c of this folder."""
-    library = Path(file).parent / f"{name}.so"
-    compiler = os.environ.get("CC", "cc")
-    source = Path(__file__).resolve().parent / f"{name}.c"
-    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(command, check=True)
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    library = made_library(name, Path(file).parent)
     done = subprocess.run(
         [str(target.program), *QUICK, "-o", file, *words],
-        env=environment,
+        env={**os.environ, "LD_PRELOAD": str(library), **more},
         capture_output=True,
         text=True,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
+
+
+def made_library(name: str, directory: Path) -> Path:
+    library = directory / f"{name}.so"
+    compiler = os.environ.get("CC", "cc")
+    source = Path(__file__).resolve().parent / f"{name}.c"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return library
+
+
+def run_hang(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """A rank hangs, and rank 0 comes seconds later to where it waits for it: the line is there."""
+    case = "a rank that hangs, and rank 0 late"
+    if options.only not in case or target.mpi is None or not options.share.takes(0):
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        library = made_library("slow_sync", Path(directory))
+        slow = ["env", f"LD_PRELOAD={library}", "SLOW_SYNC_0=6.5", "SLOW_SYNC_1=100"]
+        words = [*QUICK, "-o", f"{directory}/f", "--route", "posix", "--files", "per_worker"]
+        command = [*slow, str(target.program), *words, "--patience", "7"]
+        out = launch(Bench(target.build, target.mpi), 2, command)
+    suite.check(case, error_problems(out, {"barrier"}, "not back after"), out)
 
 
 def run_types(target: Target, suite: Suite, options: argparse.Namespace) -> None:
@@ -491,6 +509,7 @@ def main() -> int:
         run_errors,
         run_own_files,
         run_fifo,
+        run_hang,
         run_wrong_usage,
         run_little_memory,
         run_claims,
