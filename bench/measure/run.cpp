@@ -2,7 +2,6 @@
 // the measured loop, drain, read-back, output.
 #include "run.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,7 +77,16 @@ class Run {
                   "bufsize times workers must be less than 2^62 bytes, got " +
                       std::to_string(p_.bufsize_bytes) + " times " + std::to_string(workers));
     amount_ = amount_of(p_, workers);
-    return {};
+    return calls_fit();
+  }
+
+  // Worker 0 gathers every worker's calls, and no message is longer.
+  Result<void> calls_fit() const {
+    constexpr int64_t kMost = (int64_t{1} << 31) / sizeof(Call);
+    if (__int128(p_.iterations) * team_.size() < kMost) return {};
+    return fail(ErrorClass::argument, "iters",
+                "--iters times workers must be less than " + std::to_string(kMost) + ", got " +
+                    std::to_string(p_.iterations) + " times " + std::to_string(team_.size()));
   }
 
   bool only_writes() const { return p_.dedicated && file_team_->rank() == 0; }
@@ -295,27 +303,18 @@ class Run {
     return p_.route == RouteKind::engine && !p_.method.mechanism->writes_file;
   }
 
-  // Until the device has every byte: outside the application's clock. Collective, so that the node's
-  // first worker watches until the last file is drained, not its own alone.
+  // Until the device has every byte: outside the application's clock. Collective, so that the
+  // node's first worker watches until the last file is drained, not its own alone.
   void drain() {
     const double begin_s = now_s();
     Result<void> mine;
-    if (p_.op == Op::write && acts_for_file()) mine = push(path_);
+    if (p_.op == Op::write && acts_for_file()) mine = drain_file(path_);
     if (!mine) record_.failure = Failure{"drain", mine.error()};
     record_.actual_s = now_s() - loop_->zero_s();
     loop_->phases().drain_s = now_s() - begin_s;
     if (p_.op == Op::read) record_.actual_s = loop_->application_s();
     if (writes_nothing()) record_.actual_s = 0;
     (void)team_.barrier();
-  }
-
-  static Result<void> push(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return os_error("open", path, errno);
-    const int failed = ::fsync(fd) == 0 ? 0 : errno;
-    ::close(fd);
-    if (failed != 0) return os_error("fsync", path, failed);
-    return {};
   }
 
   // Copies what the loop saw; true when every worker came to the end without an error.
@@ -452,6 +451,8 @@ class Run {
       const bool wrong = !v.is_null() && v["wrong_bytes"] != 0;
       code[0] = !line["error"].is_null() || wrong ? kFailed : kMeasured;
     }
+    if (!records && team_.rank() == 0)
+      std::fprintf(stderr, "%s: %s\n", program_.name.c_str(), records.error().message().c_str());
     if (team_.rank() != 0) code[0] = kMeasured;
     return team_.all_max(code) ? int(code[0]) : kFailed;
   }

@@ -100,8 +100,8 @@ TEST_P(Image, AHoleIsFoundWhereverZerosAreNotExpected) {
 }
 
 TEST_P(Image, AnotherFileOfTheRunIsWrong) {
-  Expected other = Expected::make(parse_pattern(GetParam()).value(), kAmount,
-                                  MemoryShape{}.shift(), kAmount.workers)
+  Expected other = Expected::make(parse_pattern(GetParam()).value(), kAmount, MemoryShape{}.shift(),
+                                  kAmount.workers)
                        .value();
   EXPECT_GT(check_of(whole_image(other), expected_).wrong_bytes, expected_.file_bytes() / 2);
 }

@@ -34,7 +34,8 @@ static void remove_file(struct Peer* peer) {
     peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
 }
 
-/* A directory is removed only when it holds what such a program leaves, a device or a fifo never. */
+/* A directory is removed only when it holds what such a program leaves, a device or a fifo never.
+ */
 static void remove_old(struct Peer* peer) {
   struct stat s;
   char marker[4096];

@@ -338,6 +338,8 @@ def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -
         (["-o", "f", "--pattern", "btio", *QUICK], "square number"),
         (["-o", "f", "--op", "read"], "no reads"),
         (["-o", "f", "--regime", "asis", "--bufsize", "4096PiB"], "2^62"),
+        (["-o", "f", "--regime", "asis", "--bufsize", "1", "--iters", "1000000000000"], "--iters"),
+        (["-o", "f", "--regime", "asis", "--bufsize", "1", "--iters", "67108864"], "--iters"),
     )
     for number, (words, text) in enumerate(every):
         case = f"wrong usage: {' '.join(words)}"
