@@ -47,6 +47,8 @@ from beside import command, page, spec, variants  # noqa: E402
 from beside.place import MissingError  # noqa: E402
 
 from penstock.bench import provenance  # noqa: E402
+from penstock.bench.execute import ProgramResult  # noqa: E402
+from penstock.bench.sample import Result  # noqa: E402
 from penstock.bench.session import Measurement, environment  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
@@ -147,8 +149,10 @@ def _part(share: float | None) -> str:
     return "-" if share is None else f"{math.floor(100 * share + 1e-9)}%"
 
 
-def sample(disk: Path, one: Measurement) -> Seen:
-    """Run it once. Raises PenstockError when it fails."""
+def sample(disk: Path, one: Measurement, scratch: Path) -> Seen:
+    """Run it once. Raises PenstockError when it fails, or is not what was to be measured."""
+    for log in scratch.glob("*.json"):  # of earlier runs, which would count for this one
+        log.unlink()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         looks, code = disk_busy.watch(
             disk, one.command, stdout=out, stderr=err, env=environment(one.env)
@@ -158,7 +162,11 @@ def sample(disk: Path, one: Measurement) -> Seen:
         lines = [line for line in out if line.startswith("{")]
         if code != 0 or not lines:
             raise PenstockError(f"{one.cell}, {one.variant}: exit code {code}: {err.read()[-400:]}")
-    return seen(json.loads(lines[-1]), looks)
+    record = json.loads(lines[-1])
+    ran = ProgramResult(code, Result.model_validate(record), "", 0.0, None)
+    if why := one.expect(ran):
+        raise PenstockError(f"{one.cell}, {one.variant}: {why}")
+    return seen(record, looks)
 
 
 def seen(record: dict[str, Any], looks: Sequence[disk_busy.Look]) -> Seen:
@@ -215,7 +223,7 @@ def measure(args: argparse.Namespace, known: spec.Specification) -> list[Row]:
         for name, both in line.items():
             print(f"\rround {turn} of {args.rounds}: {name:<40}", end="", file=sys.stderr)
             for one in both:
-                found = sample(disk, one)
+                found = sample(disk, one, site.scratch)
                 if turn > 0:
                     rows[name].samples[one.variant].append(found)
     print(file=sys.stderr)

@@ -17,7 +17,8 @@ namespace penstock::measure {
 
 class Contents {
  public:
-  // `shift_bytes` between iterations: a multiple of 8.
+  // `worker`: another for every worker of every file. `shift_bytes` between iterations: a multiple
+  // of 8.
   Contents(uint64_t seed, int worker, int64_t shift_bytes)
       : first_(mix(mix(0x6d656173757265u, seed), uint64_t(worker))), shift_bytes_(shift_bytes) {}
 

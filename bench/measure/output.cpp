@@ -133,6 +133,8 @@ const char* mpi_name(ErrorClass c) {
       return "MPI_ERR_ACCESS";
     case ErrorClass::read_only:
       return "MPI_ERR_READ_ONLY";
+    case ErrorClass::file_exists:
+      return "MPI_ERR_FILE_EXISTS";
     case ErrorClass::no_space:
       return "MPI_ERR_NO_SPACE";
     case ErrorClass::quota:

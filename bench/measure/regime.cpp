@@ -1,4 +1,4 @@
-// Warm and cold memory and files, a warm disk.
+// Warm and cold memory and files, a warm disk, a drained file.
 #include "regime.hpp"
 
 #include <fcntl.h>
@@ -50,6 +50,15 @@ Result<void> cool_file(const std::string& path) {
   const int code = ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   ::close(fd);
   if (code != 0) return os_error("posix_fadvise", path, code);
+  return {};
+}
+
+Result<void> drain_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return os_error("open", path, errno);
+  const int failed = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (failed != 0) return os_error("fsync", path, failed);
   return {};
 }
 

@@ -25,6 +25,9 @@ class NodeMemory {
 // Cold input comes from the device, not from the page cache.
 Result<void> cool_file(const std::string& path);
 
+// Until the device has every byte of it.
+Result<void> drain_file(const std::string& path);
+
 // Template step 2: writes, syncs and removes a scratch file beside `file`.
 Result<void> warm_disk(const std::string& file, int64_t bytes);
 

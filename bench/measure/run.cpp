@@ -2,17 +2,14 @@
 // the measured loop, drain, read-back, output.
 #include "run.hpp"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <thread>
 
 #include "actual.hpp"
 #include "amount.hpp"
@@ -52,7 +49,9 @@ class Run {
     auto node = team_.split_by_node();
     if (!node) return tl::unexpected(node.error());
     node_ = *std::move(node);
-    if (auto ok = choose_file(); !ok) return ok;
+    choose_file();
+    // All meet in it: before anything that may fail on one worker alone.
+    if (auto ok = make_lock(); !ok) return ok;
     if (auto ok = share_out(); !ok) return ok;
     auto part = make_part(p_.pattern, part_number(), amount_);
     if (!part) return tl::unexpected(part.error());
@@ -63,8 +62,7 @@ class Run {
     auto view = view_of(part_);
     if (!view) return tl::unexpected(view.error());
     view_ = *std::move(view);
-    if (auto ok = make_memory(); !ok) return ok;
-    return make_lock();
+    return make_memory();
   }
 
   Result<void> share_out() {
@@ -79,7 +77,16 @@ class Run {
                   "bufsize times workers must be less than 2^62 bytes, got " +
                       std::to_string(p_.bufsize_bytes) + " times " + std::to_string(workers));
     amount_ = amount_of(p_, workers);
-    return {};
+    return calls_fit();
+  }
+
+  // Worker 0 gathers every worker's calls, and no message is longer.
+  Result<void> calls_fit() const {
+    constexpr int64_t kMost = (int64_t{1} << 31) / sizeof(Call);
+    if (__int128(p_.iterations) * team_.size() < kMost) return {};
+    return fail(ErrorClass::argument, "iters",
+                "--iters times workers must be less than " + std::to_string(kMost) + ", got " +
+                    std::to_string(p_.iterations) + " times " + std::to_string(team_.size()));
   }
 
   bool only_writes() const { return p_.dedicated && file_team_->rank() == 0; }
@@ -87,23 +94,28 @@ class Run {
   // and never uses it.
   int part_number() const { return std::max(0, file_team_->rank() - (p_.dedicated ? 1 : 0)); }
 
-  Result<void> choose_file() {
+  void choose_file() {
     path_ = p_.file;
     file_team_ = &team_;
     if (p_.files == Files::per_node) {
       path_ += ".node" + std::to_string(team_.own_node());
       file_team_ = node_.get();
+      first_worker_ = team_.own_node() * team_.size();
     }
     if (p_.files == Files::per_worker) {
       path_ += "." + std::to_string(team_.rank());
       alone_ = std::move(comm::make_thread_team(1).front());
       file_team_ = alone_.get();
+      first_worker_ = team_.rank();
     }
-    return {};
+  }
+
+  Contents contents_of(int part) const {
+    return {p_.seed, first_worker_ + part, p_.memory.shift()};
   }
 
   Result<void> make_memory() {
-    const Contents contents(p_.seed, part_number(), p_.memory.shift());
+    const Contents contents = contents_of(part_number());
     const bool keep_all = p_.op == Op::read && p_.verify == Verify::all;
     auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration,
                                keep_all ? p_.iterations : Memory::kShared);
@@ -163,14 +175,18 @@ class Run {
     return {};
   }
 
+  // A device would be gone for all, and a directory holds more than an old file.
   Result<void> remove_old() {
+    struct stat old {};
+    if (::lstat(path_.c_str(), &old) == 0 && !S_ISREG(old.st_mode) && !S_ISLNK(old.st_mode))
+      return fail(ErrorClass::file_exists, "unlink", path_ + " is neither a file nor a link");
     if (::unlink(path_.c_str()) == 0 || errno == ENOENT) return {};
     return os_error("unlink", path_, errno);
   }
 
   // What is to be read. The route that reads takes no part, so that it cannot hide its own faults.
   Result<void> write_input() {
-    const Contents contents(p_.seed, file_team_->rank(), p_.memory.shift());
+    const Contents contents = contents_of(file_team_->rank());
     auto memory = Memory::make(p_.memory, contents, part_.bytes_per_iteration, Memory::kShared);
     if (!memory) return tl::unexpected(memory.error());
     RouteRequest r = request();
@@ -287,25 +303,18 @@ class Run {
     return p_.route == RouteKind::engine && !p_.method.mechanism->writes_file;
   }
 
-  // Until the device has every byte: outside the application's clock.
+  // Until the device has every byte: outside the application's clock. Collective, so that the
+  // node's first worker watches until the last file is drained, not its own alone.
   void drain() {
     const double begin_s = now_s();
     Result<void> mine;
-    if (p_.op == Op::write && acts_for_file()) mine = push(path_);
+    if (p_.op == Op::write && acts_for_file()) mine = drain_file(path_);
     if (!mine) record_.failure = Failure{"drain", mine.error()};
     record_.actual_s = now_s() - loop_->zero_s();
     loop_->phases().drain_s = now_s() - begin_s;
     if (p_.op == Op::read) record_.actual_s = loop_->application_s();
     if (writes_nothing()) record_.actual_s = 0;
-  }
-
-  static Result<void> push(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return os_error("open", path, errno);
-    const int failed = ::fsync(fd) == 0 ? 0 : errno;
-    ::close(fd);
-    if (failed != 0) return os_error("fsync", path, failed);
-    return {};
+    (void)team_.barrier();
   }
 
   // Copies what the loop saw; true when every worker came to the end without an error.
@@ -404,7 +413,7 @@ class Run {
 
   // Every worker checks a slice of its file, not the one that it wrote where it can be helped.
   Result<void> check_file() {
-    auto expected = Expected::make(p_.pattern, amount_, p_.memory.shift());
+    auto expected = Expected::make(p_.pattern, amount_, p_.memory.shift(), first_worker_);
     if (!expected) return tl::unexpected(expected.error());
     const int workers = file_team_->size();
     auto check = check_slice(*expected, path_, (file_team_->rank() + 1) % workers, workers);
@@ -442,6 +451,8 @@ class Run {
       const bool wrong = !v.is_null() && v["wrong_bytes"] != 0;
       code[0] = !line["error"].is_null() || wrong ? kFailed : kMeasured;
     }
+    if (!records && team_.rank() == 0)
+      std::fprintf(stderr, "%s: %s\n", program_.name.c_str(), records.error().message().c_str());
     if (team_.rank() != 0) code[0] = kMeasured;
     return team_.all_max(code) ? int(code[0]) : kFailed;
   }
@@ -453,6 +464,7 @@ class Run {
   std::unique_ptr<comm::Comm> node_;
   std::unique_ptr<comm::Comm> alone_;
   comm::Comm* file_team_ = nullptr;
+  int first_worker_ = 0;  // what the contents know the file's first by: no two files are alike
   std::shared_ptr<comm::NodeLock> lock_;
   std::string path_, sampler_why_, verify_why_;
   std::vector<std::string> files_of_node_;
@@ -470,27 +482,6 @@ class Run {
 };
 
 }  // namespace
-
-void give_up(const Program& program, const Parameters& parameters, const Place& place,
-             const Hang& hang) {
-  using namespace std::chrono_literals;
-  if (place.rank != 0) {
-    std::this_thread::sleep_for(5s);
-    ::_exit(kFailed);
-  }
-  char text[160];
-  std::snprintf(text, sizeof text, "not back after %.1f s%s: given up (--patience)", hang.seconds,
-                std::strcmp(hang.where, "barrier") == 0
-                    ? ": another worker does not come back from its call"
-                    : "");
-  std::vector<Record> records(size_t(place.ranks * place.threads));
-  records[size_t(hang.thread)].failure =
-      Failure{hang.where, Error{ErrorClass::communication, 0, hang.where, text}};
-  const Json line = line_of(program, parameters, place, 0, records, std::nullopt, "given up");
-  std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-  std::fflush(stdout);
-  ::_exit(kFailed);
-}
 
 int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
                const Place& place) {

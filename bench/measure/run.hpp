@@ -29,8 +29,9 @@ enum ExitCode { kMeasured = 0, kFailed = 1, kWrongUsage = 2 };
 int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
                const Place& place);
 
-// What a process does whose worker hangs: the one with worker 0 prints a line that says so, the
-// others wait for that a moment. Then it ends, and the launcher ends the rest.
+// What a process does whose worker hangs: the one with worker 0 prints a line that says so; the
+// others leave it that for another --patience and a moment, and say on stderr where they hang. Then
+// it ends, and the launcher ends the rest.
 [[noreturn]] void give_up(const Program& program, const Parameters& parameters, const Place& place,
                           const Hang& hang);
 

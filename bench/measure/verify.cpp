@@ -43,7 +43,7 @@ void Check::add(const Check& other) {
 }
 
 Result<Expected> Expected::make(const PatternChoice& choice, const Amount& amount,
-                                int64_t shift_bytes) {
+                                int64_t shift_bytes, int first_worker) {
   Expected all;
   for (int w = 0; w < amount.workers; ++w) {
     auto part = make_part(choice, w, amount);
@@ -51,7 +51,7 @@ Result<Expected> Expected::make(const PatternChoice& choice, const Amount& amoun
     auto view = view_of(*part);
     if (!view) return tl::unexpected(view.error());
     all.file_bytes_ = part->file_bytes_per_iteration * amount.iterations;
-    all.streams_.push_back({*std::move(view), Contents(amount.seed, w, shift_bytes),
+    all.streams_.push_back({*std::move(view), Contents(amount.seed, first_worker + w, shift_bytes),
                             part->bytes_per_iteration,
                             part->bytes_per_iteration * amount.iterations});
   }

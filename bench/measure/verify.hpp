@@ -26,9 +26,9 @@ struct Check {
 // What a file of a pattern must hold: the parts of all its workers.
 class Expected {
  public:
-  // Fails as make_part() does.
+  // Fails as make_part() does. `first_worker`: what the contents know the file's first worker by.
   static Result<Expected> make(const PatternChoice& choice, const Amount& amount,
-                               int64_t shift_bytes);
+                               int64_t shift_bytes, int first_worker = 0);
 
   int64_t file_bytes() const noexcept { return file_bytes_; }
   // page[0, e.size()) = the file's bytes of `e`. REQUIRES e in [0, file_bytes()).

@@ -99,6 +99,13 @@ TEST_P(Image, AHoleIsFoundWhereverZerosAreNotExpected) {
   EXPECT_GT(check_of(image, expected_).wrong_bytes, 1900);
 }
 
+TEST_P(Image, AnotherFileOfTheRunIsWrong) {
+  Expected other = Expected::make(parse_pattern(GetParam()).value(), kAmount, MemoryShape{}.shift(),
+                                  kAmount.workers)
+                       .value();
+  EXPECT_GT(check_of(whole_image(other), expected_).wrong_bytes, expected_.file_bytes() / 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Image,
                          testing::Values("contiguous", "interleaved:100", "slabs3d", "cubes3d",
                                          "irregular:40", "particles"));

@@ -28,8 +28,6 @@ static void restore_stdout(void) {
 
 /* ---- errors ---- */
 
-static void give_up(struct Peer* peer);
-
 void peer_fail(struct Peer* peer, const char* where, const char* error_class, const char* format,
                ...) {
   if (peer->error.failed) return;
@@ -84,7 +82,7 @@ static void wait_or_give_up(struct Peer* peer, MPI_Request* request) {
     MPI_Test(request, &done, MPI_STATUS_IGNORE);
     if (!done) nanosleep(&pause, NULL);
   }
-  if (!done) give_up(peer);
+  if (!done) peer_give_up(peer);
 }
 
 bool peer_any_failed(struct Peer* peer) {
@@ -241,7 +239,7 @@ static void print_line(struct Peer* peer, const struct Totals* t, int failed_wor
 }
 
 /* Not collective: what this rank knows, as the job's line. */
-static void give_up(struct Peer* peer) {
+void peer_give_up(struct Peer* peer) {
   const struct timespec until_forwarded = {.tv_nsec = 300000000};
   const struct Totals t = {.bytes = peer->bytes};
   print_line(peer, &t, peer->rank);

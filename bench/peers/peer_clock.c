@@ -14,6 +14,7 @@
 
 #include "../measure/node_memory.h"
 #include "peer.h"
+#include "peer_internal.h"
 
 static double now_s(void) {
   struct timespec t;
@@ -28,19 +29,26 @@ static int remove_entry(const char* path, const struct stat* s, int flag, struct
   return remove(path);
 }
 
-/* A directory is removed only when it holds what such a program leaves. */
+static void remove_file(struct Peer* peer) {
+  if (unlink(peer->file) != 0)
+    peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
+}
+
+/* A directory is removed only when it holds what such a program leaves, a device or a fifo never.
+ */
 static void remove_old(struct Peer* peer) {
   struct stat s;
   char marker[4096];
   const char* name = peer->marker ? peer->marker : "md.idx";
   if (lstat(peer->file, &s) != 0) return;
-  if (!S_ISDIR(s.st_mode)) {
-    if (unlink(peer->file) != 0)
-      peer_fail(peer, "unlink", "MPI_ERR_IO", "%s: %s", peer->file, strerror(errno));
+  if (S_ISREG(s.st_mode) || S_ISLNK(s.st_mode)) {
+    remove_file(peer);
     return;
   }
   snprintf(marker, sizeof marker, "%s/%s", peer->file, name);
-  if (access(marker, F_OK) != 0)
+  if (!S_ISDIR(s.st_mode))
+    peer_fail(peer, "unlink", "MPI_ERR_FILE_EXISTS", "%s is neither a file nor a link", peer->file);
+  else if (access(marker, F_OK) != 0)
     peer_fail(peer, "unlink", "MPI_ERR_FILE_EXISTS", "%s is a directory that holds no %s",
               peer->file, name);
   else if (nftw(peer->file, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
@@ -78,6 +86,7 @@ static void note_cold(struct Peer* peer, int64_t left) {
 
 void peer_begin(struct Peer* peer) {
   if (peer->rank == 0) remove_old(peer);
+  if (peer->error.failed) peer_give_up(peer); /* what stays is not written to */
   if (peer->rank == 0 && peer->warm_disk > 0) warm_disk(peer);
   MPI_Barrier(MPI_COMM_WORLD);
   const bool waits = strcmp(peer->page_reports, "wait") == 0;

@@ -1,4 +1,4 @@
-/* Between peer.c and peer_options.c. */
+/* Between peer.c, peer_clock.c and peer_options.c. */
 #ifndef PENSTOCK_PEER_INTERNAL_H
 #define PENSTOCK_PEER_INTERNAL_H
 
@@ -10,5 +10,7 @@ void peer_divert_stdout(void);
 void peer_print_text(const char* text);
 /* "parameters": {...}, */
 void peer_print_parameters(struct Peer* peer);
+/* A rank alone prints the line with its error, and ends the job. */
+void peer_give_up(struct Peer* peer);
 
 #endif

@@ -300,6 +300,37 @@ def run_errors(target: Target, suite: Suite, options: argparse.Namespace) -> Non
             suite.check(case, error_problems(out, {where}), out)
 
 
+def run_own_files(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """Were they alike, one in the other's place would be right, and a disk would keep them once."""
+    case = "no two files are alike"
+    if options.only not in case:
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        file = Path(directory) / "f"
+        out = target.start([*QUICK, "-o", str(file), "--files", "per_worker"], 2)
+        problems = problems_of(out, 2)
+        if (
+            not problems
+            and file.with_suffix(".0").read_bytes() == file.with_suffix(".1").read_bytes()
+        ):
+            problems.append("two workers' files hold the same bytes")
+    suite.check(case, problems, out)
+
+
+def run_fifo(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """Only files and links are old files: a device or a fifo stays."""
+    case = "what is no file is not removed"
+    if options.only not in case:
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        fifo = Path(directory) / "f"
+        os.mkfifo(fifo)
+        out = target.start([*QUICK, "-o", str(fifo)], 2)
+        problems = error_problems(out, {"prepare"}, "neither a file nor a link")
+        problems += [] if fifo.is_fifo() else ["it was removed"]
+    suite.check(case, problems, out)
+
+
 def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -> None:
     every: tuple[tuple[list[str], str], ...] = (
         ([], "--file"),
@@ -307,6 +338,8 @@ def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -
         (["-o", "f", "--pattern", "btio", *QUICK], "square number"),
         (["-o", "f", "--op", "read"], "no reads"),
         (["-o", "f", "--regime", "asis", "--bufsize", "4096PiB"], "2^62"),
+        (["-o", "f", "--regime", "asis", "--bufsize", "1", "--iters", "1000000000000"], "--iters"),
+        (["-o", "f", "--regime", "asis", "--bufsize", "1", "--iters", "67108864"], "--iters"),
     )
     for number, (words, text) in enumerate(every):
         case = f"wrong usage: {' '.join(words)}"
@@ -319,6 +352,34 @@ def run_wrong_usage(target: Target, suite: Suite, options: argparse.Namespace) -
         if line_of(out):
             problems.append("a line of JSON for what was not measured")
         suite.check(case, problems, out)
+
+
+def run_little_memory(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """Memory for one worker of two: the other does not wait for it."""
+    case = "wrong usage: memory for one worker of two"
+    if options.only not in case or target.mpi is not None:
+        return
+    words = [
+        "-o",
+        "f",
+        "--method",
+        "S1A",
+        "--bufsize",
+        "300MiB",
+        "--iters",
+        "1",
+        "--regime",
+        "asis",
+    ]
+    limited = ["sh", "-c", 'ulimit -v 600000; exec "$0" "$@"', str(target.program), *words]
+    try:
+        done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        suite.check(case, ["hangs"])
+        return
+    told = done.returncode == 2 and "lower --bufsize" in done.stderr
+    problems = [] if told else [f"exit code {done.returncode}, {done.stderr[-300:]}"]
+    suite.check(case, problems)
 
 
 # ---- what is claimed, and what is not
@@ -342,6 +403,7 @@ def run_claims(target: Target, suite: Suite, options: argparse.Namespace) -> Non
         suite.check("mechanism null claims nothing", problems, out)
         if target.mpi is None:
             damaged(target, suite, file)
+            slowly_drained(target, suite, file)
 
 
 def run_page(target: Target, suite: Suite, options: argparse.Namespace) -> None:
@@ -365,22 +427,61 @@ def damaged(target: Target, suite: Suite, file: str) -> None:
 
     The read-back itself is tested in verify_test.cpp; here a preloaded pwrite changes one byte.
     """
-    library = Path(file).parent / "damage.so"
-    compiler = os.environ.get("CC", "cc")
-    source = Path(__file__).resolve().parent / "damage.c"
-    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(command, check=True)
-    words = [*QUICK, "-o", file, "--route", "posix"]
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
-    done = subprocess.run(
-        [str(target.program), *words], env=environment, capture_output=True, text=True, check=False
-    )
-    out = Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
+    out = preloaded(target, "damage", file, ["--route", "posix"])
     line = line_of(out)
     problems = [] if out.code == 1 and line else [f"exit code {out.code}"]
     if line and (line["verified"]["wrong_bytes"] != 1 or not line["verified"]["first_wrong"]):
         problems.append(f"verified {line['verified']}")
     suite.check("a byte that was damaged is found", problems, out)
+
+
+def slowly_drained(target: Target, suite: Suite, file: str) -> None:
+    """The node is watched until the device has the last of its files."""
+    words = ["--route", "posix", "--files", "per_worker", "--end", "close"]
+    out = preloaded(target, "slow_sync", file, words, SLOW_SYNC_1="1")
+    problems = problems_of(out, 2)
+    line = line_of(out)
+    actual, watched = (line.get(x) or {} for x in ("actual", "cpus"))
+    seconds = (actual.get("seconds", 0), watched.get("total_s", 0))
+    if min(seconds) < 0.9:
+        problems.append(f"drained and CPUs watched for {seconds} s, not for 1 s")
+    suite.check("the last file's drain is watched", problems, out)
+
+
+def preloaded(target: Target, name: str, file: str, words: list[str], **more: str) -> Outcome:
+    """A run of the program of threads with a library made of ``name``.c of this folder."""
+    library = made_library(name, Path(file).parent)
+    done = subprocess.run(
+        [str(target.program), *QUICK, "-o", file, *words],
+        env={**os.environ, "LD_PRELOAD": str(library), **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr, 0, False, [])
+
+
+def made_library(name: str, directory: Path) -> Path:
+    library = directory / f"{name}.so"
+    compiler = os.environ.get("CC", "cc")
+    source = Path(__file__).resolve().parent / f"{name}.c"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return library
+
+
+def run_hang(target: Target, suite: Suite, options: argparse.Namespace) -> None:
+    """A rank hangs, and rank 0 comes seconds later to where it waits for it: the line is there."""
+    case = "a rank that hangs, and rank 0 late"
+    if options.only not in case or target.mpi is None or not options.share.takes(0):
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-measure-") as directory:
+        library = made_library("slow_sync", Path(directory))
+        slow = ["env", f"LD_PRELOAD={library}", "SLOW_SYNC_0=6.5", "SLOW_SYNC_1=100"]
+        words = [*QUICK, "-o", f"{directory}/f", "--route", "posix", "--files", "per_worker"]
+        command = [*slow, str(target.program), *words, "--patience", "7"]
+        out = launch(Bench(target.build, target.mpi), 2, command)
+    suite.check(case, error_problems(out, {"barrier"}, "not back after"), out)
 
 
 def run_types(target: Target, suite: Suite, options: argparse.Namespace) -> None:
@@ -408,7 +509,11 @@ def main() -> int:
         run_writes,
         run_threads_of_ranks,
         run_errors,
+        run_own_files,
+        run_fifo,
+        run_hang,
         run_wrong_usage,
+        run_little_memory,
         run_claims,
         run_types,
         run_page,

@@ -10,6 +10,7 @@ the exit code; the line of JSON must be one line; under Penstock the bytes must 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -275,6 +276,16 @@ def no_directory(place: Place, suite: Suite) -> None:
     suite.check(f"{place.program.name} tells that there is no directory", problems, outcome)
 
 
+def fifo_stays(place: Place, suite: Suite) -> None:
+    with tempfile.TemporaryDirectory(prefix="penstock-peers-") as directory:
+        fifo = Path(directory) / "out.bp"
+        os.mkfifo(fifo)
+        outcome = place.run(2, Path(directory), *SMALL)
+        problems = failure_problems(outcome, place.program, 2, {"unlink"})
+        problems += [] if fifo.is_fifo() else ["it was removed"]
+    suite.check(f"{place.program.name} removes no fifo", problems, outcome)
+
+
 def full_disk(place: Place, suite: Suite, penstock: Penstock | None) -> None:
     case = f"{place.program.name} on a full disk{' under Penstock' if penstock else ''}"
     try:
@@ -333,6 +344,7 @@ def cases(place: Place, suite: Suite) -> None:
     wrong_byte(place, suite)
     wrong_usage(place, suite)
     no_directory(place, suite)
+    fifo_stays(place, suite)
     full_disk(place, suite, None)
     if place.program.name == "page-ring":
         same_bytes(place, suite)

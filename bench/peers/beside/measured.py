@@ -94,13 +94,11 @@ def about(
 
 
 def _off_regime(results: Results) -> list[str]:
-    """Samples whose memory was not as warm or as cold as it was to be, by cell and variant."""
+    """Samples whose regime was not as it was to be, by cell and variant."""
     found: dict[tuple[str, str], list[str]] = {}
     for sample in counted(results):
-        notes = sample.more.get("notes") if sample.result else None
-        for note in notes if isinstance(notes, list) else []:
-            if str(note).startswith("regime "):
-                found.setdefault((sample.cell, sample.variant), []).append(str(note))
+        if sample.off_regime:
+            found.setdefault((sample.cell, sample.variant), []).append(sample.off_regime)
     return [
         f"{cell}, {variant}: not in its regime: {number_of(len(told), 'sample')}, "
         f"the last: {told[-1]}"

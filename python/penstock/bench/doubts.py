@@ -12,12 +12,20 @@ from penstock.bench import statistics
 from penstock.bench.sample import Provenance, RateKind, Result, Sample
 from penstock.bench.statistics import Stopping
 from penstock.bench.store import Results
+from penstock.words import number_of
 
 if TYPE_CHECKING:
     from penstock.bench.summary import CellSummary
 
 Name = Literal[
-    "invalid", "failed", "free-run-memory", "not-converged", "unverified", "no-rate", "few-samples"
+    "invalid",
+    "failed",
+    "free-run-memory",
+    "not-converged",
+    "unverified",
+    "no-rate",
+    "few-samples",
+    "off-regime",
 ]
 Own = Mapping[str, Sequence[Sample]]  # the samples of each variant of a cell
 
@@ -39,6 +47,7 @@ def doubts(cell: CellSummary, own: Own, results: Results, rate: RateKind) -> Ite
     yield from _invalid_or_failed(cell)
     yield from _unsure(cell, rate, results.latest[0].plan)
     yield from _unverified(cell, own)
+    yield from _off_regime(cell, own)
     if rate == "application":
         yield from _free_run(cell, own, results)
 
@@ -147,6 +156,27 @@ def _is_unverified(sample: Sample) -> bool:
     if result is None or result.parameters.get("op") == "read":
         return False
     return result.verified is None or result.verified.bytes < result.bytes
+
+
+def _off_regime(cell: CellSummary, own: Own) -> Iterator[Doubt]:
+    """Samples whose memory was not as warm or as cold, or that began otherwise, than asked for."""
+    variants, last = {}, ""
+    for v in cell.variants:
+        counted = [s for s in own[v.variant] if s.counts]
+        told = [s.off_regime for s in counted if s.off_regime]
+        if told:
+            variants[v.variant] = f"{len(told)} of {number_of(len(counted), 'sample')}"
+            last = told[-1]
+    if variants:
+        named = ", ".join(f"{name} ({samples})" for name, samples in variants.items())
+        yield Doubt(
+            name="off-regime",
+            cell=cell.cell,
+            variants=list(variants),
+            text=f"not in the regime asked for: {named}, the last: {last}",
+            remedy="its rate is that of what the machine gave: free memory, lower warm_memory, or "
+            "ask for no regime (regime = asis, page_reports = asis)",
+        )
 
 
 def _free_run(cell: CellSummary, own: Own, results: Results) -> Iterator[Doubt]:

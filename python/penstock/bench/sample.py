@@ -220,6 +220,13 @@ class Sample(_Model):
         return (self.result.model_extra or {}) if self.result else {}
 
     @property
+    def off_regime(self) -> str:
+        """What the program noted of memory, or of the moment it began, that was not as asked."""
+        notes = self.more.get("notes")
+        told = map(str, notes) if isinstance(notes, list) else ()
+        return "; ".join(n for n in told if n.startswith(("regime ", "page-reports ")))
+
+    @property
     def counts(self) -> bool:
         """Whether it is one of the variant's own samples: no warm-up, no canary, not failed."""
         return not (self.warm_up or self.canary) and self.failed is None

@@ -308,8 +308,14 @@ def test_a_page_of_some_cells_has_a_title_of_its_own(bench: Bench) -> None:
     assert page.read_text().startswith(f"# {title}\n\n## Conclusions")
 
 
-def test_samples_out_of_their_regime_are_told() -> None:
-    note = "regime cold: 5 bytes of warm memory are left on a node"
+@pytest.mark.parametrize(
+    "note",
+    [
+        "regime cold: 5 bytes of warm memory are left on a node",
+        "page-reports wait: nothing was waited for",
+    ],
+)
+def test_samples_out_of_their_regime_are_told(note: str) -> None:
     own = [sample("a", block, result=result(1e9, notes=[note])) for block in (1, 2)]
     found = Results(headers=[header()], provenances={}, samples=own)
     told = module("measured").about(found, ())["notices"]

@@ -354,6 +354,24 @@ def test_what_writes_nothing_cannot_be_read_back(tmp_path: Path) -> None:
     assert doubt(s, "unverified") is None
 
 
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        ("regime cold: 5 bytes of warm memory are left on a node", True),
+        ("page-reports wait: nothing was waited for", True),
+        ("bufsize 70: the pattern gives 64 bytes per iteration to a file's worker 0", False),
+    ],
+)
+def test_samples_out_of_their_regime_are_said(tmp_path: Path, note: str, told: bool) -> None:
+    noted = [sample("a", b, result=result(1e9, notes=[note])) for b in (1, 2)]
+    asked = [sample("a", 3, result=result(1e9, notes=[])), *session({"b": [1e9] * 3})]
+    found = doubt(summary_of(tmp_path, noted + asked), "off-regime")
+    assert (found is not None) == told
+    if found is not None:
+        assert found.variants == ["a"]
+        assert found.text == f"not in the regime asked for: a (2 of 3 samples), the last: {note}"
+
+
 def test_warm_ups_and_canaries_are_not_counted(tmp_path: Path) -> None:
     extra = [sample("x", 0, 5e9, warm_up=True), sample("x", 3, 1e9, canary=True)]
     s = summary_of(tmp_path, session({"x": [1e9] * 10}) + extra)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,12 @@ import what_limits  # noqa: E402
 from beside import spec  # noqa: E402
 from disk_busy import Look  # noqa: E402
 from what_limits import Row, Seen, seen  # noqa: E402
+
+from penstock.bench.execute import ProgramResult  # noqa: E402
+from penstock.bench.session import Measurement  # noqa: E402
+from penstock.errors import PenstockError  # noqa: E402
+
+FAKE = Path(__file__).with_name("fake_program.py")
 
 
 def row(*samples: Seen) -> Row:
@@ -39,6 +46,34 @@ def test_a_program_that_does_not_tell_its_processors_has_none() -> None:
     found = seen(record, [])
     assert found.cpus_busy is None
     assert found.disk_s == 0
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """The kernel's files of one that does nothing."""
+    (tmp_path / "stat").write_text("0 " * 11)
+    (tmp_path / "inflight").write_text("0 0")
+    return tmp_path
+
+
+def test_a_run_that_is_not_what_was_to_be_measured_is_refused(disk: Path) -> None:
+    command = [sys.executable, str(FAKE)]
+    right = Measurement("btio-4", "penstock", command)
+    assert what_limits.sample(disk, right, disk).total_s > 0
+
+    def all_passed(ran: ProgramResult) -> str:
+        return f"{ran.result.bytes if ran.result else 0} bytes passed by"
+
+    wrong = replace(right, expect=all_passed)
+    with pytest.raises(PenstockError, match="btio-4, penstock: 1048576 bytes passed by"):
+        what_limits.sample(disk, wrong, disk)
+
+
+def test_the_logs_that_are_looked_at_are_of_this_run(disk: Path) -> None:
+    earlier = disk / "penstock-app-1.json"
+    earlier.touch()
+    what_limits.sample(disk, Measurement("c", "v", [sys.executable, str(FAKE)]), disk)
+    assert not earlier.exists()
 
 
 @pytest.mark.parametrize(
