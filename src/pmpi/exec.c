@@ -395,6 +395,15 @@ static void leave_the_job(void) {
   exit(2);
 }
 
+static void require_shim(int chosen, const char* path, char* shim, size_t size) {
+  if (find_shim(flavours[chosen].name, shim, size)) return;
+  fprintf(stderr,
+          "penstock-exec: %s needs the build for %s (libpenstock-%s.so), which this installation "
+          "lacks: build Penstock where that MPI's compiler wrapper is on the PATH, or say --mpi\n",
+          path, flavours[chosen].title, flavours[chosen].name);
+  leave_the_job();
+}
+
 /* A rank without its engine would leave the others waiting in MPI_File_open, so it is not started:
  * the launcher ends the job, and this says where the file is missing. */
 static void require_engine(const char* shim, const char* flavour) {
@@ -450,14 +459,7 @@ static void set_up(const char* path) {
   warn_of_launcher(&file, path);
   const int chosen = index_of(flavour_for(&file, path));
   char shim[PATH_MAX];
-  if (!find_shim(flavours[chosen].name, shim, sizeof shim)) {
-    fprintf(
-        stderr,
-        "penstock-exec: %s needs the build for %s (libpenstock-%s.so), which this installation "
-        "lacks: build Penstock where that MPI's compiler wrapper is on the PATH, or say --mpi\n",
-        path, flavours[chosen].title, flavours[chosen].name);
-    exit(2);
-  }
+  require_shim(chosen, path, shim, sizeof shim);
   require_engine(shim, flavours[chosen].name);
   require_plain(shim);
   preload(shim);
