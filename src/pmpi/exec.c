@@ -378,7 +378,7 @@ static enum mpi_flavour flavour_for(const struct program_file* file, const char*
   if (flavour == FLAVOUR_UNKNOWN) {
     die(2,
         "which MPI? Neither the program nor the launcher tells: start it by its MPI's mpiexec, or "
-        "say penstock-exec --mpi mpich (openmpi, abi)",
+        "say --mpi mpich (openmpi, abi)",
         path);
   }
   return flavour;
