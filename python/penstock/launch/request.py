@@ -269,6 +269,7 @@ def command_line(
         return Launch(list(words), notices + _off_notice(config))
     command = rewrite.parse(words)
     rewrite.require_commands(command)
+    rewrite.require_no_variables(command, environ)
     if why := _left_alone(config, command):
         return Launch(list(words), notices + ((why,) if not config.quiet else ()))
     executable = str(native.executable(native.directory(environ)))

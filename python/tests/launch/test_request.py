@@ -186,6 +186,19 @@ def test_off_asks_for_no_thread_level() -> None:
         command_line(["x"], Options(method="off"), {}, Start(thread_multiple=True))
 
 
+def test_a_variable_by_which_penstock_exec_would_be_copied_is_refused(
+    native_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("srun", "app"):
+        (tmp_path / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir), "SLURM_BCAST": "/x/app"}
+    with pytest.raises(LaunchError, match="unset SLURM_BCAST"):
+        command_line(["srun", "app"], Options(), environ)
+    off = command_line(["srun", "app"], Options(method="off"), environ)
+    assert off.words == ["srun", "app"]
+
+
 def test_a_launched_command_is_told_that_all_ranks_are_preloaded(
     native_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
