@@ -36,6 +36,8 @@ class Launcher:
         Those of them whose value is the directory that the ranks start in.
     subcommands : tuple of str
         Words that must follow the launcher's name, any one of them.
+    has_contexts : bool
+        Whether `:` begins the next program; else it is an argument as any other.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Launcher:
     changes_path: frozenset[str] = frozenset()
     changes_directory: frozenset[str] = frozenset()
     subcommands: tuple[str, ...] = ()
+    has_contexts: bool = True
 
 
 _IN_FILE = "put `penstock-exec` before each program in that file"
@@ -180,6 +183,7 @@ FLUX_RUN = Launcher(
     changes_path=frozenset({"cwd"}),
     changes_directory=frozenset({"cwd"}),
     subcommands=("run", "mini run"),
+    has_contexts=False,
 )
 
 _BY_NAME: dict[str, Launcher] = {

@@ -59,7 +59,7 @@ def parse(words: Sequence[str]) -> Command:
         return Command((), None, (Part((), tuple(words), moved=False),))
     at, launcher = found
     begin = at + 1 + _subcommand_length(launcher, words[at + 1 :])
-    parts = tuple(_parse_part(launcher, part) for part in _split(words[begin:]))
+    parts = tuple(_parse_part(launcher, part) for part in _split(launcher, words[begin:]))
     return Command(tuple(words[:begin]), launcher, parts)
 
 
@@ -179,11 +179,11 @@ def _subcommand_length(launcher: Launcher, words: Sequence[str]) -> int:
     )
 
 
-def _split(words: Sequence[str]) -> list[list[str]]:
+def _split(launcher: Launcher, words: Sequence[str]) -> list[list[str]]:
     """The application contexts: `:` alone separates them."""
     parts: list[list[str]] = [[]]
     for word in words:
-        if word == ":":
+        if word == ":" and launcher.has_contexts:
             parts.append([])
         else:
             parts[-1].append(word)

@@ -51,6 +51,7 @@ CASES = [
     "jsrun -n 2 -a4 --smpiargs=-gpu -E A=1 | ./app",
     "flux run -n 4 -N2 -o cpu-affinity=per-task --env=A=1 | ./app",
     "flux mini run -n4 | ./app",
+    "flux run -n 2 | ./app a : true",
     # the program's own shape
     "mpiexec -n 2 | python3 -m package --flag 'two words'",
     "mpiexec -n 2 -- | ./app",
