@@ -17,6 +17,7 @@ cd "$work/empty"
 export PATH=$work/venv/bin:/usr/local/bin:/usr/bin:/bin
 unset PENSTOCK_NATIVE_DIR PYTHONPATH
 penstock --version
+penstock-exec --version | grep '^penstock-exec [0-9]'
 python -c 'import penstock; assert penstock.__file__.startswith("'"$work/venv"'"), penstock.__file__'
 penstock list --json >list.json
 grep -q '"two_phase"' list.json
@@ -29,6 +30,9 @@ for name in LICENSE NOTICE; do
   }
 done
 
+# Python ignores signals, which a program that it starts must not.
+penstock-exec --method off grep '^SigIgn:' /proc/self/status | cmp - <(grep '^SigIgn:' /proc/self/status)
+
 # The native files came along, and a program of every MPI library that there is is served by them.
 served=0
 for mpi in mpich openmpi; do
@@ -39,6 +43,9 @@ for mpi in mpich openmpi; do
     penstock run --require --quiet -- mpiexec.$mpi -n 2 ./writer out.dat >said.txt
   grep -q "^mapped $work/venv/.*/_native/penstock-engine-$mpi.so" said.txt
   cmp out.dat <(printf 'a%.0s' {1..1000} && printf 'b%.0s' {1..1000})
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    mpiexec.$mpi -n 2 penstock-exec --require --quiet ./writer out.dat >said.txt
+  grep -q "^mapped $work/venv/.*/_native/penstock-engine-$mpi.so" said.txt
   served=$((served + 1))
 done
 [ $served -gt 0 ] || {
@@ -54,6 +61,7 @@ native=$(echo "$work"/venv/lib/python3*/site-packages/penstock/_native)
 mv "$native" "$work/elsewhere"
 "$work/venv/bin/pip" install --quiet --no-deps --force-reinstall "$work"/alone/penstock-*.whl </dev/null
 [ ! -e "$native" ]
+[ ! -e "$work/venv/bin/penstock-exec" ] # it would hide the other one
 cd "$work/empty"
 PATH=$work/elsewhere:$PATH penstock run --dry-run -- true | grep -F "$work/elsewhere/penstock-exec"
 

@@ -23,11 +23,16 @@ stop() {
   exit 1
 }
 
+# When it fails, what this step said of that: no status lines of CMake, which also breaks its messages over lines.
 run() {
+  local begin said
   echo "+ $*" >>"$log"
+  begin=$(stat -c %s "$log")
   "$@" >>"$log" 2>&1 </dev/null && return
-  grep -E 'error:|Error:|penstock:|FAILED:|undefined reference|cannot find' "$log" | head -n 15 >&2 ||
-    tail -n 15 "$log" >&2
+  said=$(tail -c "+$((begin + 1))" "$log" | sed '/^-- /d')
+  grep -E -m 5 -A 4 --no-group-separator \
+    '[Ee]rror:|ERROR:|CMake Error|FAILED:|undefined reference|cannot find' <<<"$said" >&2 ||
+    tail -n 15 <<<"$said" >&2
   stop "this failed: $*" "(the whole story is in $log)"
 }
 

@@ -18,7 +18,7 @@ _penstock() {
   case $command:$previous in
     run:--method|env:--method|config:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind observe off" -- "$current")); return ;;
     run:--writers|run:--cycle|run:--log-dir|run:--config|env:--writers|env:--cycle|env:--log-dir|env:--config|config:--writers|config:--cycle|config:--log-dir|config:--config|explain:--draw|simulate:--memory|simulate:--disk|simulate:--network|simulate:--paging-disk|simulate:--block|simulate:--buffer|simulate:--nodes|simulate:--startup|simulate:--sizes|simulate:--draw|bench:--matrix|bench:--out|bench:--budget|bench:--rounds|bench:--seed|bench:--ranks|bench:--threads|bench:--launcher|bench:--part|bench:--submit|bench:--sbatch|compare:--variant|compare:--cell|compare:--without|compare:--margin|reproduce:--dir|reproduce:--out|reproduce:--table|reproduce:--pages|reproduce:--rounds|reproduce:--budget|reproduce:--seed|reproduce:--launcher|report:--out|report:--margin|report:--cell|report:--without) return ;;
-    env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
+    run:--mpi|env:--mpi) COMPREPLY=($(compgen -W "mpich openmpi abi" -- "$current")); return ;;
     explain:--method) COMPREPLY=($(compgen -W "auto individual two_phase cyclic designated_writer dedicated_writer dynamic_segmentation static_segmentation write_behind" -- "$current")); return ;;
     simulate:--mapping) COMPREPLY=($(compgen -W "cyclic blocked" -- "$current")); return ;;
     simulate:--order) COMPREPLY=($(compgen -W "memory file" -- "$current")); return ;;
@@ -32,7 +32,7 @@ _penstock() {
   esac
   case $command in
     "") words="run env config doctor list explain simulate log bench compare reproduce report completion --version --help" ;;
-    run) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --thread-multiple --dump-config --json --help -h" ;;
+    run) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --dry-run --mpi --thread-multiple --dump-config --json --help -h" ;;
     env) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --mpi --dump-config --json --help -h" ;;
     config) options="--method --writers --cycle --observe --verify --require --quiet --no-log --log-dir --config --isolated --json --help -h" ;;
     doctor) options="--json --help -h" or_file=1 ;;

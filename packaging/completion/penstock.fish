@@ -14,6 +14,7 @@ complete -c penstock -n '__fish_seen_subcommand_from run' -l log-dir -r -d 'Wher
 complete -c penstock -n '__fish_seen_subcommand_from run' -l config -r -d 'A TOML file of settings; wins over variables and other files'
 complete -c penstock -n '__fish_seen_subcommand_from run' -l isolated -d 'Read no configuration file of the system, the user or the project'
 complete -c penstock -n '__fish_seen_subcommand_from run' -l dry-run -d 'Print the command line that would run'
+complete -c penstock -n '__fish_seen_subcommand_from run' -l mpi -r -f -a 'mpich openmpi abi' -d 'The program'"'"'s MPI library, where neither the program (a script, an interpreter) nor its launcher (srun) tells'
 complete -c penstock -n '__fish_seen_subcommand_from run' -l thread-multiple -d 'Have MPI_Init grant MPI_THREAD_MULTIPLE, for write_behind_progress = thread'
 complete -c penstock -n '__fish_seen_subcommand_from run' -l dump-config -d 'Print every setting, its value and who set it, as TOML that --config reads back'
 complete -c penstock -n '__fish_seen_subcommand_from run' -l json -d 'The dump, for programs'

@@ -14,7 +14,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.errors import LaunchError
+from penstock import _core
+from penstock.errors import ArgumentError, LaunchError
 
 FLAVOURS = ("mpich", "openmpi", "abi")
 
@@ -96,6 +97,14 @@ def _required(path: Path, remedy: str) -> Path:
     if not path.is_file():
         raise LaunchError(f"{path.name} is not in {path.parent}; remedy: {remedy}")
     return path
+
+
+def require_flavour(mpi: str | None) -> None:
+    """Raise ArgumentError unless the MPI library that ``--mpi`` names, if any, has a build."""
+    if mpi is not None and mpi not in FLAVOURS:
+        near = _core.nearest(mpi, FLAVOURS)
+        hint = f"; did you mean {near}?" if near else ""
+        raise ArgumentError(f"--mpi must be {' or '.join(FLAVOURS)}, got {mpi}{hint}")
 
 
 def detect_mpi() -> tuple[str, str]:

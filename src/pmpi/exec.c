@@ -378,7 +378,7 @@ static enum mpi_flavour flavour_for(const struct program_file* file, const char*
   if (flavour == FLAVOUR_UNKNOWN) {
     die(2,
         "which MPI? Neither the program nor the launcher tells: start it by its MPI's mpiexec, or "
-        "say penstock-exec --mpi mpich (openmpi, abi)",
+        "say --mpi mpich (openmpi, abi)",
         path);
   }
   return flavour;
@@ -393,6 +393,15 @@ static void leave_the_job(void) {
     raise(SIGTERM);
   }
   exit(2);
+}
+
+static void require_shim(int chosen, const char* path, char* shim, size_t size) {
+  if (find_shim(flavours[chosen].name, shim, size)) return;
+  fprintf(stderr,
+          "penstock-exec: %s needs the build for %s (libpenstock-%s.so), which this installation "
+          "lacks: build Penstock where that MPI's compiler wrapper is on the PATH, or say --mpi\n",
+          path, flavours[chosen].title, flavours[chosen].name);
+  leave_the_job();
 }
 
 /* A rank without its engine would leave the others waiting in MPI_File_open, so it is not started:
@@ -450,14 +459,7 @@ static void set_up(const char* path) {
   warn_of_launcher(&file, path);
   const int chosen = index_of(flavour_for(&file, path));
   char shim[PATH_MAX];
-  if (!find_shim(flavours[chosen].name, shim, sizeof shim)) {
-    fprintf(
-        stderr,
-        "penstock-exec: %s needs the build for %s (libpenstock-%s.so), which this installation "
-        "lacks: build Penstock where that MPI's compiler wrapper is on the PATH, or say --mpi\n",
-        path, flavours[chosen].title, flavours[chosen].name);
-    exit(2);
-  }
+  require_shim(chosen, path, shim, sizeof shim);
   require_engine(shim, flavours[chosen].name);
   require_plain(shim);
   preload(shim);

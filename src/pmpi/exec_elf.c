@@ -86,23 +86,31 @@ static void for_each_needed(const struct image* image, visit f, void* context) {
   }
 }
 
+static int begins(const char* name, const char* with) {
+  return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Cray's MPICH has a library for each compiler: libmpi_gnu_91.so.12, libmpifort_cray.so.12. */
+static int is_of_one_compiler(const char* name) {
+  const char* end = strstr(name, ".so");
+  return (begins(name, "libmpi_") || begins(name, "libmpifort_")) && end != NULL &&
+         strcmp(end, ".so.12") == 0;
+}
+
 /* Open MPI's C library has the name of its own version; MPICH's is libmpich.so.12, and libmpi.so.12
  * where it is built for its ABI initiative, as Intel's is; libmpi_abi is the standard's. */
 static enum mpi_flavour flavour_of_name(const char* name) {
-  if (strncmp(name, "libmpi_abi.so", 13) == 0 || strncmp(name, "libmpifort_abi", 14) == 0) {
-    return FLAVOUR_ABI;
-  }
-  if (strncmp(name, "libmpich", 8) == 0 || strcmp(name, "libmpi.so.12") == 0 ||
-      strcmp(name, "libmpifort.so.12") == 0) {
-    return FLAVOUR_MPICH;
-  }
-  if (strcmp(name, "libmpi.so.40") == 0 || strncmp(name, "libmpi_mpifh", 12) == 0 ||
-      strncmp(name, "libmpi_usempi", 13) == 0 || strncmp(name, "libopen-rte", 11) == 0) {
+  if (begins(name, "libmpi_abi.so") || begins(name, "libmpifort_abi")) return FLAVOUR_ABI;
+  if (strcmp(name, "libmpi.so.40") == 0 || begins(name, "libmpi_mpifh") ||
+      begins(name, "libmpi_usempi") || begins(name, "libopen-rte")) {
     return FLAVOUR_OPENMPI;
   }
-  return strncmp(name, "libmpi.so", 9) == 0 || strncmp(name, "libmpi_ilp64.so", 15) == 0
-             ? FLAVOUR_OTHER
-             : FLAVOUR_UNKNOWN;
+  if (begins(name, "libmpi_ilp64.so")) return FLAVOUR_OTHER;
+  if (begins(name, "libmpich") || strcmp(name, "libmpi.so.12") == 0 ||
+      strcmp(name, "libmpifort.so.12") == 0 || is_of_one_compiler(name)) {
+    return FLAVOUR_MPICH;
+  }
+  return begins(name, "libmpi.so") ? FLAVOUR_OTHER : FLAVOUR_UNKNOWN;
 }
 
 static int look_at_name(const char* name, void* context) {

@@ -156,27 +156,56 @@ exit 1
 """
 
 
-def test_a_cmake_that_is_too_old_is_told_which_is_needed(tmp_path: Path) -> None:
-    """And nothing is left of what an earlier installation found."""
-    script, cmake = tmp_path / "scripts" / "install.sh", tmp_path / "bin" / "cmake"
-    found = tmp_path / "build" / "install" / "cmake"
-    for directory in (script.parent, cmake.parent, found / "CMakeFiles"):
-        directory.mkdir(parents=True)
+FULL_DISK = """#!/bin/sh
+case $1 in
+-S) for mpi in 1 2 3 4 5 6 7 8; do echo "-- penstock: mpich: /x/$mpi"; done ;;
+--install)
+  echo "-- Install configuration: error: none yet"
+  echo "CMake Error at cmake_install.cmake:1 (file):"
+  echo "  file INSTALL cannot copy file"
+  echo
+  echo "  Disk quota exceeded."
+  exit 1 ;;
+esac
+"""
+
+
+def install_by(cmake_text: str, where: Path) -> subprocess.CompletedProcess[str]:
+    """install.sh of sources that are nothing else, by another cmake."""
+    script, cmake = where / "scripts" / "install.sh", where / "bin" / "cmake"
+    for directory in (script.parent, cmake.parent):
+        directory.mkdir()
     shutil.copy(ROOT / "scripts" / "install.sh", script)
-    cmake.write_text(OLD_CMAKE)
+    cmake.write_text(cmake_text)
     cmake.chmod(0o755)
-    (found / "CMakeCache.txt").touch()
-    done = subprocess.run(
-        [script, tmp_path / "prefix"],
+    return subprocess.run(
+        [script, where / "prefix"],
         env={"PATH": f"{cmake.parent}:/usr/bin:/bin", "PYTHON": "none"},
         capture_output=True,
         text=True,
         timeout=30,
         check=False,
     )
+
+
+def test_a_cmake_that_is_too_old_is_told_which_is_needed(tmp_path: Path) -> None:
+    """And nothing is left of what an earlier installation found."""
+    found = tmp_path / "build" / "install" / "cmake"
+    (found / "CMakeFiles").mkdir(parents=True)
+    (found / "CMakeCache.txt").touch()
+    done = install_by(OLD_CMAKE, tmp_path)
     assert done.returncode == 1
     assert "penstock: needs CMake 3.25 or newer, but this is 3.22.1" in done.stderr
     assert list(found.iterdir()) == []
+
+
+def test_a_step_that_fails_is_told_in_its_own_words(tmp_path: Path) -> None:
+    done = install_by(FULL_DISK, tmp_path)
+    assert done.returncode == 1
+    assert "CMake Error at cmake_install.cmake:1 (file):" in done.stderr
+    assert "Disk quota exceeded" in done.stderr  # CMake breaks its lines
+    assert "install: this failed: cmake --install" in done.stderr
+    assert "-- " not in done.stderr.replace("cmake --install", "")
 
 
 def test_a_python_that_will_not_do_is_named(tmp_path: Path) -> None:

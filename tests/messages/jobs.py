@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from provocation import ANY, Bench, NotHereError, Provocation, in_path
@@ -14,11 +15,18 @@ JOB = "mpiexec.mpich -n 2"
 WRITER = "writer.mpich"
 
 
-def without_engine(bench: Bench, directory: Path) -> None:
-    """A second installation that lacks the engine, and links to what else there is."""
-    (directory / "native").mkdir()
-    for name in ("penstock-exec", "libpenstock-mpich.so"):
-        shutil.copy(bench.native / name, directory / "native" / name)
+def only(*names: str) -> Callable[[Bench, Path], None]:
+    """A second installation that has no more than these."""
+
+    def arrange(bench: Bench, directory: Path) -> None:
+        (directory / "native").mkdir()
+        for name in names:
+            shutil.copy(bench.native / name, directory / "native" / name)
+
+    return arrange
+
+
+without_engine = only("penstock-exec", "libpenstock-mpich.so")
 
 
 def mounts(bench: Bench, directory: Path) -> None:
@@ -115,6 +123,15 @@ JOBS = [
         ["penstock-engine-mpich.so", "cannot be read", "where every node sees it", "--method off"],
         "the engine's file is missing on one node",
         without_engine,
+    ),
+    Provocation(
+        "Job",
+        "mpiexec.mpich -n 1 penstock-exec writer.mpich out"
+        " : -n 1 native/penstock-exec writer.mpich out",
+        None,
+        ["the build for MPICH", "libpenstock-mpich.so", "lacks", "compiler wrapper", "--mpi"],
+        "the build for its MPI is missing on one node",
+        only("penstock-exec"),
     ),
     Provocation(
         "Job",

@@ -132,6 +132,21 @@ if [ -e "$native/libpenstock-abi.so" ]; then
   expect 0 "$exec" --dry-run "$tmp/abi"
   said "libpenstock-abi.so$"
 fi
+# Cray's MPICH has a library for each compiler; Intel's of long integers is another interface.
+of_library() { # NAME: a program that needs it
+  cc -shared -fPIC -Wl,-soname,"$1" -o "$tmp/$1" "$tmp/mpi.c"
+  cc -o "$tmp/of_$1" "$tmp/main.c" "$tmp/$1"
+}
+if [ -e "$native/libpenstock-mpich.so" ]; then
+  for name in libmpi_gnu_91.so.12 libmpi_cray.so.12 libmpifort_gnu_91.so.12 libmpifort_cray.so.12; do
+    of_library $name
+    expect 0 "$exec" --dry-run "$tmp/of_$name"
+    said "libpenstock-mpich.so$"
+  done
+fi
+of_library libmpi_ilp64.so.12
+expect 0 "$exec" --dry-run "$tmp/of_libmpi_ilp64.so.12"
+said "needs libmpi_ilp64.so.12"
 # The wrong launcher's program.
 if [ "$flavour" = openmpi ]; then
   expect 0 env PMI_RANK=0 HYDI_CONTROL_FD=9 "$exec" --dry-run "$program"

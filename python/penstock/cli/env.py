@@ -45,7 +45,7 @@ def env(
     """
     if as_json and not dump_config:
         raise ArgumentError("--json says how --dump-config prints: give both, or neither")
-    _require_known(mpi)
+    native.require_flavour(mpi)
     resolved, chosen = configure(options, os.environ)
     if dump_config:
         dump(resolved, as_json)
@@ -60,14 +60,6 @@ def env(
         shim = native.shim(native.directory(), _flavour(mpi))
     for line in exports(shim, chosen, os.environ):
         typer.echo(line)
-
-
-def _require_known(mpi: str | None) -> None:
-    """Raise ArgumentError unless an MPI library that is named has a build, whatever is printed."""
-    if mpi is not None and mpi not in native.FLAVOURS:
-        near = _core.nearest(mpi, native.FLAVOURS)
-        hint = f"; did you mean {near}?" if near else ""
-        raise ArgumentError(f"--mpi must be {' or '.join(native.FLAVOURS)}, got {mpi}{hint}")
 
 
 def _flavour(mpi: str | None) -> str:

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from penstock import native
 from penstock.cli.config import DumpConfig, Json, dump
 from penstock.cli.options import takes_options
 from penstock.errors import ArgumentError, LaunchError
-from penstock.launch.request import Options, command_line, configure
+from penstock.launch.request import Options, Start, command_line, configure
 
 
 @takes_options
@@ -24,6 +25,14 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the command line that would run.")
     ] = False,
+    mpi: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(native.FLAVOURS),
+            help="The program's MPI library, where neither the program (a script, an interpreter) "
+            "nor its launcher (srun) tells.",
+        ),
+    ] = None,
     thread_multiple: Annotated[
         bool,
         typer.Option(
@@ -54,11 +63,12 @@ def run(
     """
     if as_json and not dump_config:
         raise ArgumentError("--json says how --dump-config prints: give both, or neither")
+    start = Start(mpi, thread_multiple)
     if dump_config:
-        _refuse_start(dry_run, thread_multiple)
+        _refuse_start(dry_run, start)
         dump(configure(options, os.environ)[0], as_json)
         return
-    launch = command_line(command or [], options, os.environ, thread_multiple=thread_multiple)
+    launch = command_line(command or [], options, os.environ, start)
     for notice in launch.notices:
         typer.echo(f"penstock: {notice}", err=True)
     if dry_run:
@@ -67,13 +77,13 @@ def run(
     _become(launch.words)
 
 
-def _refuse_start(dry_run: bool, thread_multiple: bool) -> None:
+def _refuse_start(dry_run: bool, start: Start) -> None:
     """Raise ArgumentError where --dump-config, which starts nothing, is told how to start."""
-    for option, given in (("--dry-run", dry_run), ("--thread-multiple", thread_multiple)):
-        if given:
-            raise ArgumentError(
-                f"--dump-config starts nothing, so {option} would have no effect: give one of them"
-            )
+    given = (["--dry-run"] if dry_run else []) + start.options()
+    if given:
+        raise ArgumentError(
+            f"--dump-config starts nothing, so {given[0]} would have no effect: give one of them"
+        )
 
 
 def _become(words: list[str]) -> None:

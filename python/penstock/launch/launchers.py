@@ -27,13 +27,17 @@ class Launcher:
     assignments : frozenset of str
         Options of two values that also accept one ``NAME=VALUE``.
     elsewhere : mapping
-        Options that name the program in a place that cannot be rewritten, and the remedy.
+        Options with which the program cannot be named on the command line, and the remedy.
+    elsewhere_by_variable : mapping
+        Variables that ask for the same.
     changes_path : frozenset of str
         Options after which a program need not lie where this process would find it.
     changes_directory : frozenset of str
         Those of them whose value is the directory that the ranks start in.
     subcommands : tuple of str
         Words that must follow the launcher's name, any one of them.
+    has_contexts : bool
+        Whether `:` begins the next program; else it is an argument as any other.
     """
 
     name: str
@@ -41,12 +45,18 @@ class Launcher:
     single_dash_long: bool = True
     assignments: frozenset[str] = frozenset()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    elsewhere_by_variable: Mapping[str, str] = field(default_factory=dict)
     changes_path: frozenset[str] = frozenset()
     changes_directory: frozenset[str] = frozenset()
     subcommands: tuple[str, ...] = ()
+    has_contexts: bool = True
 
 
 _IN_FILE = "put `penstock-exec` before each program in that file"
+_COPIES = (
+    "the launcher would copy penstock-exec, not the program: "
+    "copy the program to every node first, and start the copy"
+)
 
 
 def _arity(flags: str, one: str, two: str = "") -> dict[str, int]:
@@ -71,7 +81,7 @@ _OPEN_MPI = _arity(
     flags="""q quiet V display-map display-allocation output-proctable dvm novm
       pernode bycore byslot bynode bysocket byboard bynuma nolocal nooversubscribe oversubscribe
       bind-to-core bind-to-socket report-bindings merge-stderr-to-stdout tag-output
-      timestamp-output xml noprefix preload-binary set-cwd-to-session-dir debug get-stack-traces tv
+      timestamp-output xml noprefix set-cwd-to-session-dir debug get-stack-traces tv
       allow-run-as-root continuous disable-recovery do-not-launch do-not-resolve enable-recovery
       index-argv-by-rank leave-session-attached report-child-jobs-separately show-progress
       terminate use-hwthread-cpus use-regexp d debug-devel debug-daemons debug-daemons-file
@@ -88,7 +98,7 @@ _OPEN_MPI = _arity(
 )
 
 # `-s` is Hydra's stdin selector with a value and Open MPI's preload-binary without one: the only
-# disagreement, so it is left out and its long spellings are named.
+# disagreement, so it is left out.
 MPIEXEC = Launcher(
     name="mpiexec",
     arity={k: v for k, v in (_HYDRA | _OPEN_MPI).items() if k != "s"},
@@ -96,11 +106,10 @@ MPIEXEC = Launcher(
     elsewhere={
         "configfile": _IN_FILE,
         "app": _IN_FILE,
-        "s": "write --preload-binary (Open MPI) or leave it out (MPICH)",
+        "s": "leave it out, or with MPICH put `penstock-exec` before the program yourself",
+        "preload-binary": _COPIES,
     },
-    changes_path=frozenset(
-        {"wdir", "wd", "dir", "path", "prefix", "preload-binary", "preload-files"}
-    ),
+    changes_path=frozenset({"wdir", "wd", "dir", "path", "prefix", "preload-files"}),
     changes_directory=frozenset({"wdir", "wd", "dir"}),
 )
 
@@ -111,7 +120,7 @@ SRUN = Launcher(
         flags="""contiguous X disable-status exact exclusive E preserve-env H hold h help I
           immediate K kill-on-bad-exit l label nice Z no-allocate k no-kill O overcommit overlap s
           oversubscribe propagate pty Q quiet quit-on-interrupt reboot resv-ports send-libs
-          spread-job test-only u unbuffered usage use-min-nodes v verbose V version x11 bcast
+          spread-job test-only u unbuffered usage use-min-nodes v verbose V version x11
           compress external-launcher""",
         one="""A account accel-bind acctg-freq b begin bb bbf B extra-node-info c cpus-per-task
           chdir D cluster-constraint M clusters comment C constraint container container-id
@@ -126,8 +135,9 @@ SRUN = Launcher(
           task-prolog thread-spec threads-per-core T threads t time time-min tmp treewidth
           tres-bind tres-per-job tres-per-task uid W wait wckey""",
     ),
-    elsewhere={"multi-prog": _IN_FILE},
-    changes_path=frozenset({"chdir", "D", "container", "bcast"}),
+    elsewhere={"multi-prog": _IN_FILE, "bcast": _COPIES},
+    elsewhere_by_variable={"SLURM_BCAST": f"{_COPIES}; unset SLURM_BCAST"},
+    changes_path=frozenset({"chdir", "D", "container"}),
     changes_directory=frozenset({"chdir", "D"}),
 )
 
@@ -173,6 +183,7 @@ FLUX_RUN = Launcher(
     changes_path=frozenset({"cwd"}),
     changes_directory=frozenset({"cwd"}),
     subcommands=("run", "mini run"),
+    has_contexts=False,
 )
 
 _BY_NAME: dict[str, Launcher] = {

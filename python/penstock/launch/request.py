@@ -95,6 +95,22 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Start:
+    """How penstock-exec starts a program, which no configuration says."""
+
+    mpi: str | None = None  # None: as the program or its launcher tells
+    thread_multiple: bool = False
+
+    def options(self) -> list[str]:
+        """They, as penstock-exec takes them."""
+        mpi = ["--mpi", self.mpi] if self.mpi else []
+        return mpi + (["--thread-multiple"] if self.thread_multiple else [])
+
+
+_AS_USUAL = Start()
+
+
+@dataclass(frozen=True)
 class Launch:
     """What to execute, and what a person must be told before."""
 
@@ -178,18 +194,18 @@ def configure(options: Options, environ: Mapping[str, str]) -> tuple[_core.Confi
         raise ArgumentError(str(error.strerror)) from error
 
 
-def _refuse_idle(options: Options, *, thread_multiple: bool = False) -> None:
+def _refuse_idle(options: Options, start: Start = _AS_USUAL) -> None:
     """Raise ArgumentError where one option leaves another without effect.
 
     Off or observe by a variable is a person's way to switch off what a script says, and refuses
     nothing.
     """
-    for ruling, idle in (*_idle_by_method(options, thread_multiple), _idle_by_log(options)):
+    for ruling, idle in (*_idle_by_method(options, start), _idle_by_log(options)):
         if idle:
             raise ArgumentError(f"{ruling}, so {idle[0]} would have no effect: give one of them")
 
 
-def _idle_by_method(options: Options, thread_multiple: bool) -> Iterator[tuple[str, list[str]]]:
+def _idle_by_method(options: Options, start: Start) -> Iterator[tuple[str, list[str]]]:
     """What says how to write, where nothing is written: why, and which options."""
     how = Options(
         writers=options.writers,
@@ -204,8 +220,7 @@ def _idle_by_method(options: Options, thread_multiple: bool) -> Iterator[tuple[s
         yield "--method observe takes over nothing", _given(how)
     elif options.method == "off":
         at_all = replace(how, config=options.config, log_dir=options.log_dir)
-        idle = _given(at_all, thread_multiple=thread_multiple)
-        yield "--method off runs the program untouched", idle
+        yield "--method off runs the program untouched", _given(at_all, start)
 
 
 def _idle_by_log(options: Options) -> tuple[str, list[str]]:
@@ -233,8 +248,7 @@ def command_line(
     words: Sequence[str],
     options: Options,
     environ: Mapping[str, str],
-    *,
-    thread_multiple: bool = False,
+    start: Start = _AS_USUAL,
 ) -> Launch:
     """What to execute for ``penstock run OPTIONS -- words``.
 
@@ -246,31 +260,30 @@ def command_line(
         If the command cannot be taken apart, or starts penstock-exec itself and options are given
         (exit code 2), or if something is missing (127).
     """
-    _refuse_idle(options, thread_multiple=thread_multiple)
+    native.require_flavour(start.mpi)
+    _refuse_idle(options, start)
     config, _ = configure(options, environ)
-    _require_taker(words, config, _given(options, thread_multiple=thread_multiple))
+    _require_taker(words, config, _given(options, start))
     notices = tuple(config.notices)
     if config.mode == _core.Mode.off:
         return Launch(list(words), notices + _off_notice(config))
     command = rewrite.parse(words)
     rewrite.require_commands(command)
+    rewrite.require_no_variables(command, environ)
     if why := _left_alone(config, command):
         return Launch(list(words), notices + ((why,) if not config.quiet else ()))
     executable = str(native.executable(native.directory(environ)))
-    if why := _some_cannot(config, command, executable):
+    if why := _some_cannot(config, command, [executable, *start.options()]):
         return Launch(list(words), notices + ((why,) if not config.quiet else ()))
     preload = [executable, *exec_options(config)]
     if command.launcher is not None:
         preload.append("--all-ranks")
-    if thread_multiple:
-        preload.append("--thread-multiple")
-    return Launch(rewrite.rewrite(command, preload), notices)
+    return Launch(rewrite.rewrite(command, [*preload, *start.options()]), notices)
 
 
-def _given(options: Options, *, thread_multiple: bool = False) -> list[str]:
+def _given(options: Options, start: Start = _AS_USUAL) -> list[str]:
     """The options that were given, as the command line has them."""
-    values = {one.name: getattr(options, one.name) for one in dataclasses.fields(options)}
-    values["thread_multiple"] = thread_multiple
+    values = vars(options) | vars(start)
     given = {n: v for n, v in values.items() if v is not None and v is not False}
     flags = {"--" + name.replace("_", "-"): value for name, value in given.items()}
     return [f if v is True else f"{f} {shlex.quote(str(v))}" for f, v in flags.items()]
@@ -323,7 +336,7 @@ def _left_alone(config: _core.Config, command: rewrite.Command) -> str:
     return ""
 
 
-def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str) -> str:
+def _some_cannot(config: _core.Config, command: rewrite.Command, starter: Sequence[str]) -> str:
     """Why a job of several programs runs without Penstock; empty when it does not.
 
     A program that cannot be taken over (set-user-id, linked statically) has ranks without an
@@ -331,7 +344,7 @@ def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str
     """
     if len(command.parts) < 2:
         return ""
-    reasons = [_why_not(part, executable) for part in command.parts]
+    reasons = [_why_not(part, starter) for part in command.parts]
     if None not in reasons and any(reasons) == all(reasons):  # all alike: each says so itself
         return ""
     first = next((why for why in reasons if why), None)
@@ -343,9 +356,9 @@ def _some_cannot(config: _core.Config, command: rewrite.Command, executable: str
     return f"{first}; the other programs' ranks would wait for its ranks, so none has Penstock"
 
 
-def _why_not(part: rewrite.Part, executable: str) -> str | None:
+def _why_not(part: rewrite.Part, starter: Sequence[str]) -> str | None:
     """Why penstock-exec starts a program alone; empty where it does not, None if there is none."""
-    command = [executable, "--dry-run", "--", rewrite.spelt_for_exec(part)]
+    command = [*starter, "--dry-run", "--", rewrite.spelt_for_exec(part)]
     try:
         said = subprocess.run(  # noqa: S603
             command,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -59,7 +59,7 @@ def parse(words: Sequence[str]) -> Command:
         return Command((), None, (Part((), tuple(words), moved=False),))
     at, launcher = found
     begin = at + 1 + _subcommand_length(launcher, words[at + 1 :])
-    parts = tuple(_parse_part(launcher, part) for part in _split(words[begin:]))
+    parts = tuple(_parse_part(launcher, part) for part in _split(launcher, words[begin:]))
     return Command(tuple(words[:begin]), launcher, parts)
 
 
@@ -107,6 +107,14 @@ def require_commands(command: Command) -> None:
         name = part.program[0]
         if not part.moved and not _exists(name) and not _exists(spelt_for_exec(part)):
             raise _missing("program", name)
+
+
+def require_no_variables(command: Command, environ: Mapping[str, str]) -> None:
+    """Raise LaunchError where a variable asks the launcher for what no option may ask."""
+    by_variable = command.launcher.elsewhere_by_variable if command.launcher else {}
+    for name, remedy in by_variable.items():
+        if name in environ:
+            raise LaunchError(f"{name} cannot be obeyed: {remedy}")
 
 
 def _some_part(words: Sequence[str], holds: Callable[[Part], bool]) -> bool:
@@ -171,11 +179,11 @@ def _subcommand_length(launcher: Launcher, words: Sequence[str]) -> int:
     )
 
 
-def _split(words: Sequence[str]) -> list[list[str]]:
+def _split(launcher: Launcher, words: Sequence[str]) -> list[list[str]]:
     """The application contexts: `:` alone separates them."""
     parts: list[list[str]] = [[]]
     for word in words:
-        if word == ":":
+        if word == ":" and launcher.has_contexts:
             parts.append([])
         else:
             parts[-1].append(word)
@@ -217,7 +225,7 @@ def _measure(launcher: Launcher, words: Sequence[str], at: int) -> tuple[str, in
     else:
         option, values = _short(launcher, word)
     if option in launcher.elsewhere:
-        remedy = f"{launcher.elsewhere[option]}, or {_ELSEWHERE}"
+        remedy = launcher.elsewhere[option]
         raise LaunchError(f"{launcher.name} {word} cannot be rewritten: {remedy}")
     if values == 2 and option in launcher.assignments and "=" in "".join(words[at + 1 : at + 2]):
         values = 1

@@ -74,6 +74,11 @@ def test_a_misspelt_option_names_the_nearest_and_gives_2(cli: Cli) -> None:
             ["run", "--dump-config", "--thread-multiple"],
             "--dump-config starts nothing, so --thread",
         ),
+        (["run", "--dump-config", "--mpi", "abi"], "so --mpi would have no effect"),
+        (
+            ["run", "--mpi", "opnmpi", "--", "true"],
+            "must be mpich or openmpi or abi, got opnmpi; did you mean openmpi?",
+        ),
         (["run", "--dump-config", "--dry-run", "--", "true"], "so --dry-run would have no effect"),
         (["config", "--config="], "--config must name a TOML file of settings, got"),
     ],

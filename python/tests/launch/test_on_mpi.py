@@ -13,7 +13,7 @@ import pytest
 
 from penstock import native
 from penstock.errors import ArgumentError, LaunchError
-from penstock.launch.request import Options, command_line
+from penstock.launch.request import Options, Start, command_line
 from support import Cli
 
 FLAVOURS = [
@@ -239,6 +239,28 @@ def test_the_variable_require_refuses_programs_of_which_one_cannot_be_taken_over
     environ = {"PENSTOCK_NATIVE_DIR": where, "PENSTOCK_REQUIRE": "1"}
     with pytest.raises(ArgumentError, match=r"sealed: set-user-id .* but require is set"):
         command_line(COUPLED, Options(), environ)
+
+
+def of_unknown_mpi(where: Path) -> None:
+    """A program ``strange`` of an MPI library that Penstock has no build for."""
+    (where / "mpi.c").write_text("int MPI_Init(void) { return 0; }\n")
+    (where / "main.c").write_text("int MPI_Init(void);\nint main(void) { return MPI_Init(); }\n")
+    library = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.20", "-o", "libmpi.so.20", "mpi.c"]
+    for words in (library, ["-o", "strange", "main.c", "libmpi.so.20"]):
+        subprocess.run(["/usr/bin/cc", *words], cwd=where, check=True, timeout=60)
+
+
+def test_the_mpi_that_is_said_holds_for_each_of_several_programs(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    of_unknown_mpi(programs)
+    words = ["mpiexec", "ocean", ":", "strange"]
+    environ = {"PENSTOCK_NATIVE_DIR": str(native.directory())}
+    launch = command_line(words, Options(), environ)
+    assert launch.words == words
+    assert "strange: needs libmpi.so.20" in launch.notices[0]
+    assert command_line(words, Options(), environ, Start(mpi="mpich")).words.count("--mpi") == 2
 
 
 def test_a_bare_name_in_the_working_directory_is_asked_as_it_will_be_started(

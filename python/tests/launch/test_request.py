@@ -8,7 +8,7 @@ import pytest
 
 from penstock import _core
 from penstock.errors import ArgumentError, LaunchError
-from penstock.launch.request import Launch, Options, command_line, configure
+from penstock.launch.request import Launch, Options, Start, command_line, configure
 
 
 def rank_obeys(launch: Launch, directory: Path) -> _core.Config:
@@ -35,9 +35,16 @@ def test_options_reach_every_rank_on_the_command_line_of_penstock_exec(
 
 def test_the_thread_level_is_asked_for_on_every_rank(native_dir: Path) -> None:
     environ = {"PENSTOCK_NATIVE_DIR": str(native_dir)}
-    launch = command_line(["true"], Options(), environ, thread_multiple=True)
+    launch = command_line(["true"], Options(), environ, Start(thread_multiple=True))
     assert launch.words[3:5] == ["--thread-multiple", "--"]
     assert "--thread-multiple" not in command_line(["true"], Options(), environ).words
+
+
+def test_the_mpi_is_said_on_every_rank(native_dir: Path) -> None:
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir)}
+    launch = command_line(["true"], Options(), environ, Start(mpi="mpich"))
+    assert launch.words[3:6] == ["--mpi", "mpich", "--"]
+    assert "--mpi" not in command_line(["true"], Options(), environ).words
 
 
 def test_variables_and_files_travel_too_because_nodes_may_have_others(
@@ -176,7 +183,20 @@ def test_off_by_a_variable_refuses_no_option() -> None:
 
 def test_off_asks_for_no_thread_level() -> None:
     with pytest.raises(ArgumentError, match="so --thread-multiple would have no effect"):
-        command_line(["x"], Options(method="off"), {}, thread_multiple=True)
+        command_line(["x"], Options(method="off"), {}, Start(thread_multiple=True))
+
+
+def test_a_variable_by_which_penstock_exec_would_be_copied_is_refused(
+    native_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("srun", "app"):
+        (tmp_path / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    environ = {"PENSTOCK_NATIVE_DIR": str(native_dir), "SLURM_BCAST": "/x/app"}
+    with pytest.raises(LaunchError, match="unset SLURM_BCAST"):
+        command_line(["srun", "app"], Options(), environ)
+    off = command_line(["srun", "app"], Options(method="off"), environ)
+    assert off.words == ["srun", "app"]
 
 
 def test_a_launched_command_is_told_that_all_ranks_are_preloaded(
@@ -196,13 +216,14 @@ def test_native_files_that_are_not_built_are_named_with_the_remedy(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "thread_multiple", "named"),
+    ("options", "start", "named"),
     [
-        (Options(method="off"), False, "--method off"),
-        (Options(verify=True, no_log=True), False, "--verify, --no-log"),
-        (Options(require=True), True, "--require, --thread-multiple"),
+        (Options(method="off"), Start(), "--method off"),
+        (Options(verify=True, no_log=True), Start(), "--verify, --no-log"),
+        (Options(require=True), Start(thread_multiple=True), "--require, --thread-multiple"),
+        (Options(), Start(mpi="abi"), "--mpi abi"),
     ],
-    ids=["off", "switches", "threads"],
+    ids=["off", "switches", "threads", "mpi"],
 )
 @pytest.mark.parametrize(
     "words",
@@ -213,7 +234,7 @@ def test_options_that_a_penstock_exec_of_the_command_would_not_get_are_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: Options,
-    thread_multiple: bool,
+    start: Start,
     named: str,
     words: str,
 ) -> None:
@@ -223,7 +244,7 @@ def test_options_that_a_penstock_exec_of_the_command_would_not_get_are_refused(
     command = words.format(exec=native_dir / "penstock-exec").split()
     message = f"starts penstock-exec itself, which would not get {named}: give it these options"
     with pytest.raises(LaunchError, match=message) as caught:
-        command_line(command, options, environ, thread_multiple=thread_multiple)
+        command_line(command, options, environ, start)
     assert caught.value.exit_code == 2
     assert str(native_dir / "penstock-exec") in command_line(command, Options(), environ).words
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import LaunchError
 from penstock.launch.launchers import FLUX_RUN, MPIEXEC, SRUN, find
-from penstock.launch.rewrite import parse, require_commands, rewrite
+from penstock.launch.rewrite import parse, require_commands, require_no_variables, rewrite
 
 # Written as a user types them; | marks where the program begins.
 CASES = [
@@ -51,6 +51,7 @@ CASES = [
     "jsrun -n 2 -a4 --smpiargs=-gpu -E A=1 | ./app",
     "flux run -n 4 -N2 -o cpu-affinity=per-task --env=A=1 | ./app",
     "flux mini run -n4 | ./app",
+    "flux run -n 2 | ./app a : true",
     # the program's own shape
     "mpiexec -n 2 | python3 -m package --flag 'two words'",
     "mpiexec -n 2 -- | ./app",
@@ -100,6 +101,10 @@ def test_a_program_started_by_penstock_exec_stays_as_it_is() -> None:
         ("mpiexec -configfile cf", "before each program in that file"),
         ("mpirun --app contexts", "before each program in that file"),
         ("srun --multi-prog conf", "before each program in that file"),
+        ("srun --bcast=/tmp/a -n 2 ./a", "srun --bcast=/tmp/a cannot .* not the program: copy"),
+        ("srun -n 2 --bc ./a", "copy the program to every node first"),
+        ("mpirun --preload-binary ./a", "copy the program to every node first"),
+        ("mpirun -s ./a", "leave it out"),
         ("srun --zzz ./a", "--zzz? is not known|-zzz is not known"),
         ("srun -n2 -! ./a", "-! is not known"),
         ("srun -K1x ./a", "-K1x is not known"),
@@ -111,6 +116,20 @@ def test_what_cannot_be_rewritten_is_refused_with_a_remedy(words: str, message: 
     with pytest.raises(LaunchError, match=message) as caught:
         parse(words.split())
     assert caught.value.exit_code == 2
+
+
+def test_a_variable_that_asks_for_it_is_refused_as_the_option() -> None:
+    srun, other = parse(["srun", "./a"]), parse(["mpiexec", "./a"])
+    with pytest.raises(LaunchError, match=r"SLURM_BCAST cannot .* first, .*; unset SLURM_BCAST"):
+        require_no_variables(srun, {"SLURM_BCAST": ""})
+    require_no_variables(srun, {})
+    require_no_variables(other, {"SLURM_BCAST": ""})
+
+
+def test_what_copies_the_program_does_not_advise_penstock_exec_by_hand() -> None:
+    with pytest.raises(LaunchError) as caught:
+        parse(["srun", "--bcast", "./a"])
+    assert "start it yourself" not in str(caught.value)
 
 
 def test_an_option_that_is_not_known_names_penstock_exec_as_the_way_out() -> None:
