@@ -30,8 +30,9 @@ for name in LICENSE NOTICE; do
   }
 done
 
-# Python ignores signals, which a program that it starts must not.
+# Python ignores signals and sets a locale, which a program that it starts must not have of it.
 penstock-exec --method off grep '^SigIgn:' /proc/self/status | cmp - <(grep '^SigIgn:' /proc/self/status)
+env -i PATH="$PATH" penstock-exec --method off env | sort | cmp - <(env -i PATH="$PATH" env | sort)
 
 # The native files came along, and a program of every MPI library that there is is served by them.
 served=0

@@ -1,11 +1,9 @@
 // The end of a process whose worker hangs.
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "record.hpp"
@@ -24,11 +22,7 @@ std::string what_hangs(const Hang& hang) {
   return text;
 }
 
-// Rank 0 may have begun to wait for this one by up to the patience later, and ends the job.
-[[noreturn]] void leave_it_to_rank_0(const Program& program, const Parameters& parameters,
-                                     const Place& place, const Hang& hang) {
-  constexpr double kMomentS = 5;
-  std::this_thread::sleep_for(std::chrono::duration<double>(parameters.patience_s + kMomentS));
+[[noreturn]] void leave_it_to_rank_0(const Program& program, const Place& place, const Hang& hang) {
   std::fprintf(stderr, "%s: rank %d, thread %d, %s: %s\n", program.name.c_str(), place.rank,
                hang.thread, hang.where, what_hangs(hang).c_str());
   ::_exit(kFailed);
@@ -36,9 +30,15 @@ std::string what_hangs(const Hang& hang) {
 
 }  // namespace
 
+double patience_of(const Parameters& parameters, int rank) {
+  constexpr double kMomentS = 5;
+  const double asked_s = parameters.patience_s;
+  return rank == 0 || asked_s == 0 ? asked_s : 2 * asked_s + kMomentS;
+}
+
 void give_up(const Program& program, const Parameters& parameters, const Place& place,
              const Hang& hang) {
-  if (place.rank != 0) leave_it_to_rank_0(program, parameters, place, hang);
+  if (place.rank != 0) leave_it_to_rank_0(program, place, hang);
   std::vector<Record> records(size_t(place.ranks * place.threads));
   records[size_t(hang.thread)].failure =
       Failure{hang.where, Error{ErrorClass::communication, 0, hang.where, what_hangs(hang)}};

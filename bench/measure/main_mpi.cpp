@@ -69,7 +69,7 @@ int run_rank(const Program& program, const Parameters& p, int rank, int ranks) {
     return kWrongUsage;
   }
   std::vector<Pulse> pulses(team->size());
-  const Watchdog watchdog(pulses, p.patience_s, [&](const Hang& hang) {
+  const Watchdog watchdog(pulses, patience_of(p, rank), [&](const Hang& hang) {
     give_up(program, p, Place{ranks, p.threads, rank, 0, nullptr}, hang);
   });
   std::vector<int> codes(team->size(), kFailed);

@@ -29,9 +29,12 @@ enum ExitCode { kMeasured = 0, kFailed = 1, kWrongUsage = 2 };
 int run_worker(const Program& program, const Parameters& parameters, comm::Comm& team,
                const Place& place);
 
+// How long a rank's worker may be in one call; 0: for ever. Rank 0 may have begun to wait for
+// another by as much later, and tells of it.
+double patience_of(const Parameters& parameters, int rank);
+
 // What a process does whose worker hangs: the one with worker 0 prints a line that says so; the
-// others leave it that for another --patience and a moment, and say on stderr where they hang. Then
-// it ends, and the launcher ends the rest.
+// others say on stderr where they hang. Then it ends, and the launcher ends the rest.
 [[noreturn]] void give_up(const Program& program, const Parameters& parameters, const Place& place,
                           const Hang& hang);
 

@@ -89,7 +89,7 @@ def test_what_waits_runs_beside_what_is_busy_but_not_before_what_it_is_after() -
 
     build, waits = step("build", aside=True), step("waits", aside=True, waits=True)
     check.run_in_order([build, waits, step("uses", aside=True, waits=True, after="build")], one)
-    assert ended == ["waits", "build", "uses"]
+    assert ended.index("build") < ended.index("uses")
 
 
 def test_an_error_in_a_step_aside_is_not_lost() -> None:

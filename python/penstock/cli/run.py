@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -93,12 +95,21 @@ def _become(words: list[str]) -> None:
     # Python ignores these, and what is ignored stays so across exec.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    _forget_locale()
     try:
         os.execvp(words[0], words)  # noqa: S606 - running the user's command is the purpose
     except FileNotFoundError as error:
         raise LaunchError(f"{words[0]} was not found", exit_code=127) from error
     except OSError as error:
         raise LaunchError(f"{words[0]}: {error.strerror}", exit_code=126) from error
+
+
+def _forget_locale() -> None:
+    """Where the locale was C Python has set another for what it starts (PEP 538)."""
+    with suppress(OSError):  # no /proc
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+        os.environb.pop(b"LC_CTYPE", None)
+        os.environb.update({w[:8]: w[9:] for w in given if w.startswith(b"LC_CTYPE=")})
 
 
 def register(app: typer.Typer) -> None:

@@ -27,8 +27,10 @@ class Launcher:
     assignments : frozenset of str
         Options of two values that also accept one ``NAME=VALUE``.
     elsewhere : mapping
-        Options with which the program cannot be named on the command line, and the remedy.
-    elsewhere_by_variable : mapping
+        Options that name the program in a place that cannot be rewritten, and the remedy.
+    copies : frozenset of str
+        Options that have what is started copied to the nodes: that would be penstock-exec alone.
+    copies_by_variable : frozenset of str
         Variables that ask for the same.
     changes_path : frozenset of str
         Options after which a program need not lie where this process would find it.
@@ -45,7 +47,8 @@ class Launcher:
     single_dash_long: bool = True
     assignments: frozenset[str] = frozenset()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
-    elsewhere_by_variable: Mapping[str, str] = field(default_factory=dict)
+    copies: frozenset[str] = frozenset()
+    copies_by_variable: frozenset[str] = frozenset()
     changes_path: frozenset[str] = frozenset()
     changes_directory: frozenset[str] = frozenset()
     subcommands: tuple[str, ...] = ()
@@ -53,10 +56,6 @@ class Launcher:
 
 
 _IN_FILE = "put `penstock-exec` before each program in that file"
-_COPIES = (
-    "the launcher would copy penstock-exec, not the program: "
-    "copy the program to every node first, and start the copy"
-)
 
 
 def _arity(flags: str, one: str, two: str = "") -> dict[str, int]:
@@ -81,7 +80,7 @@ _OPEN_MPI = _arity(
     flags="""q quiet V display-map display-allocation output-proctable dvm novm
       pernode bycore byslot bynode bysocket byboard bynuma nolocal nooversubscribe oversubscribe
       bind-to-core bind-to-socket report-bindings merge-stderr-to-stdout tag-output
-      timestamp-output xml noprefix set-cwd-to-session-dir debug get-stack-traces tv
+      timestamp-output xml noprefix preload-binary set-cwd-to-session-dir debug get-stack-traces tv
       allow-run-as-root continuous disable-recovery do-not-launch do-not-resolve enable-recovery
       index-argv-by-rank leave-session-attached report-child-jobs-separately show-progress
       terminate use-hwthread-cpus use-regexp d debug-devel debug-daemons debug-daemons-file
@@ -107,9 +106,11 @@ MPIEXEC = Launcher(
         "configfile": _IN_FILE,
         "app": _IN_FILE,
         "s": "leave it out, or with MPICH put `penstock-exec` before the program yourself",
-        "preload-binary": _COPIES,
     },
-    changes_path=frozenset({"wdir", "wd", "dir", "path", "prefix", "preload-files"}),
+    copies=frozenset({"preload-binary"}),
+    changes_path=frozenset(
+        {"wdir", "wd", "dir", "path", "prefix", "preload-binary", "preload-files"}
+    ),
     changes_directory=frozenset({"wdir", "wd", "dir"}),
 )
 
@@ -120,7 +121,7 @@ SRUN = Launcher(
         flags="""contiguous X disable-status exact exclusive E preserve-env H hold h help I
           immediate K kill-on-bad-exit l label nice Z no-allocate k no-kill O overcommit overlap s
           oversubscribe propagate pty Q quiet quit-on-interrupt reboot resv-ports send-libs
-          spread-job test-only u unbuffered usage use-min-nodes v verbose V version x11
+          spread-job test-only u unbuffered usage use-min-nodes v verbose V version x11 bcast
           compress external-launcher""",
         one="""A account accel-bind acctg-freq b begin bb bbf B extra-node-info c cpus-per-task
           chdir D cluster-constraint M clusters comment C constraint container container-id
@@ -135,9 +136,10 @@ SRUN = Launcher(
           task-prolog thread-spec threads-per-core T threads t time time-min tmp treewidth
           tres-bind tres-per-job tres-per-task uid W wait wckey""",
     ),
-    elsewhere={"multi-prog": _IN_FILE, "bcast": _COPIES},
-    elsewhere_by_variable={"SLURM_BCAST": f"{_COPIES}; unset SLURM_BCAST"},
-    changes_path=frozenset({"chdir", "D", "container"}),
+    elsewhere={"multi-prog": _IN_FILE},
+    copies=frozenset({"bcast"}),
+    copies_by_variable=frozenset({"SLURM_BCAST"}),
+    changes_path=frozenset({"chdir", "D", "container", "bcast"}),
     changes_directory=frozenset({"chdir", "D"}),
 )
 

@@ -269,9 +269,9 @@ def command_line(
         return Launch(list(words), notices + _off_notice(config))
     command = rewrite.parse(words)
     rewrite.require_commands(command)
-    rewrite.require_no_variables(command, environ)
     if why := _left_alone(config, command):
         return Launch(list(words), notices + ((why,) if not config.quiet else ()))
+    rewrite.require_in_place(command, environ)
     executable = str(native.executable(native.directory(environ)))
     if why := _some_cannot(config, command, [executable, *start.options()]):
         return Launch(list(words), notices + ((why,) if not config.quiet else ()))

@@ -22,6 +22,10 @@ _MAY_NOT, _NOT_FOUND = 126, 127  # the exit codes of a shell
 _ELSEWHERE = (
     "start it yourself with `penstock-exec` before the program: mpiexec ... penstock-exec ./app"
 )
+_COPIES = (
+    "the launcher would copy penstock-exec, not the program: "
+    "copy the program to every node first, and start the copy"
+)
 _ASSIGNMENT = re.compile(r"-{0,2}[\w-]+=")  # env's A=/x/srun, or --output=/x/srun of a wrapper
 
 
@@ -33,6 +37,7 @@ class Part:
     program: tuple[str, ...]
     moved: bool  # an option may have changed where the program is looked for
     directory: str = ""  # the one that an option names for the ranks to start in
+    copied: str = ""  # the option by which the launcher copies what it starts to the nodes
 
 
 @dataclass(frozen=True)
@@ -109,12 +114,15 @@ def require_commands(command: Command) -> None:
             raise _missing("program", name)
 
 
-def require_no_variables(command: Command, environ: Mapping[str, str]) -> None:
-    """Raise LaunchError where a variable asks the launcher for what no option may ask."""
-    by_variable = command.launcher.elsewhere_by_variable if command.launcher else {}
-    for name, remedy in by_variable.items():
-        if name in environ:
-            raise LaunchError(f"{name} cannot be obeyed: {remedy}")
+def require_in_place(command: Command, environ: Mapping[str, str]) -> None:
+    """Raise LaunchError where the launcher is asked to copy what it starts to the nodes."""
+    if command.launcher is None:
+        return
+    for part in command.parts:
+        if part.copied:
+            raise LaunchError(f"{command.launcher.name} {part.copied} cannot be obeyed: {_COPIES}")
+    for name in sorted(command.launcher.copies_by_variable & environ.keys()):
+        raise LaunchError(f"{name} cannot be obeyed: {_COPIES}; unset {name}")
 
 
 def _some_part(words: Sequence[str], holds: Callable[[Part], bool]) -> bool:
@@ -192,7 +200,7 @@ def _split(launcher: Launcher, words: Sequence[str]) -> list[list[str]]:
 
 def _parse_part(launcher: Launcher, words: Sequence[str]) -> Part:
     at = 0
-    moved, directory = False, ""
+    moved, directory, copied = False, "", ""
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         if words[at] == "--":
             at += 1
@@ -201,10 +209,12 @@ def _parse_part(launcher: Launcher, words: Sequence[str]) -> Part:
         moved = moved or option in launcher.changes_path
         if option in launcher.changes_directory:
             directory = _value(launcher, option, words[at : at + length])
+        if option in launcher.copies:
+            copied = words[at]
         at += length
     if at >= len(words):
         raise LaunchError(f"{launcher.name} is given no program: {' '.join(words) or '(nothing)'}")
-    return Part(tuple(words[:at]), tuple(words[at:]), moved, directory)
+    return Part(tuple(words[:at]), tuple(words[at:]), moved, directory, copied)
 
 
 def _value(launcher: Launcher, option: str, words: Sequence[str]) -> str:

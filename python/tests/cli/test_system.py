@@ -267,6 +267,23 @@ def test_signals_are_handed_on_as_programs_expect_them(
         assert not ignored & 1 << number - 1, number.name
 
 
+@pytest.mark.parametrize("given", [{}, {"LC_CTYPE": "C"}, {"LANG": "C"}])
+def test_a_program_has_the_locale_that_the_user_has(
+    clean_environment: dict[str, str], given: dict[str, str]
+) -> None:
+    names = ("LANG", "LC_ALL", "LC_CTYPE")
+    environ = {k: v for k, v in clean_environment.items() if k not in names} | given
+    done = subprocess.run(
+        [*PENSTOCK, "run", "--method", "off", "--", "env"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert {k: v for k, v in found.items() if k in names} == given
+
+
 def test_a_report_does_not_take_the_place_of_its_source(cli: Cli, tmp_path: Path) -> None:
     samples = tmp_path / "samples.jsonl"
     made_reports.write(samples, made_reports.session({"c": {"x": 1e9, "y": 2e9}}, n=8))

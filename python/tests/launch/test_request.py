@@ -197,6 +197,10 @@ def test_a_variable_by_which_penstock_exec_would_be_copied_is_refused(
         command_line(["srun", "app"], Options(), environ)
     off = command_line(["srun", "app"], Options(method="off"), environ)
     assert off.words == ["srun", "app"]
+    alone = tmp_path / "alone.toml"
+    alone.write_text("leave_alone = 'app'\n")
+    for words in (["srun", "app"], ["srun", "--bcast", "app"]):
+        assert command_line(words, Options(config=alone), environ).words == words
 
 
 def test_a_launched_command_is_told_that_all_ranks_are_preloaded(

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import LaunchError
 from penstock.launch.launchers import FLUX_RUN, MPIEXEC, SRUN, find
-from penstock.launch.rewrite import parse, require_commands, require_no_variables, rewrite
+from penstock.launch.rewrite import parse, require_commands, require_in_place, rewrite
 
 # Written as a user types them; | marks where the program begins.
 CASES = [
@@ -101,9 +101,6 @@ def test_a_program_started_by_penstock_exec_stays_as_it_is() -> None:
         ("mpiexec -configfile cf", "before each program in that file"),
         ("mpirun --app contexts", "before each program in that file"),
         ("srun --multi-prog conf", "before each program in that file"),
-        ("srun --bcast=/tmp/a -n 2 ./a", "srun --bcast=/tmp/a cannot .* not the program: copy"),
-        ("srun -n 2 --bc ./a", "copy the program to every node first"),
-        ("mpirun --preload-binary ./a", "copy the program to every node first"),
         ("mpirun -s ./a", "leave it out"),
         ("srun --zzz ./a", "--zzz? is not known|-zzz is not known"),
         ("srun -n2 -! ./a", "-! is not known"),
@@ -118,18 +115,27 @@ def test_what_cannot_be_rewritten_is_refused_with_a_remedy(words: str, message: 
     assert caught.value.exit_code == 2
 
 
-def test_a_variable_that_asks_for_it_is_refused_as_the_option() -> None:
-    srun, other = parse(["srun", "./a"]), parse(["mpiexec", "./a"])
-    with pytest.raises(LaunchError, match=r"SLURM_BCAST cannot .* first, .*; unset SLURM_BCAST"):
-        require_no_variables(srun, {"SLURM_BCAST": ""})
-    require_no_variables(srun, {})
-    require_no_variables(other, {"SLURM_BCAST": ""})
+@pytest.mark.parametrize(
+    ("words", "environ", "message"),
+    [
+        ("srun --bcast=/tmp/a -n 2 ./a", {}, "srun --bcast=/tmp/a cannot .* not the program: copy"),
+        ("srun -n 2 --bc ./a", {}, "copy the program to every node first, and start the copy$"),
+        ("mpirun --preload-binary ./a", {}, "--preload-binary cannot be obeyed"),
+        ("mpirun -n 2 ./a : --preload-binary ./b", {}, "--preload-binary cannot be obeyed"),
+        ("srun ./a", {"SLURM_BCAST": ""}, "SLURM_BCAST cannot .* first, .*; unset SLURM_BCAST"),
+    ],
+)
+def test_what_would_copy_penstock_exec_in_the_place_of_the_program_is_refused(
+    words: str, environ: dict[str, str], message: str
+) -> None:
+    with pytest.raises(LaunchError, match=message):
+        require_in_place(parse(words.split()), environ)
 
 
-def test_what_copies_the_program_does_not_advise_penstock_exec_by_hand() -> None:
-    with pytest.raises(LaunchError) as caught:
-        parse(["srun", "--bcast", "./a"])
-    assert "start it yourself" not in str(caught.value)
+def test_what_copies_nothing_is_not_refused() -> None:
+    for words, environ in (("srun ./a --bcast", {}), ("mpiexec ./a", {"SLURM_BCAST": ""})):
+        require_in_place(parse(words.split()), environ)
+    require_in_place(parse(["./a"]), {"SLURM_BCAST": ""})
 
 
 def test_an_option_that_is_not_known_names_penstock_exec_as_the_way_out() -> None:
