@@ -32,7 +32,7 @@ done
 
 # Python ignores signals and sets a locale, which a program that it starts must not have of it.
 penstock-exec --method off grep '^SigIgn:' /proc/self/status | cmp - <(grep '^SigIgn:' /proc/self/status)
-env -i PATH="$PATH" penstock-exec --method off env | sort | cmp - <(env -i PATH="$PATH" env | sort)
+env -i PATH="$PATH" penstock-exec --method off env | sed /^PENSTOCK_/d | sort | cmp - <(env -i PATH="$PATH" env | sort)
 
 # The native files came along, and a program of every MPI library that there is is served by them.
 served=0
