@@ -83,17 +83,16 @@ int64_t peer_array_elements(const struct PeerArray* array) {
 
 bool peer_array_part(const struct PeerArray* array, int64_t elements, int64_t index,
                      struct PeerArray* part) {
+  *part = *array;
+  if (elements == 0) return index == 0;
   const int along = array->dims - 2; /* the dimension that rows follow each other in */
   const int64_t rows = array->count[along], most = elements / array->count[array->dims - 1];
-  const int64_t height = elements == 0 ? rows : most < 1 ? 1 : most < rows ? most : rows;
-  const int64_t parts = elements == 0 ? 1 : (rows + height - 1) / height; /* of a plane */
-  const int64_t planes = elements == 0 || along == 0 ? 1 : array->count[0];
-  if (index >= planes * parts) return false;
-  const int64_t first = index % parts * height;
-  *part = *array;
-  if (elements == 0) return true;
+  const int64_t height = most < 1 ? 1 : most;
+  const int64_t parts = (rows + height - 1) / height; /* of a plane */
+  const int64_t plane = index / parts, first = index % parts * height;
+  if (plane >= (along == 0 ? 1 : array->count[0])) return false;
   if (along == 1) {
-    part->start[0] += index / parts;
+    part->start[0] += plane;
     part->count[0] = 1;
   }
   part->start[along] += first;
