@@ -6,7 +6,7 @@
 Every source of C++ in the build's compile_commands.json, but for tests, is read as -fsyntax-only
 with what is defined and included there; warnings are left to `scripts/build.sh tidy`. Each by
 itself, though the build may compile many at a time (CMAKE_UNITY_BUILD): what it calls it includes.
-With --together as many at a time as the build compiles, which takes a quarter of the time.
+With --together as many at a time as the build compiles, which takes a third of the time.
 What the build precompiles (PENSTOCK_PCH: the standard's headers) is, once, for Clang too.
 The last line is `N passed, N failed`. Exit: 0; 1 when Clang refuses something; 2 when it cannot be
 run.
