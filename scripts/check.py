@@ -170,12 +170,20 @@ def tail(log: Path, lines: int = 25) -> list[str]:
     return ["  " + line for line in log.read_text(errors="replace").splitlines()[-lines:]]
 
 
+def git(*words: str) -> str:
+    """What git says here."""
+    command = ["git", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def tree_digest() -> str:
-    """Names the state of the working tree: a passed step need not run again on the same one."""
+    """Names the state of the working tree, and what of it git tracks and has committed, which is
+    all that some steps look at: a passed step need not run again on the same one."""
     digest = hashlib.sha256()
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in sorted(set(names.split("\0"))):
+    tracked = git("ls-files", "-z", "--cached")
+    digest.update(git("rev-parse", "HEAD^{tree}").encode() + tracked.encode())
+    others = git("ls-files", "-z", "--others", "--exclude-standard")
+    for name in sorted(set((tracked + others).split("\0"))):
         path = ROOT / name
         if name and path.is_file():
             digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
@@ -196,8 +204,10 @@ def machine_digest() -> str:
 
 def resumable(run: Callable[[Step], Outcome]) -> Callable[[Step], Outcome]:
     """Wraps `run`: a step that passed on this very tree before is not run again where it would skip
-    the same, but builds are."""
+    the same, but builds are. Behind a build that failed nothing is kept: what runs then are
+    programs of before."""
     digest = tree_digest()
+    unbuilt = threading.Event()
     stamps = ROOT / "build" / "check-full" / f"{digest}-{machine_digest()}"
     stamps.mkdir(parents=True, exist_ok=True)
 
@@ -207,7 +217,9 @@ def resumable(run: Callable[[Step], Outcome]) -> Callable[[Step], Outcome]:
             passed, skipped = (int(word) for word in stamp.read_text().split())
             return Outcome(passed=passed, skipped=skipped)
         outcome = run(step)
-        shown = outcome.passed > 0 and outcome.failed == 0
+        if builds(step) and outcome.failed:
+            unbuilt.set()
+        shown = outcome.passed > 0 and outcome.failed == 0 and not unbuilt.is_set()
         if shown and tree_digest() == digest:  # nobody has changed it meanwhile
             stamp.write_text(f"{outcome.passed} {outcome.skipped}")
         return outcome

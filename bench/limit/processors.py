@@ -123,7 +123,9 @@ def shares(samples: Sequence[Sample], cpus: int) -> dict[str, float]:
 def profile(one: Measurement, out: Path) -> dict[str, float]:
     """Run it once under perf."""
     data = out / "perf.data"
-    record = ["perf", "record", "-q", "-a", "-g", "-F", str(HZ), "-o", str(data), "--"]
+    # By the clock: a processor that is halted counts no cycles.
+    record = ["perf", "record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", str(HZ)]
+    record += ["-o", str(data), "--"]
     try:
         done = subprocess.run(
             [*record, *one.command], env=environment(one.env), capture_output=True, text=True

@@ -108,14 +108,17 @@ static void* take(int64_t bytes, int advice) {
 }
 
 int64_t warm_node_memory(int64_t node_bytes, int workers_of_node, bool after_reports) {
-  if (node_bytes <= 0) return 0;
-  const int64_t share = least(node_bytes, available_bytes() / 2) / workers_of_node;
-  const int64_t bytes = share < kHuge ? kHuge : share / kHuge * kHuge;
-  void* const memory = take(bytes, MADV_HUGEPAGE);
-  if (memory == NULL) return 0;
+  int64_t bytes = 0;
+  void* memory = NULL;
+  if (node_bytes > 0) {
+    const int64_t share = least(node_bytes, available_bytes() / 2) / workers_of_node;
+    bytes = share < kHuge ? kHuge : share / kHuge * kHuge;
+    memory = take(bytes, MADV_HUGEPAGE);
+    if (memory == NULL) return 0;
+  }
   if (after_reports) wait_for_page_reports(PENSTOCK_REPORTED);
   read_program_files();
-  munmap(memory, (size_t)bytes);
+  if (memory != NULL) munmap(memory, (size_t)bytes);
   return bytes;
 }
 

@@ -41,6 +41,7 @@ struct RouteRequest {
   int thread = 0;              // of this worker's process
   std::vector<std::pair<std::string, std::string>> hints;  // route mpi
   engine::Method method;                                   // route engine
+  bool syncs = false;                                      // the measured loop or its end does
   std::shared_ptr<comm::NodeLock> node_lock;               // of all workers of the node
   Handover handover;                                       // of make_dedicated_route
 };
@@ -77,6 +78,8 @@ Result<std::unique_ptr<Route>> make_posix_route(const RouteRequest& request);
 // For the engine, which opens a file that exists, as after a program's MPI_File_open: the file, and
 // what it is opened with.
 Result<void> create_file(const std::string& path);
+// Tells the engine, too, whether the program will sync: what it is linked to says nothing of that
+// here.
 engine::OpenInfo open_info(const RouteRequest& request);
 
 // Why the engine cannot read; empty when it can. Asked, so that it is true when that changes.

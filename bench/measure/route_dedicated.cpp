@@ -82,9 +82,23 @@ class WritingRoute final : public Route {
     r_.method.pack = exec::Pack::copy;  // of what others send
   }
 
+  // Before the clock, as other routes know their own part.
+  Result<void> know_others() {
+    for (int part = 0; part < r_.handover.amount.workers; ++part) {
+      auto made = make_part(r_.handover.pattern, part, r_.handover.amount);
+      if (!made) return tl::unexpected(made.error());
+      auto view = view_of(*made);
+      if (!view) return tl::unexpected(view.error());
+      Other& other = others_.emplace_back();
+      other.view = *std::move(view);
+      other.bytes = made->bytes_per_iteration;
+      if (auto ok = other.buffer.reserve(size_t(other.bytes)); !ok) return ok;
+    }
+    return {};
+  }
+
   Result<void> open() override {
     transfers_ = r_.comm->transfers();
-    if (auto ok = know_others(); !ok) return ok;
     if (auto ok = create_file(r_.path); !ok) return ok;
     file_ = engine::File::open(std::move(comm::make_thread_team(1).front()), open_info(r_));
     file_->set_view(layout::FileView(), "");
@@ -139,20 +153,6 @@ class WritingRoute final : public Route {
     return r_.method.direct == io::Direct::always || m.alignment_bytes > 1 || m.default_depth > 0;
   }
 
-  Result<void> know_others() {
-    for (int part = 0; part < r_.handover.amount.workers; ++part) {
-      auto made = make_part(r_.handover.pattern, part, r_.handover.amount);
-      if (!made) return tl::unexpected(made.error());
-      auto view = view_of(*made);
-      if (!view) return tl::unexpected(view.error());
-      Other& other = others_.emplace_back();
-      other.view = *std::move(view);
-      other.bytes = made->bytes_per_iteration;
-      if (auto ok = other.buffer.reserve(size_t(other.bytes)); !ok) return ok;
-    }
-    return {};
-  }
-
   void receive(int part) {
     Other& other = others_[size_t(part)];
     const int number =
@@ -194,7 +194,11 @@ class WritingRoute final : public Route {
 }  // namespace
 
 Result<std::unique_ptr<Route>> make_dedicated_route(const RouteRequest& request) {
-  if (request.comm->rank() == kWriter) return std::make_unique<WritingRoute>(request);
+  if (request.comm->rank() == kWriter) {
+    auto writing = std::make_unique<WritingRoute>(request);
+    if (auto ok = writing->know_others(); !ok) return tl::unexpected(ok.error());
+    return writing;
+  }
   auto tree = request.memory.tree(request.part.bytes_per_iteration);
   if (!tree) return tl::unexpected(tree.error());
   return std::make_unique<HandingRoute>(request, *std::move(tree));

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <optional>
 
+#include "engine/expected_syncs.hpp"
 #include "engine/file.hpp"
+#include "io/sync_habit.hpp"
 #include "route.hpp"
 
 namespace penstock::measure {
@@ -93,6 +95,8 @@ Result<void> create_file(const std::string& path) {
 }
 
 engine::OpenInfo open_info(const RouteRequest& request) {
+  engine::expect_syncs_by_symbols();  // which would come later, and undo this
+  io::expect_syncs(request.syncs);
   engine::OpenInfo info;
   info.path = request.path;
   info.writable = true;

@@ -146,6 +146,7 @@ class Run {
     r.thread = place_.thread;
     r.hints = p_.hints;
     r.method = p_.method;
+    r.syncs = p_.end == End::sync || p_.sync_each || (p_.syncsize_bytes > 0 && !p_.policy_syncs);
     r.node_lock = lock_;
     r.handover = {p_.pattern, amount_};
     return r;
@@ -310,11 +311,10 @@ class Run {
     Result<void> mine;
     if (p_.op == Op::write && acts_for_file()) mine = drain_file(path_);
     if (!mine) record_.failure = Failure{"drain", mine.error()};
-    record_.actual_s = now_s() - loop_->zero_s();
-    loop_->phases().drain_s = now_s() - begin_s;
-    if (p_.op == Op::read) record_.actual_s = loop_->application_s();
-    if (writes_nothing()) record_.actual_s = 0;
-    (void)team_.barrier();
+    const double end_s = now_s();
+    loop_->phases().drain_s = end_s - begin_s;
+    record_.actual_s = p_.op == Op::read ? loop_->application_s() : end_s - loop_->zero_s();
+    if (!comm::agree(team_, std::move(mine)) || writes_nothing()) record_.actual_s = 0;
   }
 
   // Copies what the loop saw; true when every worker came to the end without an error.

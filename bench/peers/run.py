@@ -31,6 +31,7 @@ from beside.command import DONE, STOPPED  # noqa: E402
 from beside.report import Report, report  # noqa: E402
 from rich.console import Console  # noqa: E402
 
+from penstock import whole  # noqa: E402
 from penstock.bench import provenance  # noqa: E402
 from penstock.bench.blocks import Plan  # noqa: E402
 from penstock.bench.estimate import remaining_s  # noqa: E402
@@ -176,8 +177,9 @@ def look_for_best(args: argparse.Namespace, specification: spec.Specification) -
             return STOPPED
         for why in missing:
             console.print(f"missing: {why}", **_PLAIN)
-        known = search.merged(spec.read(best, spec.Bests), some)
-        best.write_text(search.as_toml(known), encoding="utf-8")
+        before = spec.read(best, spec.Bests) if best.exists() else specification.bests
+        known = search.as_toml(search.merged(before, some))
+        whole.write(best, known.encode(), "make room, or remove what is in the way")
         for one in some:
             setting = ", ".join(f"{k}={v}" for k, v in one.setting.items()) or "default"
             print(f"{family}, {one.ranks} ranks, {one.access}, {one.library}: {setting}", end="")

@@ -81,11 +81,17 @@ def parse() -> argparse.Namespace:
     return args
 
 
+def program_of(mpi: str, end: str) -> str:
+    """One that cannot sync, where nobody does: Penstock goes by what a program is linked to."""
+    return f"peer-unsynced-{mpi}" if end == "close" else f"penstock-measure-{mpi}"
+
+
 def sample(args: argparse.Namespace, cell: Cell, side: Side, target: Path) -> dict[str, float]:
     """One job's time, and its parts: of each the rank's that took longest."""
-    found = sorted(args.new.resolve().rglob(f"penstock-measure-{cell.mpi}"))
+    name = program_of(cell.mpi, args.end)
+    found = sorted(args.new.resolve().rglob(name))
     if not found:
-        sys.exit(f"no penstock-measure-{cell.mpi} in {args.new}: scripts/build.sh release")
+        sys.exit(f"no {name} in {args.new}: scripts/build.sh release")
     written = args.bytes // (cell.ranks * args.iters)
     command = [*MPIS[cell.mpi].mpiexec(cell.ranks)]
     command += [*small_program.under_penstock(side.build, side.method), str(found[0])]

@@ -255,3 +255,40 @@ def test_the_quick_tier_waits_for_what_it_tests() -> None:
         assert not one.after or one.after in before, one.name
         before.append(one.name)
     assert any(one.after == "build asan" for one in steps)
+
+
+def test_nothing_is_kept_of_what_ran_behind_a_build_that_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.setattr(check, "tree_digest", lambda: "tree")
+    built, ran = [False, True], []
+
+    def run(this: check.Step) -> check.Outcome:
+        if check.builds(this):
+            good = built.pop(0)
+            return check.Outcome(passed=int(good), failed=int(not good))
+        ran.append(this.name)
+        return check.Outcome(passed=1)
+
+    for _ in range(2):
+        once = check.resumable(run)
+        once(step("build tsan"))
+        once(step("layers under tsan"))
+    assert ran == ["layers under tsan"] * 2
+
+
+def test_what_is_committed_is_part_of_the_tree(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    check.git("init", "--quiet")
+    check.git(*who, "commit", "--quiet", "--allow-empty", "--message", "first")
+    (tmp_path / "new.cpp").write_text("int x;\n")
+    told = [check.tree_digest()]
+    check.git("add", "new.cpp")
+    told.append(check.tree_digest())
+    check.git(*who, "commit", "--quiet", "--message", "second")
+    told.append(check.tree_digest())
+    assert len(set(told)) == 3

@@ -91,6 +91,18 @@ def test_each_part_of_two_has_every_method_where_several_ranks_meet(part: int) -
     assert methods == set(suite("conformance").METHODS)
 
 
+def test_every_method_of_the_product_runs_on_some_library() -> None:
+    """Though one of them runs fewer cases."""
+    methods = [f"method {number}" for number in range(150)]
+    ran = [
+        method
+        for part, cases in ((1, 36), (2, 37))
+        for launch in suite("conformance").launches(methods, range(cases), Share(part, 2))
+        for method in launch.values()
+    ]
+    assert sorted(ran) == sorted(methods)
+
+
 @pytest.mark.parametrize("text", ["", "2", "0/2", "3/2", "1/", "/2", "-1/2", "1/2/3", "a/b"])
 def test_a_part_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="PART/PARTS"):

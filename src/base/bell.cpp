@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/file_limit.hpp"
+#include "base/kept_descriptor.hpp"
 #include "base/units.hpp"
 
 namespace penstock {
@@ -54,7 +55,8 @@ std::string path_of(const Bell::Address& a) {
 }
 
 int memory_without_name() noexcept {
-  const int fd = int(::syscall(SYS_memfd_create, "penstock-bell", MFD_CLOEXEC));
+  const int fd =
+      above_standard_streams(int(::syscall(SYS_memfd_create, "penstock-bell", MFD_CLOEXEC)));
   if (fd < 0) return -1;
   // Past the limit it would be a signal.
   if (Off(kMapped) <= largest_file() && ::ftruncate(fd, kMapped) == 0) return fd;

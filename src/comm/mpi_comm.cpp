@@ -105,9 +105,10 @@ class MpiComm final : public Comm {
     if (size_ == 1) return make_thread_segment(shape.bytes);
     const Result<MPI_Comm> node = node_ranks();
     if (!node) return tl::unexpected(node.error());
+    if (shape.room != Room::when_used) return make_mpi_segment(*node, *this, shape);
     if (auto kept = kept_segment(*node, shape); !kept || *kept != nullptr) return kept;
     auto made = make_mpi_segment(*node, *this, shape);
-    if (made && shape.room == Room::when_used) own_->segments().add(*made, size_in(*node));
+    if (made) own_->segments().add(*made, size_in(*node));
     return made;
   }
 

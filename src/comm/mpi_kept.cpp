@@ -14,6 +14,7 @@
 #include "base/dealing.hpp"
 #include "comm/agreement.hpp"
 #include "comm/mpi_ask.hpp"
+#include "comm/mpi_handler.hpp"
 #include "comm/mpi_wait.hpp"
 
 namespace penstock::comm {
@@ -108,6 +109,7 @@ Result<MPI_Comm> duplicate(MPI_Comm parent) {
   MPI_Comm dup = MPI_COMM_NULL;
   MPI_Group ranks = MPI_GROUP_NULL;
   PMPI_Comm_group(parent, &ranks);
+  const CommHandlerAside aside(parent);
   const int rc = PMPI_Comm_create(parent, ranks, &dup);
   PMPI_Group_free(&ranks);
   if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_create", rc);

@@ -15,6 +15,7 @@
 #include "base/boot.hpp"
 #include "base/hash.hpp"
 #include "comm/mpi_ask.hpp"
+#include "comm/mpi_handler.hpp"
 #include "comm/shared_mutex.hpp"
 
 namespace penstock::comm {
@@ -127,6 +128,7 @@ void NodeRanks::free() {
 
 Result<void> NodeRanks::split(MPI_Comm mpi) {
   if (comm_ != MPI_COMM_NULL) return {};
+  const CommHandlerAside aside(mpi);
   const int rc =
       PMPI_Comm_split_type(mpi, MPI_COMM_TYPE_SHARED, rank_in(mpi), MPI_INFO_NULL, &comm_);
   if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", rc);

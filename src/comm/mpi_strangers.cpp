@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/mpi_ask.hpp"
+#include "comm/mpi_handler.hpp"
 #include "comm/mpi_kept.hpp"
 #include "comm/mpi_wait.hpp"
 
@@ -49,6 +50,7 @@ bool has_strangers(MPI_Comm comm) {
 Result<MPI_Comm> without_strangers(MPI_Comm comm) {
   const Group all(comm), world(MPI_COMM_WORLD), mine(all, world);
   MPI_Comm made = MPI_COMM_NULL;
+  const CommHandlerAside aside(MPI_COMM_WORLD);
   const int rc = PMPI_Comm_create_group(MPI_COMM_WORLD, mine.handle(), kTogetherTag, &made);
   if (rc != MPI_SUCCESS) return mpi_error("MPI_Comm_create_group", rc);
   PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);

@@ -15,6 +15,7 @@
 #include "base/despite_signals.hpp"
 #include "base/extent.hpp"
 #include "base/file_limit.hpp"
+#include "base/kept_descriptor.hpp"
 #include "base/populate.hpp"
 #include "base/units.hpp"
 
@@ -26,7 +27,8 @@ constexpr const char* kDirectory = "/dev/shm/";
 class Opened {
  public:
   Opened() = default;
-  Opened(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  Opened(const std::string& path, int flags)
+      : fd_(above_standard_streams(::open(path.c_str(), flags | O_CLOEXEC, 0600))) {}
   Opened(Opened&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
   Opened& operator=(Opened&& o) noexcept {
     std::swap(fd_, o.fd_);

@@ -206,6 +206,8 @@ class File {
   // After the MPI library did it, or failed: counts; but a sync is counted by sync(), before it.
   void passed_through(CallKind kind, int64_t bytes, double seconds, const char* function,
                       const std::optional<Error>& failure = std::nullopt);
+  // The end of a split call failed that the MPI library did: what its beginning counted is nothing.
+  void passed_end_failed(CallKind kind, int64_t bytes, const Error& failure);
   // Something was served, but not in the best way: once more in the report's `degraded`.
   void degraded(const std::string& why);
 

@@ -221,6 +221,25 @@ TEST_F(TwoHandles, NeighboursMeetInOnePageWhoeverOpensWhen) {
   EXPECT_EQ(writes, 1);
 }
 
+// As where MPI_MODE_EXCL refuses it: nothing of the file has changed.
+TEST_F(TwoHandles, AnOpenThatFailsLeavesTheOtherAsItWas) {
+  comm::run_thread_team(2, [&](comm::Comm& comm) {
+    Process p(comm, path_.path(), false);
+    put(*p.world, comm.rank() * 100, 100, 'a');
+    OpenInfo refused = p.beside_world();
+    refused.opened_here = false;
+    p.open_own(refused);
+    p.own.reset();
+    EXPECT_TRUE(comm.barrier());
+    EXPECT_EQ(text(), "") << "deferred still";
+    put(*p.world, comm.rank() * 100, 100, 'b');
+    FileReport report;
+    EXPECT_EQ(Process::close(p.world, &report), ErrorClass::none);
+    EXPECT_TRUE(report.degraded.empty());
+  });
+  EXPECT_EQ(text(), std::string(200, 'b'));
+}
+
 TEST_F(TwoHandles, EitherMayCloseFirst) {
   for (const bool world_first : {false, true}) {
     on(3, [&](Process& p, comm::Comm& comm) {

@@ -82,6 +82,14 @@ void File::passed_through(CallKind kind, int64_t bytes, double seconds, const ch
   }
 }
 
+void File::passed_end_failed(CallKind kind, int64_t bytes, const Error& failure) {
+  const std::lock_guard lock(state_->mutex);
+  Counters& c = state_->notes.counters;
+  (is_write(kind) ? c.passthrough_bytes : c.read_bytes) -= bytes;
+  ++c.errors;
+  state_->note_error(failure);
+}
+
 // Its part of a sync that the engine's has begun, and counted: only now all is on the device, and
 // only where both succeeded. REQUIRES mutex.
 void File::State::note_library_sync(double seconds, bool failed) {

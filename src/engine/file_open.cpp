@@ -343,6 +343,11 @@ void File::State::start_shipping(exec::Shipping& shipping) {
   }
   if (!shipping.why_calls().empty())
     notes.degraded["write-behind: progress=calls, not " + asked + ": " + shipping.why_calls()] = 1;
+  if (shipping.progress() == exec::Progress::calls && info.config.method.write_behind &&
+      info.config.method.write_behind->stages == 1)
+    notes.degraded
+        ["write-behind: stages=1 gathers as 2 does: progress=calls sends nothing between "
+         "collective calls"] = 1;
   owners_write = shipping.owners_alone() && !info.readable;
   notes.progress = exec::to_string(shipping.progress());
 }
@@ -367,6 +372,7 @@ std::unique_ptr<File> File::open_together(std::unique_ptr<comm::Comm> comm, cons
   auto state = std::make_unique<State>();
   state->comm = std::move(comm);
   state->info = info;
+  if (!info.opened_here) state->info.beside.clear();  // the others are as they were
   state->notes.opened_s = now_s();
   expect_syncs_by_symbols();
   const std::string unserved = state->open_here(), unread = state->open_for_reads_here();

@@ -313,7 +313,7 @@ void File::State::take_staged_notes(FileNotes& into) const {
   into.counters.staged_bytes += staged.accepted_bytes;
   into.counters.engine_bytes += staged.written_bytes;
   if (staged.failure)
-    into.degraded["rank " + std::to_string(comm->rank()) + ": " + lost_error(staged).message()] = 1;
+    into.degraded[lost_error(staged).message()] = 1;  // alike on all who were told
   if (staged.taken_over > 0)
     into.degraded
         ["write-behind: file pages were written by ranks that do not own them, since their "

@@ -28,12 +28,12 @@ constexpr std::array<MemberName, 10> kMembers = {{
 
 constexpr size_t kMostReasons = 1000;
 
+}  // namespace
+
 void add_reason(std::map<std::string, int64_t>& degraded, const std::string& why, int64_t times) {
   const bool has_room = degraded.size() < kMostReasons || degraded.contains(why);
   degraded[has_room ? why : "other reasons"] += times;
 }
-
-}  // namespace
 
 void JobTotals::add(const FileReport& r) {
   engine_bytes += r.sum.engine_bytes;

@@ -11,6 +11,9 @@
 
 namespace penstock::engine {
 
+// Once more, or so many times: a thousand different ones, and the rest together.
+void add_reason(std::map<std::string, int64_t>& degraded, const std::string& why, int64_t times);
+
 struct JobTotals {
   int64_t engine_bytes = 0, passthrough_bytes = 0, read_bytes = 0, engine_read_bytes = 0,
           errors = 0, passthrough_calls = 0, verified_bytes = 0, unverified_bytes = 0,

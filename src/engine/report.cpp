@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "engine/file.hpp"
+#include "engine/job_totals.hpp"
 #include "exec/abandon.hpp"
 
 namespace penstock::engine {
@@ -20,6 +21,7 @@ struct DeviceFacts {
   int64_t until_close_ns = 0;  // to close
   std::optional<io::Unwritten> unwritten;
   int nodes = 1;
+  bool synced_here = false;  // on rank 0 alone, which asks the page cache only where it was not
 };
 
 void set_actual_rate(FileReport& r, const DeviceFacts& d) {
@@ -30,7 +32,10 @@ void set_actual_rate(FileReport& r, const DeviceFacts& d) {
     r.actual_rate = double(bytes) / (1e-9 * double(std::max<int64_t>(d.until_sync_ns, 1)));
     r.actual_rate_source = "fsync";
   } else if (d.nodes > 1) {
-    r.actual_rate_source = "not known: several nodes hold dirty pages, and nobody called sync";
+    r.actual_rate_source =
+        "not known: on several nodes, and not all was synced after it was written";
+  } else if (!d.unwritten && d.synced_here) {
+    r.actual_rate_source = "not known: another rank wrote behind the last sync";
   } else if (!d.unwritten) {
     r.actual_rate_source =
         "not known: not all was synced, and the page cache does not tell (cachestat)";
@@ -72,7 +77,7 @@ void decode(std::string_view text, FileReport& r) {
     if (space == std::string_view::npos) continue;
     const std::string what(line.substr(space + 1));
     if (line[0] == 'D')
-      r.degraded[what] += std::atoll(std::string(line.substr(1, space - 1)).c_str());
+      add_reason(r.degraded, what, std::atoll(std::string(line.substr(1, space - 1)).c_str()));
     if (line[0] == 'E' && r.first_error.empty()) r.first_error = what;
   }
 }
@@ -193,8 +198,8 @@ FileReport merge(comm::Comm& comm, const FileNotes& notes, FileReport base) {
   base.open_to_close_s = 1e-9 * double(most[0]);
   const int64_t bytes = base.sum.engine_bytes + base.sum.passthrough_bytes;
   if (most[1] > 0) base.application_rate = double(bytes) / (1e-9 * double(most[1]));
-  set_actual_rate(base,
-                  {most[2] == 0 && most[3] > 0, most[3], most[4], notes.unwritten, comm.nodes()});
+  set_actual_rate(base, {most[2] == 0 && most[3] > 0, most[3], most[4], notes.unwritten,
+                         comm.nodes(), notes.synced_s > 0 && !unsynced});
   if (most[5] != 0) gather_texts(comm, texts, base);
   return base;
 }

@@ -45,8 +45,9 @@ struct Counters {
   // Taken by calls that may return before the bytes are in the file; those that are, are in
   // engine_bytes too.
   int64_t staged_bytes = 0;
-  // Of the engine's collective reads: calls, the time inside them and inside pread, reads of the
-  // file and what they brought (holes that were read over count), and messages between ranks.
+  // Of the engine's reads, collective and of views that the library was not told of: calls, the
+  // time inside them and inside pread, reads of the file and what they brought (holes that were
+  // read over count), and messages between ranks.
   int64_t read_calls = 0, read_call_ns = 0, read_ns = 0;
   int64_t file_reads = 0, file_read_bytes = 0, read_messages = 0, read_message_bytes = 0;
   std::array<int64_t, size_t(CallKind::count)> calls{};

@@ -53,7 +53,8 @@ constexpr int64_t kBytes = 1000;
 
 // Each rank wrote a part of the file, of which nothing is there, or which is read as `from` says.
 Verification checked(comm::Comm& comm, io::ReadableFile* from = nullptr,
-                     const layout::FileView& view = {}, int64_t bytes = kBytes) {
+                     const layout::FileView& view = {}, int64_t bytes = kBytes,
+                     bool excused = false) {
   const io::TemporaryFile file;
   const auto verifier = std::make_shared<Verifier>();
   const std::vector<std::byte> data(size_t(bytes), std::byte{1});
@@ -64,7 +65,18 @@ Verification checked(comm::Comm& comm, io::ReadableFile* from = nullptr,
   together.opened(comm.size(), comm.size());
   together.add(verifier);
   const auto readable = io::open_for_reading(file.path());
-  return verifier->check(comm, from != nullptr ? from : readable->get(), together, false);
+  return verifier->check(comm, from != nullptr ? from : readable->get(), together, excused);
+}
+
+// As after MPI_File_set_size: whatever the others wrote, all that differs is unverified.
+TEST(VerifyAsks, NobodyIsAskedWhereTheAnswerDecidesNothing) {
+  comm::run_thread_team(2, [](comm::Comm& comm) {
+    Measured measured(comm);
+    const Verification v = checked(measured, nullptr, {}, kBytes, comm.rank() == 1);
+    EXPECT_EQ(v.unverified_bytes, kBytes);
+    EXPECT_EQ(v.unasked_bytes, 0);
+    EXPECT_EQ(measured.allgathers, 0);
+  });
 }
 
 // One collective says that some differ; then come their number, their places and the answers.

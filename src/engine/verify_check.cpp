@@ -156,11 +156,12 @@ class Verifier::Pieces {
  public:
   Pieces(const Verifier& of, const std::vector<Block>& blocks) : of_(of), blocks_(blocks) {}
 
-  std::vector<Piece> next(size_t most) {
+  // Of blocks that are not `known` yet.
+  std::vector<Piece> next(size_t most, const std::vector<bool>& known) {
     std::vector<Piece> some;
     while (block_ < blocks_.size() && some.size() < most) {
       const auto& [part, range] = blocks_[block_];
-      if (done_ == range.size()) {
+      if (done_ == range.size() || known[block_]) {
         ++block_;
         done_ = 0;
         continue;
@@ -189,7 +190,7 @@ Result<std::vector<bool>> Verifier::explained(comm::Comm& comm, const std::vecto
   Pieces pieces(*this, differing);
   const size_t at_once = std::clamp(kMostAskedByAll / size_t(comm.size()), size_t{1}, kMostAsked);
   for (;;) {
-    const std::vector<Piece> asked = pieces.next(at_once);
+    const std::vector<Piece> asked = pieces.next(at_once, blocks);
     int64_t most[] = {int64_t(asked.size())};
     if (auto r = comm.all_max(most); !r) return tl::unexpected(r.error());
     if (most[0] == 0) return blocks;
@@ -242,10 +243,13 @@ Verification Verifier::check(comm::Comm& comm, io::ReadableFile* file,
   const Result<void> met = agreement.reach(comm);
   if (met && !agreement[some_differ]) return v;
   // Rare: somebody sees a difference.
-  const auto others = met ? explained(comm, differing, beside) : tl::unexpected(met.error());
+  const auto others = met.and_then([&]() -> Result<std::vector<bool>> {
+    if (agreement[excused_by_some]) return std::vector<bool>(differing.size(), true);
+    return explained(comm, differing, beside);
+  });
   for (size_t i = 0; i < differing.size(); ++i) {
     const int64_t bytes = differing[i].range.size();
-    const bool known = agreement[excused_by_some] || (others && (*others)[i]);
+    const bool known = others && (*others)[i];
     const bool unverified = known || agreement[others_may_write] || !others;
     (unverified ? v.unverified_bytes : v.mismatched_bytes) += bytes;
     if (!known && unverified) v.unasked_bytes += bytes;

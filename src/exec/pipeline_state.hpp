@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -150,10 +151,14 @@ struct Pipeline::State {
   // long.
   struct Service final : Chore {
     explicit Service(State& s) : state(s) {}
+    // Where there is no memory for a list of pages they are looked at once more when it is due.
     void run(Why why) noexcept override {
-      const WriteBehind::Target target = state.by_thread();
-      state.write_behind->serve_asked(target);
-      if (why == Why::due) state.write_behind->serve_older(target, seconds);
+      try {
+        const WriteBehind::Target target = state.by_thread();
+        state.write_behind->serve_asked(target);
+        if (why == Why::due) state.write_behind->serve_older(target, seconds);
+      } catch (const std::bad_alloc&) {
+      }
     }
     // Between nodes bytes get old in two places, each looked at that often.
     std::chrono::microseconds pause() const noexcept override {

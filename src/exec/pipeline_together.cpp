@@ -300,6 +300,7 @@ io::BehindFile* Pipeline::State::writer_thread(const plan::Plan& plan) {
 }
 
 void Pipeline::State::note_degraded(const std::string& why) {
+  if (degraded.find(why) != std::string::npos) return;  // said of another part of the call
   degraded += (degraded.empty() || why.empty() ? "" : "; ") + why;
 }
 

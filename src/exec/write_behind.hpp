@@ -198,6 +198,7 @@ class WriteBehind {
   void leave(const Target& target, const PagePool::Stay& stay);
   void write_and_release(const Target& target, const PagePool::Stay& stay);
   void write_page(const Target& target, const PagePool::Stay& stay);
+  void lose_page(const PagePool::Stay& stay);
   static std::optional<io::Fault> write_extent(const Target& target, Extent where,
                                                std::span<const std::byte> bytes, Spent& spent);
   struct Leaving;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cerrno>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -178,9 +180,11 @@ void WriteBehind::wait_until_left(const Target& target, const PagePool::Stay& st
 void WriteBehind::relieve(const Target& target) {
   serve_asked(target);
   if (target.thread != nullptr) target.thread->answer_calls();
-  for (const PagePool::Stay& stay : stays([&](const PagePool::Seen& seen) { return take(seen); })) {
+  for (int slot = 0; slot < pool_->used(); ++slot) {  // what was taken leaves before anything fails
+    const auto seen = pool_->look(slot);
+    if (!seen || !take(*seen)) continue;
     note_taken_over();
-    write_and_release(target, stay);
+    write_and_release(target, seen->stay);
   }
 }
 
@@ -202,9 +206,23 @@ void WriteBehind::leave(const Target& target, const PagePool::Stay& stay) {
   if (pool_->close(stay, owners_->mine())) write_and_release(target, stay);
 }
 
+// Ranks wait for a page that is leaving, so it leaves though there was no memory for what it takes.
 void WriteBehind::write_and_release(const Target& target, const PagePool::Stay& stay) {
-  write_page(target, stay);
+  try {
+    write_page(target, stay);
+  } catch (const std::exception&) {
+    lose_page(stay);
+  }
   pool_->release(stay, owners_->mine());
+}
+
+// Nobody knows which of its bytes are in the file.
+void WriteBehind::lose_page(const PagePool::Stay& stay) {
+  Leaving page;
+  pool_->dirty(stay).for_each_extent([&](Extent e) { page.add(e); });
+  pool_->losses().add(page.hull, page.written, {ErrorClass::no_memory, ENOMEM, "write", {}});
+  const std::lock_guard lock(mutex_);
+  lost_here_ += page.written;
 }
 
 void WriteBehind::write_page(const Target& target, const PagePool::Stay& stay) {

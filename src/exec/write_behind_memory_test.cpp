@@ -4,15 +4,19 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "comm/borrow.hpp"
 #include "comm/thread_comm.hpp"
 #include "exec/behind_for_tests.hpp"
 #include "exec/blocks.hpp"
 #include "exec/write_behind.hpp"
+#include "io/forwarding_file.hpp"
 #include "io/sync_policy.hpp"
 #include "io/temporary_file.hpp"
 
@@ -107,6 +111,35 @@ TEST(WriteBehindMemory, WhatIsShortForAMomentIsAskedForAgain) {
   });
   for (int64_t page = 0; page < 20; ++page)
     ASSERT_EQ(path.contents()[size_t(page * kSmallPage)], value_at(page * kSmallPage));
+}
+
+// There is no memory for what the first write takes besides its bytes.
+class WithoutMemory final : public io::ForwardingFile {
+ public:
+  using ForwardingFile::ForwardingFile;
+  std::optional<io::Fault> write(std::span<const std::byte> bytes, Off offset) override {
+    if (!std::exchange(failed_, true)) throw std::bad_alloc();
+    return ForwardingFile::write(bytes, offset);
+  }
+
+ private:
+  bool failed_ = false;
+};
+
+TEST(WriteBehindMemory, APageThatThereIsNoMemoryToWriteIsLostAndNobodyWaitsForIt) {
+  const io::TemporaryFile path;
+  comm::run_thread_team(1, [&](comm::Comm& comm) {
+    BehindRank rank(comm, std::make_unique<WithoutMemory>(open(path.path())),
+                    {.page_bytes = kSmallPage, .limit_bytes_per_rank = 64 * kSmallPage},
+                    Thread::none);
+    rank.write_at(0, 100);
+    rank.flush();
+    EXPECT_EQ(rank.notes().lost_bytes, 100);
+    EXPECT_EQ(rank.notes().failure->error_class, ErrorClass::no_memory);
+    rank.write_at(50, 100);
+    rank.flush();
+  });
+  EXPECT_EQ(path.contents().size(), 150u);
 }
 
 // After the nth write.

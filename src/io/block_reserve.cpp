@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/file_limit.hpp"
+#include "io/descriptor.hpp"
 #include "io/in_place.hpp"
 
 namespace penstock::io {
@@ -15,10 +16,11 @@ namespace {
 
 constexpr Off kSector = 512;  // of st_blocks
 
-// It looks for a place for each 4 KiB that a write brings; xfs does so for a folio.
+// It looks for a place for each 4 KiB that a write brings; xfs does so for a folio. A device's node
+// may lie there, too: before Linux 6.6 a device dropped what its page cache had there.
 bool looks_for_each_block(int fd) noexcept {
   struct statfs found {};
-  return ::fstatfs(fd, &found) == 0 && found.f_type == EXT4_SUPER_MAGIC;
+  return ::fstatfs(fd, &found) == 0 && found.f_type == EXT4_SUPER_MAGIC && is_regular_file(fd);
 }
 
 // What is written again has its blocks.

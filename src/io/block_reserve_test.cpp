@@ -2,8 +2,10 @@
 // often it was asked.
 #include "io/block_reserve.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -70,6 +72,19 @@ TEST_F(BlockReserveTest, ThePartsOfWhatWasReservedTogetherNeedNoCall) {
   EXPECT_EQ(answers.fallocated, 1);
   blocks_.before_writing(fd_, {3 * kMiB, 5 * kMiB});
   EXPECT_EQ(answers.fallocated, 2);
+}
+
+// Of a device, whose node may lie anywhere, fallocate drops what the page cache has. A
+// pipe's node lies there, too.
+TEST_F(BlockReserveTest, WhatIsNoRegularFileHasNothingReserved) {
+  const std::string path = file_.path() + ".pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int pipe = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ::unlink(path.c_str());
+  ASSERT_GE(pipe, 0);
+  blocks_.before_writing(pipe, {0, 4 * kMiB});
+  ::close(pipe);
+  EXPECT_EQ(answers.fallocated, 0);
 }
 
 TEST_F(BlockReserveTest, WhatIsWrittenAgainHasItsBlocks) {

@@ -9,6 +9,7 @@
 #include "base/populate.hpp"
 #include "base/seeded_fault.hpp"
 #include "io/buffer_slots.hpp"
+#include "io/descriptor.hpp"
 #include "io/probe.hpp"
 #include "io/range_lock.hpp"
 #include "io/write_fully.hpp"
@@ -115,13 +116,15 @@ DirectDescriptor* ColdWriter::direct() {
 }
 
 // By its number, since the path may lead elsewhere by now. On file systems of several nodes the
-// ranks of two may share a unit, and write it both ways. Dirty pages must be told.
+// ranks of two may share a unit, and write it both ways. Dirty pages must be told. Files in memory
+// take direct writes since Linux 6.6, and are nowhere but in it.
 void ColdWriter::open() {
-  const auto found = probe(buffered_.fd());
-  const bool is_local = found && found->geometry.sharing == layout::Sharing::any;
-  if (is_local && found->counts_dirty_pages() && unwritten_bytes(buffered_.fd(), {0, 1})) {
-    auto opened =
-        DirectDescriptor::open(buffered_, "/proc/self/fd/" + std::to_string(buffered_.fd()));
+  const int fd = buffered_.fd();
+  const auto found = probe(fd);
+  const bool is_local = found && found->geometry.sharing == layout::Sharing::any &&
+                        !(found->is_memory() && is_regular_file(fd));
+  if (is_local && found->counts_dirty_pages() && unwritten_bytes(fd, {0, 1})) {
+    auto opened = DirectDescriptor::open(buffered_, "/proc/self/fd/" + std::to_string(fd));
     if (opened) direct_ = *std::move(opened);
   }
   if (!direct_) memory_.give_up();

@@ -17,6 +17,7 @@
 #include "base/file_limit_for_tests.hpp"
 #include "io/counted_file.hpp"
 #include "io/mappable_directory.hpp"
+#include "io/probe.hpp"
 #include "io/range_lock.hpp"
 #include "io/temporary_file.hpp"
 #include "io/ways.hpp"
@@ -57,8 +58,10 @@ class ColdFiles : public ::testing::Test {
 
   bool goes_past() {
     const int fd = ::open(file_.path().c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);
-    if (fd >= 0) ::close(fd);
-    return fd >= 0;
+    if (fd < 0) return false;
+    const bool in_memory = probe(fd).value().is_memory();
+    ::close(fd);
+    return !in_memory;
   }
 
   TemporaryFile file_{mappable_directory()};
@@ -273,6 +276,18 @@ TEST_F(ColdFiles, LeaveNoDescriptor) {
   EXPECT_TRUE(file->close());
   file.reset();
   EXPECT_EQ(count(), before);
+}
+
+// It takes direct writes since Linux 6.6, and they end where all others do.
+TEST(ColdFilesInMemory, AreNotPastIt) {
+  const TemporaryFile memory("/dev/shm");
+  const auto file =
+      CountedFile::open({.path = memory.path(), .direct = Direct::when_cold, .cold = kAlwaysCold});
+  const Bytes bytes = bytes_of(100'000, 12);
+  EXPECT_FALSE(file->write(bytes, 0));
+  EXPECT_EQ(file->cold_bytes(), 0);
+  EXPECT_TRUE(file->close());
+  EXPECT_TRUE(memory.holds(bytes));
 }
 
 TEST(RangeLocks, AreOfOneOpenFileAtATimeAndGoneAtTheEnd) {

@@ -157,7 +157,7 @@ void CrumbWindows::open() {
   if (how_ == nullptr)
     return refuse("a store into a page of " + found->type + " may find no space");
   // A page that is stored to takes room for all of its blocks, a write only for its own.
-  if (found->geometry.block_bytes > 0 && found->geometry.block_bytes < memory_page_bytes())
+  if (found->allocation_bytes > 0 && found->allocation_bytes < memory_page_bytes())
     return refuse("its blocks are smaller than a page of memory");
   auto both = Descriptor::open_for_mapping("/proc/self/fd/" + std::to_string(fd_), written_);
   if (!both) return refuse(both.error().message());

@@ -228,6 +228,18 @@ TEST_F(CrumbFiles, AFileSystemWithoutFallocateIsAskedOnceAndThatIsSaid) {
   EXPECT_TRUE(file_.holds(model));
 }
 
+// Also where a file is best written by pages: xfs says so whatever its blocks are.
+TEST_F(CrumbFiles, WhereBlocksAreSmallerThanAPageEachIsACallAndThatIsSaid) {
+  auto file = open();
+  Bytes model;
+  answers.allocation_bytes = 1024;
+  EXPECT_FALSE(write(*file, random_bytes(40'000, 12), comb(0, 48, 400, 100), model));
+  EXPECT_EQ(file->writes, 100);
+  EXPECT_EQ(answers.populated, 0);
+  EXPECT_NE(file->degraded().find("smaller than a page"), std::string::npos) << file->degraded();
+  EXPECT_TRUE(file_.holds(model));
+}
+
 TEST_F(CrumbFiles, AKernelThatCannotPopulateIsNotTrusted) {
   auto file = open();
   Bytes model;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/kept_descriptor.hpp"
 #include "base/seeded_fault.hpp"
 #include "io/probe.hpp"
 
@@ -59,7 +60,7 @@ Result<Descriptor> Descriptor::open(const std::string& path, int flags) {
 Result<Descriptor> Descriptor::open(const std::string& name, int flags, const std::string& path) {
   int fd;
   do {
-    fd = ::open(name.c_str(), flags | O_CLOEXEC);
+    fd = above_standard_streams(::open(name.c_str(), flags | O_CLOEXEC));
   } while (fd < 0 && errno == EINTR);  // on NFS and FUSE a signal can interrupt even open
   if (fd < 0) return os_error("open", path, errno);
   return Descriptor(fd, path);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.hpp"
+#include "base/kept_descriptor.hpp"
 #include "base/populate.hpp"
 #include "io/probe.hpp"
 #include "io/write_fully.hpp"
@@ -42,7 +43,7 @@ bool power_of_two_up_to(int64_t n, int64_t most) {
 int open_past_cache(const std::string& path) {
   int fd;
   do {
-    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT);
+    fd = above_standard_streams(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT));
   } while (fd < 0 && errno == EINTR);
   return fd;
 }

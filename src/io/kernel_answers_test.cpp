@@ -1,8 +1,9 @@
-// Stands in for fallocate and madvise, so that a test decides what they answer.
+// Stands in for fallocate, madvise and fstatfs, so that a test decides what they answer.
 #include "io/kernel_answers.hpp"
 
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -41,5 +42,12 @@ int madvise(void* at, size_t n, int advice) noexcept {
   if (answers.madvise_errno != 0) return fail_with(answers.madvise_errno);
   if (advice == kPopulateWrite) ++std::atomic_ref(answers.populated);
   return int(::syscall(SYS_madvise, at, n, advice));
+}
+
+int fstatfs(int fd, struct statfs* found) noexcept {
+  const int failed = int(::syscall(SYS_fstatfs, fd, found));
+  const int64_t told = penstock::io::answers.allocation_bytes;
+  if (failed == 0 && told != 0) found->f_bsize = told;
+  return failed;
 }
 }

@@ -1,5 +1,6 @@
 // A thread that does one thing whenever it is nudged, and starts at the first nudge. Nudges that
-// come while it is at work are one.
+// come while it is at work are one. Without any for a while it ends until the next: a program may
+// have hundreds of files open, and a limit of threads.
 #pragma once
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ class NudgedThread {
   void stop();
 
  private:
+  void join_if_it_rests();
   static void* run(void* self);
   bool await_nudge();
 
@@ -38,6 +40,7 @@ class NudgedThread {
   std::optional<pthread_t> thread_;
   std::optional<Error> why_none_;
   bool nudged_ = false, stop_ = false;
+  bool rests_ = false;  // it has ended, and is to be joined
 };
 
 }  // namespace penstock::io

@@ -125,13 +125,17 @@ bool FileSystem::sees_direct_writes() const noexcept {
   return type != "fuse.ceph-fuse" && type != "fuse.ceph";
 }
 
+bool FileSystem::is_memory() const noexcept {
+  return type == "tmpfs" || type == "ramfs" || type == "hugetlbfs";
+}
+
 // Others answer that there are none: they keep what was written in the files of their layers, in a
-// cache of their own or in a daemon. In memory there is nothing to write.
+// cache of their own or in a daemon, or hand it to a server that has it in memory (NFS, SMB). In
+// memory there is nothing to write.
 bool FileSystem::counts_dirty_pages() const noexcept {
-  constexpr std::array<std::string_view, 19> kCounting = {
-      "ext4",     "xfs",  "btrfs", "tmpfs", "ramfs", "hugetlbfs", "f2fs",
-      "bcachefs", "vfat", "exfat", "ntfs3", "jfs",   "reiserfs",  "nfs",
-      "ceph",     "smb2", "cifs",  "gfs2",  "ocfs2"};
+  constexpr std::array<std::string_view, 16> kCounting = {
+      "ext4", "xfs",   "btrfs", "tmpfs", "ramfs",    "hugetlbfs", "f2fs", "bcachefs",
+      "vfat", "exfat", "ntfs3", "jfs",   "reiserfs", "ceph",      "gfs2", "ocfs2"};
   return std::ranges::find(kCounting, type) != kCounting.end();
 }
 
@@ -145,6 +149,7 @@ Result<FileSystem> probe(int fd) {
   FileSystem fs = classify(magic);
   if (magic == kFuse) refine_fuse(fs, file.st_dev);
   fs.is_synchronous = (volume.f_flags & ST_SYNCHRONOUS) != 0 || is_marked_synchronous(fd);
+  fs.allocation_bytes = int64_t(volume.f_bsize);
   layout::Geometry& g = fs.geometry;
   g.page_bytes = ::sysconf(_SC_PAGESIZE);
   g.block_bytes = plausible_block(file.st_blksize, g.page_bytes);

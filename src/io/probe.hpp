@@ -14,6 +14,9 @@ namespace penstock::io {
 struct FileSystem {
   std::string type;  // "ext4", "tmpfs", "nfs", "lustre", "fuse", ... or "0x..." when not known
   layout::Geometry geometry;
+  // What a file takes room in, f_bsize: of xfs not what it prefers to be written by, which is a
+  // page.
+  int64_t allocation_bytes = 0;
   bool is_synchronous = false;  // mounted with `sync`, or the file is chattr +S
 
   // What one node has written another node reads at once, without a sync between: local, or with
@@ -22,6 +25,9 @@ struct FileSystem {
 
   // A read through the page cache sees what this node has written past it.
   bool sees_direct_writes() const noexcept;
+
+  // Regular files are in memory alone. (A device may lie in such a one, and is itself elsewhere.)
+  bool is_memory() const noexcept;
 
   // What cachestat(2) says of a file is true.
   bool counts_dirty_pages() const noexcept;

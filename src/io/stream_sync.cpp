@@ -37,6 +37,10 @@ int start_write_back(int fd, Extent e) {
 
 bool is_far(Extent a, Extent b) { return std::max(b.begin - a.end, a.begin - b.end) > kFar; }
 
+// Nothing was started and nothing is lost: the pages are dirty still, and the kernel comes back to
+// them, as a sync does. (SMB before Linux 6.10 says EAGAIN while it connects anew.)
+bool is_passing(int sys_errno) { return sys_errno == ENOMEM || sys_errno == EAGAIN; }
+
 // The call is refused here, as opposed to: the bytes could not be written.
 bool is_refusal(int sys_errno) {
   return sys_errno == ESPIPE || sys_errno == EINVAL || sys_errno == ENOSYS ||
@@ -141,7 +145,8 @@ Extent StreamSync::take_piece() {
 bool StreamSync::start_piece() {
   const Extent piece = take_piece();
   if (piece.empty()) return false;
-  if (const int sys_errno = start_write_back(file_.fd(), piece); sys_errno != 0)
+  const int sys_errno = start_write_back(file_.fd(), piece);
+  if (sys_errno != 0 && !is_passing(sys_errno))
     is_refusal(sys_errno) ? give_up(sys_errno) : note_lost(piece, sys_errno);
   return true;
 }

@@ -127,6 +127,22 @@ TEST_F(StreamSyncs, AKernelThatRefusesIsAskedOnceAndTheLogSaysSo) {
   }
 }
 
+// The pages are dirty still, and what comes of them a sync tells.
+TEST_F(StreamSyncs, WhatTheKernelCannotBeginJustNowIsNoLoss) {
+  for (const int passing : {ENOMEM, EAGAIN}) {
+    reset();
+    write_back.fails_with = passing;
+    const auto sync = stream(file_, 100);
+    EXPECT_TRUE(sync->wrote({0, 100}, 100)) << passing;
+    write_back.fails_with = 0;
+    EXPECT_TRUE(sync->wrote({100, 200}, 100));
+    EXPECT_EQ(write_back.started.size(), 2u);
+    EXPECT_TRUE(sync->sync(SyncKind::full));
+    EXPECT_TRUE(sync->at_close());
+    EXPECT_EQ(sync->notes().degraded.find("sync_file_range"), std::string::npos);
+  }
+}
+
 TEST_F(StreamSyncs, WriteBackThatFailsIsToldAtOnceAndBySyncAndCloseForEver) {
   write_back.fails_with = ENOSPC;
   const auto sync = stream(file_, 100);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -96,15 +97,17 @@ template <class At>
 Result<Placed> indexed_list(size_t n, At at, int64_t extent, const Placed& body) {
   std::vector<Placed> items;
   items.reserve(n);
-  Result<Placed> block = body;  // of the count seen last, so that equal blocks share a node
-  int64_t count = 1;
+  std::unordered_map<int64_t, Placed> blocks = {{1, body}};  // by count: equal ones share a node
   for (size_t i = 0; i < n; ++i) {
     const IndexedBlock b = at(i);
     if (b.count == 0) continue;
-    if (b.count != count) block = make_loop(b.count, extent, body);
-    if (!block) return block;
-    count = b.count;
-    auto item = moved(*block, b.displacement);
+    const auto [block, is_new] = blocks.try_emplace(b.count);
+    if (is_new) {
+      auto made = make_loop(b.count, extent, body);
+      if (!made) return made;
+      block->second = *std::move(made);
+    }
+    auto item = moved(block->second, b.displacement);
     if (!item) return item;
     items.push_back(std::move(*item));
   }

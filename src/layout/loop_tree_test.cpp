@@ -104,6 +104,15 @@ TEST(LoopTree, IrregularBlocksOfManyLengthsCostEightBytesEach) {
   EXPECT_LT(t->memory_bytes(), 8u * 100'000 + 1024);
 }
 
+// As one field of an array of records, in runs.
+TEST(LoopTree, IrregularRunsOfAnElementWithGapsShareTheirNodes) {
+  const LoopTree field = LoopTree::resized(LoopTree::bytes(8), 0, 64).value();
+  const auto t = LoopTree::indexed(irregular(100'000, 8, 3), field);
+  ASSERT_TRUE(t);
+  EXPECT_LT(t->memory_bytes(), 40u * 100'000);
+  EXPECT_EQ(t->blocks(), 199'999);
+}
+
 TEST(LoopTree, CopiesOfOneNodeCostFourBytesEach) {
   const LoopTree pair = strided(2, 1, 16, LoopTree::bytes(8));
   const auto t = LoopTree::indexed(irregular(100'000, 32, 1), pair);

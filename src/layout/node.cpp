@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "layout/list_node.hpp"
@@ -125,7 +126,12 @@ void set_children(Node& n, const std::vector<Placed>& items) {
   if (n.kind == NodeKind::blocks) n.child = node_of(items[0]);
   if (n.kind != NodeKind::sequence) return;
   n.children.reserve(items.size());
-  for (const Placed& p : items) n.children.push_back(node_of(p));
+  std::unordered_map<int64_t, NodePtr> plain;  // by length: equal ones share a node
+  for (const Placed& p : items) {
+    NodePtr& shared = plain[p.plain() ? p.length : 0];
+    if (!p.plain() || !shared) shared = node_of(p);
+    n.children.push_back(shared);
+  }
 }
 
 NodeKind kind_of(const std::vector<Placed>& items, bool same) {

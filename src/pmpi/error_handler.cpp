@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/mpi_handler.hpp"
 #include "pmpi/errors.hpp"
 #include "pmpi/library_call.hpp"
 #include "pmpi/real.hpp"
@@ -13,24 +14,9 @@
 namespace penstock::pmpi {
 namespace {
 
-bool never_comes_back(MPI_Errhandler handler) {
-#ifdef MPI_ERRORS_ABORT
-  if (handler == MPI_ERRORS_ABORT) return true;
-#endif
-  return handler == MPI_ERRORS_ARE_FATAL;
-}
-
-bool is_built_in(MPI_Errhandler handler) {
-#ifdef MPIR_ERRORS_THROW_EXCEPTIONS
-  if (handler == MPIR_ERRORS_THROW_EXCEPTIONS) return true;
-#endif
-  return handler == MPI_ERRORS_RETURN || never_comes_back(handler);
-}
-
-// What the library's get_errhandler gave. Those that MPI has itself are not given back.
-void give_back(MPI_Errhandler handler) {
-  if (!is_built_in(handler)) PMPI_Errhandler_free(&handler);
-}
+using comm::give_back;
+using comm::is_built_in;
+using comm::never_comes_back;
 
 // What the library has now, to be given back.
 MPI_Errhandler attached_to(MPI_File handle) {

@@ -32,7 +32,7 @@ static const char usage[] =
     "  --writers N       ranks that write\n"
     "  --cycle SIZE      bytes that a writer gathers at once, for example 16MiB\n"
     "  --no-log          write no log of the job\n"
-    "  --isolated        read no configuration file but the one that --config names\n"
+    "  --isolated        read no configuration file of the system, the user or the project\n"
     "  --thread-multiple MPI_Init grants MPI_THREAD_MULTIPLE, for write_behind_progress = thread\n"
     "  --all-ranks       every rank of the job is started so: logs are merged at the end\n"
     "  --resolved TEXT   the configuration that `penstock run` made of all its sources\n"

@@ -122,7 +122,7 @@ static int look_at_name(const char* name, void* context) {
 
 static int look_for_asan(const char* name, void* context) {
   struct program_file* file = context;
-  file->has_asan = strncmp(name, "libasan.so", 10) == 0;
+  file->has_asan = begins(name, "libasan.so") || begins(name, "libclang_rt.asan");
   return !file->has_asan;
 }
 

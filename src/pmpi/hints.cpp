@@ -13,6 +13,10 @@
 namespace penstock::pmpi {
 namespace {
 
+constexpr const char* kMethod = "penstock_method";
+// The same words where MPI_File_get_info told a method that no hint had named.
+constexpr const char* kToldMethod = "penstock_method_told";
+
 // A hint cannot switch the job's Penstock off, but it can leave this file to the MPI library.
 Result<void> apply_one(const std::string& key, const std::string& value, engine::Config& config) {
   if (key == "method" && (value == "off" || value == "observe")) {
@@ -31,7 +35,7 @@ Result<void> apply_ours(MPI_Info info, engine::Config& config) {
                           "write_behind_limit", "write_behind_seconds", "write_behind_progress",
                           "write_behind_subbuffer", "visibility", "verify"}) {
     const auto value = info_value(info, (std::string("penstock_") + key).c_str());
-    if (!value) continue;
+    if (!value || (key == std::string_view("method") && !names_method(info))) continue;
     if (auto r = apply_one(key, *value, config); !r) return r;
   }
   return engine::apply_options_again(config);
@@ -55,6 +59,22 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   PMPI_Info_get(info, key, length, value.data(), &found);
   value.resize(size_t(length));
   return value;
+}
+
+bool names_method(MPI_Info info) {
+  const auto named = info_value(info, kMethod);
+  return named && named != info_value(info, kToldMethod);
+}
+
+void tell_method(MPI_Info info, const std::string& method, bool is_hinted) {
+  forget_method(info);
+  PMPI_Info_set(info, kMethod, method.c_str());
+  if (!is_hinted) PMPI_Info_set(info, kToldMethod, method.c_str());
+}
+
+void forget_method(MPI_Info info) {
+  for (const char* key : {kMethod, kToldMethod})
+    if (info_value(info, key)) PMPI_Info_delete(info, key);
 }
 
 uint64_t hash_of_hints(MPI_Info info) {

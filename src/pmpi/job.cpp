@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -21,10 +22,20 @@
 #include "base/clock.hpp"
 #include "comm/mpi_ask.hpp"
 #include "comm/mpi_comm.hpp"
+#include "exec/abandon.hpp"
 #include "pmpi/real.hpp"
 
 namespace penstock::pmpi {
 namespace {
+
+// A program's call is none the worse for its log.
+template <class Body>
+void if_memory_allows(Body&& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 constexpr double kRewrite_s = 5;
 constexpr double kRewriteManyFiles_s = 1;
@@ -164,10 +175,12 @@ void Job::closed(const OpenFile& file, engine::FileReport report) {
   // In MPI_Finalize. World rank 0 has this rank's part, and hears of nothing any more.
   if (file.reported && handed_over_ && !went_wrong(report)) return;
   const bool wrong = went_wrong(report);
-  if (file.reported)
-    log_->add_closed_late(std::move(report));
-  else
-    log_->add(std::move(report));
+  if_memory_allows([&] {
+    if (file.reported)
+      log_->add_closed_late(std::move(report));
+    else
+      log_->add(std::move(report));
+  });
   has_more_to_say_ = finished_;
   ++files_closed_;
   if (wrong || is_to_be_logged()) write_log(finished_);
@@ -190,7 +203,19 @@ void Job::tick() {
   // Read without the lock: a stale value costs one early or late rewrite.
   if (written_s_ == 0 || !is_due(kRewrite_s, coarse_now_s())) return;
   const std::lock_guard lock(mutex_);
-  write_log(finished_);
+  written_s_ = coarse_now_s();
+  if_memory_allows([&] {
+    if (has_news()) write_log(finished_);
+  });
+}
+
+// Of files that are open there is always some. Thousands of ranks may have had a file of their own
+// once, and all of them a log of it beside the others.
+bool Job::has_news() const {
+  if (files_closed_ != files_logged_) return true;
+  return std::ranges::any_of(open_files().all(), [](const OpenFilePtr& file) {
+    return !file->reported && file->file->comm().rank() == 0;
+  });
 }
 
 // Files that another thread is using just now are left out: the log may not wait for them.
@@ -217,7 +242,9 @@ void Job::write_log(bool finished) {
   const double begin_s = now_s();
   written_s_ = begin_s;
   if (!config_.log) return;
-  const auto written = log_->write(finished, snapshots());
+  files_logged_ = files_closed_;
+  Result<void> written = tl::unexpected(Error{ErrorClass::no_memory, ENOMEM, "write", {}});
+  if_memory_allows([&] { written = log_->write(finished, snapshots()); });
   written_s_ = now_s();
   writing_s_ = written_s_ - begin_s;
   if (written || (!finished && is_passing(written.error()))) return;
@@ -242,22 +269,34 @@ bool Job::merge_all(comm::Comm& world) {
   int64_t sums[] = {closed > 0 ? 1 : 0, closed};
   const bool counted = world.all_sum(sums).has_value();
   const int shares = counted ? engine::JobLog::shares_of(sums[0], sums[1]) : world_size_;
-  const std::string mine =
-      has_news && world_rank_ != 0 ? log_->encode_reports(shares) : std::string();
+  std::string mine;
+  int64_t failed = 1;
+  if_memory_allows([&] {
+    if (has_news && world_rank_ != 0) mine = log_->encode_reports(shares);
+    failed = 0;
+  });
   // Framed by lengths, because the texts arrive as one.
   int64_t length = int64_t(mine.size());
   const auto lengths = world.gather(std::as_bytes(std::span(&length, 1)), 0);
   const auto texts = world.gather(std::as_bytes(std::span(mine)), 0);
-  int64_t failed = counted && lengths && texts ? 0 : 1;
+  if (!counted || !lengths || !texts) failed = 1;
   if (failed == 0 && world_rank_ == 0) {
-    const auto* sizes = reinterpret_cast<const int64_t*>(lengths->data());
-    const auto* text = reinterpret_cast<const char*>(texts->data());
-    log_->keep_share(shares);
-    for (int i = 0; i < world_size_; text += sizes[i++]) {
-      if (sizes[i] > 0 && !log_->merge(std::string(text, size_t(sizes[i])))) failed = 1;
-    }
+    failed = 1;
+    if_memory_allows([&] { failed = merge_texts(*lengths, *texts, shares) ? 0 : 1; });
   }
   return world.all_max({&failed, 1}) && failed == 0;
+}
+
+// On world rank 0.
+bool Job::merge_texts(std::span<const std::byte> lengths, std::span<const std::byte> texts,
+                      int shares) {
+  const auto* sizes = reinterpret_cast<const int64_t*>(lengths.data());
+  const auto* text = reinterpret_cast<const char*>(texts.data());
+  bool good = true;
+  log_->keep_share(shares);
+  for (int i = 0; i < world_size_; text += sizes[i++])
+    if (sizes[i] > 0 && !log_->merge(std::string(text, size_t(sizes[i])))) good = false;
+  return good;
 }
 
 void Job::say_summary() const {
@@ -299,7 +338,8 @@ void Job::finalize() {
   const bool left_open = take_open_files();
   // They may be closed in the library's MPI_Finalize, and a tool may exit from there.
   if (left_open) (void)std::atexit([] { job().finalized(); });
-  const bool merged = world != nullptr && merge_all(*world);
+  const bool merged = world != nullptr && exec::or_abandon("MPI_Finalize: merge job logs",
+                                                           [&] { return merge_all(*world); });
   if (world_rank_ != 0 && merged) {
     // World rank 0 has these reports now.
     if (written_s_ != 0 && config_.log) (void)::unlink(log_->path().c_str());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "engine/config.hpp"
@@ -50,9 +51,12 @@ class Job {
   bool is_to_be_logged() const noexcept;
   bool is_due(double pause_s, double now) const noexcept;
   void write_log(bool finished);
+  bool has_news() const;
   std::vector<engine::FileReport> snapshots() const;
   std::unique_ptr<comm::Comm> meet_all();
   bool merge_all(comm::Comm& world);
+  bool merge_texts(std::span<const std::byte> lengths, std::span<const std::byte> texts,
+                   int shares);
   void say_summary() const;
 
   std::recursive_mutex mutex_;
@@ -69,6 +73,7 @@ class Job {
   bool complained_ = false;            // that the log cannot be written
   bool every_rank_is_here_ = false;    // some file was opened by all of MPI_COMM_WORLD
   int64_t files_closed_ = 0;           // of which this process is rank 0
+  int64_t files_logged_ = 0;           // of these, in the log that was written last
   std::optional<pid_t> exits_;         // whose exit is watched: not a child's
   std::atomic<double> written_s_ = 0;  // the log, last; 0: this process writes none
   std::atomic<double> writing_s_ = 0;  // what that took

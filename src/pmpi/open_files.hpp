@@ -86,11 +86,13 @@ struct OpenFile {
   std::atomic<bool> moved_shared_pointer = false;
   // The library's own file has (0, MPI_BYTE, MPI_BYTE) on every rank, as at the open.
   bool library_has_bytes = true;
-  uint64_t told_hints = 0;  // hash_of_hints() of what the library was told last; 0: not known
+  uint64_t told_hints = 0;        // hash_of_hints() of what the library was told last; 0: not known
+  bool method_is_hinted = false;  // at the open
   // A split collective write of ours was begun and not ended; what was wrong with it on this rank.
   std::optional<int> split_write;
   std::optional<Served> split_done;  // likewise, of one that was done where it began
   std::optional<Served> split_read;  // likewise of a read; what it came to
+  int64_t split_passed = 0;          // bytes of one that the library has begun
   bool is_splitting() const noexcept { return split_write || split_done || split_read; }
   AsideHandler aside;
 };

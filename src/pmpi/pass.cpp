@@ -262,6 +262,9 @@ int pass_counted(int entry, MPI_File handle, Words words, OpenFile& file) {
   file.file->passed_through(passing.kind, bytes, elapsed_s, name.data(), error_of_mpi(name, rc));
   const int told = called != entry && passing.meets ? told_by_all(file, rc) : rc;
   if (begun) file.split_done = Served{told, bytes};  // as of one of ours, its end tells
+  if (name.find("_begin") != name.npos &&
+      name.find("read_ordered") == name.npos)  // its end is not seen
+    file.split_passed = begun ? 0 : bytes;
   return begun || told == MPI_SUCCESS ? MPI_SUCCESS : raise(handle, told);
 }
 
@@ -291,10 +294,7 @@ void stop_if_required(int entry, const OpenFile& file) {
                               : file.file->why_unserved();
   say("penstock: PENSTOCK_REQUIRE is set and MPI_File_%s on %s would pass through: %s\n",
       kEntries[size_t(entry)].name.data(), file.path.c_str(), why.c_str());
-  // Launchers that learn of the abort first drop what a rank said last.
-  const timespec until_forwarded{0, 200'000'000};
-  nanosleep(&until_forwarded, nullptr);
-  PMPI_Abort(MPI_COMM_WORLD, 1);
+  abort_job();
 }
 
 // What was lost before a call that only starts something is left for a later one to tell: who hears
@@ -306,6 +306,21 @@ int flush_before(const Passing& passing, MPI_File handle, OpenFile& file) {
 }
 
 }  // namespace
+
+void abort_job() {
+  // Launchers that learn of the abort first drop what a rank said last.
+  const timespec until_forwarded{0, 200'000'000};
+  nanosleep(&until_forwarded, nullptr);
+  PMPI_Abort(MPI_COMM_WORLD, 1);
+  std::_Exit(1);
+}
+
+int note_passed_end(const char* name, int rc, engine::CallKind kind, OpenFile& file) {
+  const int64_t bytes = std::exchange(file.split_passed, 0);
+  if (const auto failure = error_of_mpi(name, rc))
+    file.file->passed_end_failed(kind, bytes, *failure);
+  return rc;
+}
 
 int pass(int entry, const Words& words) {
   const Passing& passing = kPassing[size_t(entry)];

@@ -32,6 +32,12 @@ using Words = std::array<Word, 6>;
 // this time is not served.
 int pass(int entry, const Words& words);
 
+// What was said just before is seen. REQUIRES an MPI_COMM_WORLD.
+[[noreturn]] void abort_job();
+
+// The end of a split call that the library began, and what it came to: counted where it began.
+int note_passed_end(const char* name, int rc, engine::CallKind kind, OpenFile& file);
+
 // "write_at_all_c" is a write_at_all, "iwrite_at" a write_at, "write_ordered_begin" a write_all.
 constexpr engine::CallKind kind_of(const EntryFacts& facts) noexcept {
   using engine::CallKind;

@@ -25,7 +25,10 @@ int understand(WriteArguments a, const OpenFile& file, Packed& packed, engine::W
   const bool on_device = is_device_memory(a.buffer);
   if (!tree || on_device) {
     if (!is_committed(a.type, file.quiet())) return MPI_ERR_TYPE;
-    if (const int rc = pack_by_library(a, file.quiet(), packed); rc != MPI_SUCCESS) return rc;
+    if (const int rc = pack_by_library(a, file.quiet(), packed); rc != MPI_SUCCESS) {
+      file.file->degraded("refused: memory that the MPI library had to pack, and could not");
+      return rc;
+    }
     file.file->degraded("memory packed by the MPI library: " +
                         (on_device ? "it is a device's" : tree.error().message()));
     packed.has_gaps = !tree || !tree->is_contiguous();

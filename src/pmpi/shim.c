@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -38,6 +39,8 @@ static penstock_function real[PENSTOCK_ENTRIES];  /* the library's */
 static penstock_function table[PENSTOCK_ENTRIES]; /* the engine's, or the library's */
 /* By an offset that is known from the start: this library is there when the program starts. */
 static _Thread_local int inside __attribute__((tls_model("initial-exec")));
+/* The frame of the first call under way: what lies above it is none of its. */
+static _Thread_local const char* first_frame __attribute__((tls_model("initial-exec")));
 static pthread_once_t library_once = PTHREAD_ONCE_INIT, engine_once = PTHREAD_ONCE_INIT;
 static atomic_int ready, any_open;
 static void* library;                  /* NULL when none is known by name */
@@ -72,11 +75,17 @@ __attribute__((constructor)) static void look_at_stderr(void) {
   had_stderr = fstat(STDERR_FILENO, &stderr_at_start) == 0;
 }
 
+/* Who writes to a pipe that nobody reads any more is ended. */
+static int has_reader(int fd) {
+  struct pollfd it = {fd, 0, 0};
+  return poll(&it, 1, 0) <= 0 || (it.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
+}
+
 /* A program that closes its descriptor 2 may have a file of data there, its own or the MPI
  * library's. */
 static int may_speak(void) {
   struct stat now;
-  if (fstat(STDERR_FILENO, &now) != 0) return 0;
+  if (fstat(STDERR_FILENO, &now) != 0 || !has_reader(STDERR_FILENO)) return 0;
   if (!S_ISREG(now.st_mode) && !S_ISBLK(now.st_mode)) return 1;
   return had_stderr && now.st_dev == stderr_at_start.st_dev && now.st_ino == stderr_at_start.st_ino;
 }
@@ -252,7 +261,7 @@ static void start_engine(const char* flavour) {
   }
   const int answer = engine(&shim, table);
   if (answer == PENSTOCK_OFF) memcpy(table, real, sizeof table);
-  if (answer == PENSTOCK_REFUSES) pass_all_through("the engine is of another build", path);
+  if (answer == PENSTOCK_REFUSES) refuse_engine("the engine is of another build", path);
 }
 
 static void choose_engine(void) {
@@ -338,7 +347,16 @@ static int is_the_librarys(int entry, const void* caller) {
           object == object_of((void*)&is_the_librarys) || is_component(caller));
 }
 
+/* A handler may have left the first call by longjmp. */
+static void forget_what_was_left(const char* frame) {
+  if (first_frame == NULL || frame < first_frame) return;
+  inside = 0;
+  first_frame = NULL;
+}
+
 static int call(int entry, const void* caller, word a, word b, word c, word d, word e, word f) {
+  const char* const frame = __builtin_frame_address(0);
+  forget_what_was_left(frame);
   if (inside != 0 && is_the_librarys(entry, caller)) {
     pthread_once(&library_once, &resolve_library);
     return needed(real, entry)(a, b, c, d, e, f);
@@ -348,9 +366,11 @@ static int call(int entry, const void* caller, word a, word b, word c, word d, w
   }
   if (entry == PENSTOCK_ENTRY_open) atomic_store_explicit(&any_open, 1, memory_order_relaxed);
   const int before = inside;
+  if (before == 0) first_frame = frame;
   inside = 1;
   const int rc = needed(table, entry)(a, b, c, d, e, f);
   inside = before;
+  if (before == 0) first_frame = NULL;
   return rc;
 }
 

@@ -23,6 +23,7 @@
 #include "pmpi/library_call.hpp"
 #include "pmpi/library_file.hpp"
 #include "pmpi/library_hints.hpp"
+#include "pmpi/pass.hpp"
 #include "pmpi/real.hpp"
 #include "pmpi/taken.hpp"
 
@@ -132,11 +133,34 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
   return found;
 }
 
+// Ranks of MPI sessions (MPI_Session_init) have no MPI_COMM_WORLD, by which the engine finds what
+// it needs, and this process could be ended by.
+[[noreturn]] void stop_job() {
+  if (comm::mpi_is_running()) abort_job();
+  std::_Exit(1);
+}
+
+// The library alone has the file, and the log nothing of it. Said once.
+void pass_unmet(const char* name, int amode, const engine::Config& config, const char* how) {
+  if (config.mode != engine::Mode::serve || (amode & MPI_MODE_RDONLY) != 0) return;
+  static std::atomic<bool> said = false;
+  if (config.require) {
+    say("penstock: PENSTOCK_REQUIRE is set and %s was opened %s: stopping\n", name, how);
+    stop_job();
+  }
+  if (!config.quiet && shim->speaks != 0 && !said.exchange(true))
+    say("penstock: files that are opened %s go to the MPI library: %s\n", how, name);
+}
+
 // Collective, whatever the library said here: other ranks' opens may have ended differently.
 void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints, MPI_File handle) {
   const Opening opening;
   auto ranks = who_meets(comm, info);
-  if (!ranks) return;  // MPI itself is failing; the program's next call will say so
+  if (!ranks) {
+    if (info.opened_here)
+      pass_unmet(info.path.c_str(), amode, info.config, "when MPI has no communicator left");
+    return;
+  }
   look_for_devices();
   info.other_nodes =
       comm::may_have_other_nodes((*ranks)->size(), (*ranks)->nodes(), shim->variable);
@@ -148,6 +172,7 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints,
   file->writable = info.writable;
   file->readable = info.readable;
   file->told_hints = hash_of_hints(hints);
+  file->method_is_hinted = names_method(hints);
   const bool appends = (amode & MPI_MODE_APPEND) != 0;  // so the library's pointers are at the end
   if (!appends) file->pointer.set(0);
   file->moved_shared_pointer = appends;
@@ -158,20 +183,6 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints,
   const std::vector<OpenFilePtr> there = open_files().insert(handle, file);
   file->file->found_beside(missed(*file, already, there));
   job().opened(*file);
-}
-
-// Ranks of MPI sessions (MPI_Session_init) have no MPI_COMM_WORLD, by which the engine finds what
-// it needs, so the library alone has the file. Said once.
-void pass_unmet(const char* name, int amode) {
-  const engine::Config& config = job().config();
-  if (config.mode != engine::Mode::serve || (amode & MPI_MODE_RDONLY) != 0) return;
-  static std::atomic<bool> said = false;
-  if (config.require) {
-    say("penstock: PENSTOCK_REQUIRE is set and %s was opened in an MPI session: stopping\n", name);
-    std::_Exit(1);
-  }
-  if (!config.quiet && shim->speaks != 0 && !said.exchange(true))
-    say("penstock: files that are opened in an MPI session go to the MPI library: %s\n", name);
 }
 
 // The library's own close failed, on `rank` and perhaps on higher ones, and `calls` of the program
@@ -230,7 +241,8 @@ int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
   return protect("open", [&] {
     if (name == nullptr || handle == nullptr || !can_meet(comm)) {
       const int rc = PENSTOCK_REAL(open)(comm, name, amode, info, handle);
-      if (rc == MPI_SUCCESS && name != nullptr) pass_unmet(name, amode);
+      if (rc == MPI_SUCCESS && name != nullptr)
+        pass_unmet(name, amode, job().config(), "in an MPI session");
       return rc;
     }
     const FileName known = file_name(name);
@@ -294,16 +306,17 @@ int take_set_info(MPI_File handle, MPI_Info info) {
 }
 
 // The library's hints, what of them is in effect for what Penstock writes, and the method that
-// writes this file.
+// writes this file. Who opens the next file with these hints has asked for it no more than before.
 int take_get_info(MPI_File handle, MPI_Info* info) {
   return protect("get_info", [&] {
     const int rc = PENSTOCK_REAL(get_info)(handle, info);
     OpenFile* const file = open_files().find(handle);
     if (rc != MPI_SUCCESS || file == nullptr) return rc;
-    // Of no other file: a program may open its next one with these hints.
     const std::string method = engine::to_string(file->file->config().method);
     if (file->file->served() && method.size() < MPI_MAX_INFO_VAL)
-      PMPI_Info_set(*info, "penstock_method", method.c_str());
+      tell_method(*info, method, file->method_is_hinted);
+    else
+      forget_method(*info);
     for (const auto& [key, value] : file->file->hints_in_effect())
       PMPI_Info_set(*info, key.c_str(), value.c_str());
     tell_visibility(*file, *info);

@@ -19,6 +19,15 @@
 namespace penstock::pmpi {
 namespace {
 
+// As any other wrong argument of one rank: no byte is taken, and ranks go on alike.
+int refuse_request(WriteArguments a, OpenFile& file, engine::CallKind kind, Pointer pointer,
+                   Together together) {
+  a.count = -1;
+  Served refused = serve_write(a, file, kind, pointer, together, Return::staged);
+  refused.error_class = MPI_ERR_REQUEST;
+  return raise_served(a.handle, refused);
+}
+
 template <int entry, Pointer pointer>
 int take_iwrite(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
   constexpr const EntryFacts& facts = kEntries[size_t(entry)];
@@ -26,6 +35,7 @@ int take_iwrite(const WriteArguments& a, MPI_Request* request, const Words& as_g
   constexpr auto together =
       facts.name.find("_all") != std::string_view::npos ? Together::unsynchronised : Together::no;
   return take_or_pass(a, entry, as_given, pointer, together, [&](OpenFile& file) {
+    if (request == nullptr) return refuse_request(a, file, kind, pointer, together);
     Served served = serve_write(a, file, kind, pointer, together, Return::staged);
     const int made = completed_request(served.bytes, request);
     if (made != MPI_SUCCESS) served.error_class = MPI_ERR_NO_MEM;

@@ -36,7 +36,7 @@ int begin_read(const WriteArguments& a, const Words& as_given) noexcept {
   });
 }
 
-enum class Answer : uint8_t { now, later };
+enum class Answer : uint8_t { now, later, nowhere };  // nowhere: a null request
 
 template <int entry, Pointer pointer, class Tell>
 int take_alone(const WriteArguments& a, const Words& as_given, Answer answer, Tell tell) noexcept {
@@ -49,6 +49,7 @@ int take_alone(const WriteArguments& a, const Words& as_given, Answer answer, Te
       if (kEntries[size_t(entry)].name.find("_all") != std::string_view::npos) lock.unlock();
       return pass(entry, as_given);
     }
+    if (answer == Answer::nowhere) return raise(a.handle, MPI_ERR_REQUEST);
     Served served = serve_read(a, *file, pointer, Together::no, answer == Answer::later);
     tell(served);
     job().tick();
@@ -64,7 +65,8 @@ int take_alone(const WriteArguments& a, MPI_Status* status, const Words& as_give
 
 template <int entry, Pointer pointer>
 int take_alone(const WriteArguments& a, MPI_Request* request, const Words& as_given) noexcept {
-  return take_alone<entry, pointer>(a, as_given, Answer::later, [&](Served& served) {
+  const Answer answer = request != nullptr ? Answer::later : Answer::nowhere;
+  return take_alone<entry, pointer>(a, as_given, answer, [&](Served& served) {
     if (completed_request(served.bytes, request) != MPI_SUCCESS)
       served.error_class = MPI_ERR_NO_MEM;
   });
@@ -77,8 +79,10 @@ int end(const char* name, MPI_File handle, void* buffer, MPI_Status* status, Rea
     OpenFile* const file = open_files().find(handle);
     if (file == nullptr) return real(handle, buffer, status);
     const std::lock_guard lock(file->together);
-    if (!file->split_read)
-      return by_library(handle, *file, [&] { return real(handle, buffer, status); });
+    if (!file->split_read) {
+      const int rc = by_library(handle, *file, [&] { return real(handle, buffer, status); });
+      return note_passed_end(name, rc, engine::CallKind::read, *file);
+    }
     const Served served = *std::exchange(file->split_read, std::nullopt);
     set_status(status, served.bytes);
     return raise_served(handle, served);

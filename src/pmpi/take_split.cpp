@@ -70,7 +70,10 @@ int end(const char* name, MPI_File handle, const void* buffer, MPI_Status* statu
     if (const auto done = std::exchange(file->split_done, std::nullopt))
       return tell(handle, status, *done);
     const std::optional<int> wrong = std::exchange(file->split_write, std::nullopt);
-    if (!wrong) return by_library(handle, *file, [&] { return real(handle, buffer, status); });
+    if (!wrong) {
+      const int rc = by_library(handle, *file, [&] { return real(handle, buffer, status); });
+      return note_passed_end(name, rc, engine::CallKind::write_all, *file);
+    }
     const engine::WriteResult result = file->file->end_write_all();
     return tell(handle, status, {told_here(*wrong, result.agreed, Together::yes), result.bytes});
   });

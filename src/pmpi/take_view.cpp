@@ -143,6 +143,8 @@ int take_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype
         return PENSTOCK_REAL(get_view)(handle, displacement, etype, filetype, datarep);
       });
     }
+    if (displacement == nullptr || etype == nullptr || filetype == nullptr || datarep == nullptr)
+      return raise(handle, MPI_ERR_ARG);
     file->held->tell(displacement, etype, filetype, datarep);
     return MPI_SUCCESS;
   });
@@ -159,7 +161,8 @@ int take_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* place) 
     }
     const layout::FileView& view = file->file->view();
     int64_t position = 0;
-    if (offset < 0 || __builtin_mul_overflow(int64_t(offset), view.etype_bytes(), &position))
+    if (place == nullptr || offset < 0 ||
+        __builtin_mul_overflow(int64_t(offset), view.etype_bytes(), &position))
       return raise(handle, MPI_ERR_ARG);
     *place = view.offset_of(position);
     return MPI_SUCCESS;
@@ -255,9 +258,10 @@ int take_preallocate(MPI_File handle, MPI_Offset bytes) {
     const std::lock_guard lock(file->together);
     if (file->may_sieve || !file->file->served())
       return pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes));
-    const std::optional<ErrorClass> done = file->file->preallocate(bytes);
-    if (!done) return pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes));
+    // What was accepted needs its room before the rest is given away.
     const int lost = flush_first(handle, *file, engine::Drain::all);
+    const std::optional<ErrorClass> done = file->file->preallocate(bytes);
+    if (!done) return first_of(lost, pass(PENSTOCK_ENTRY_preallocate, words(handle, bytes)));
     job().tick();
     return first_of(lost,
                     *done == ErrorClass::none ? MPI_SUCCESS : raise(handle, mpi_class(*done)));

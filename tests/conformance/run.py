@@ -28,6 +28,7 @@ from method_product import (
     product_problems,
 )
 from mpis import MPIS
+from pretended import TWO_NODES, progress_problems, two_nodes_by
 from run_mpi import (
     HANDED_ON,
     Bench,
@@ -73,17 +74,12 @@ METHODS = {
 PRODUCT = "views.2"
 # What every batch runs; the rest some.
 QUICK = ("two_phase(writers=2, cycle=4KiB) + shm", "auto", "auto, writes behind")
-# Only MPICH can pretend that one machine is several nodes; elsewhere this is one node's way.
-TWO_NODES = {"MPIR_CVAR_NUM_CLIQUES": "2"}
+# Where a machine cannot pretend to be several nodes this is one node's way.
 PRETENDED_NODES = {
     "node_leaders": TWO_NODES,
     "two nodes,": TWO_NODES,
-    "by the thread,": {
-        **TWO_NODES,
-        "PENSTOCK_WRITE_BEHIND_PROGRESS": "thread",
-        "MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE",
-    },
-    "by rma,": {**TWO_NODES, "PENSTOCK_WRITE_BEHIND_PROGRESS": "rma"},
+    "by the thread,": two_nodes_by("thread"),
+    "by rma,": two_nodes_by("rma"),
 }
 # Small pages and few of them, so that they make room for each other.
 BEHIND = {
@@ -218,10 +214,16 @@ def run_product(bench: Bench, suite: Suite, batch: Batch, share: Share, *, full:
     """
     left_out = exceptions(served_oracle(bench), batch)
     cases = [case for case in range(batch.options["cases"]) if str(case) not in left_out]
-    launches = dealt(listed(bench.build, pairs=not full), cases)
-    for number, methods in enumerate(launches):
-        if share.takes(number):
-            run_methods(bench, suite, batch, number, methods)
+    methods = listed(bench.build, pairs=not full)
+    for number, launched in enumerate(launches(methods, cases, share)):
+        run_methods(bench, suite, batch, number, launched)
+
+
+def launches(methods: Sequence[str], cases: Sequence[int], share: Share) -> list[dict[int, str]]:
+    """A library's part of the methods, by launches. Not a part of the launches: libraries have
+    other cases, and so launches with other borders.
+    """
+    return list(dealt(share.of(methods), cases))
 
 
 def run_methods(
@@ -258,15 +260,6 @@ def exchange_problems(out: Outcome, method: str) -> list[str]:
 def progress_of(method: str) -> str:
     ways = {"by the thread,": "thread", "by rma,": "rma"}
     return next((way for word, way in ways.items() if word in method), "calls")
-
-
-def progress_problems(out: Outcome, wanted: str) -> list[str]:
-    """Independent writes moved between the nodes, and as they were to."""
-    files = [file for log in out.logs for file in log["files"]]
-    ways = {file["write_behind_progress"] for file in files} - {None}
-    moved = sum(file["traffic"]["messages"] for file in files if file["write_behind_progress"])
-    problems = [] if ways == {wanted} else [f"moved by {sorted(ways)}, not {wanted}"]
-    return problems if moved else [*problems, "nothing moved between the nodes"]
 
 
 def brief_batches() -> list[Batch]:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
+from pretended import PROGRESS, can_pretend, progress_problems, two_nodes_by
 from run_mpi import (
     Bench,
     Outcome,
@@ -41,12 +42,6 @@ RELAXED = {"PENSTOCK_VISIBILITY": "relaxed"}
 SMALL_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "4KiB", "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB"}
 # Four of them are all there are, so that they make room for each other.
 FEW_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "1MiB", "PENSTOCK_WRITE_BEHIND_LIMIT": "1MiB"}
-# How bytes of independent writes move between nodes.
-PROGRESS: dict[str, dict[str, str]] = {
-    "calls": {},
-    "thread": {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE"},
-    "rma": {},
-}
 WAYS = {
     "deferred": Penstock("auto", environment=SMALL_PAGES),
     "deferred, relaxed": Penstock("auto", environment=RELAXED | SMALL_PAGES),
@@ -60,20 +55,15 @@ WAYS = {
     ),
     "staged(limit=0)": Penstock("auto + shm + pwrite + none + staged(limit=0)"),
 }
-# Where one machine can pretend to be two nodes: under MPICH. With fewer than two ranks it is one.
 TWO_NODES = {
     f"deferred, two nodes by {progress}": Penstock(
         "auto",
         environment=RELAXED
         | SMALL_PAGES
-        | {
-            "MPIR_CVAR_NUM_CLIQUES": "2",
-            "PENSTOCK_WRITE_BEHIND_SUBBUFFER": "4KiB",
-            "PENSTOCK_WRITE_BEHIND_PROGRESS": progress,
-        }
-        | more,
+        | {"PENSTOCK_WRITE_BEHIND_SUBBUFFER": "4KiB"}
+        | two_nodes_by(progress),
     )
-    for progress, more in PROGRESS.items()
+    for progress in PROGRESS
 }
 QUICK = ("deferred", "deferred, relaxed", "deferred, relaxed, few pages")
 QUICK_NODES = (2, 3)  # ranks; with three, two share a node
@@ -127,16 +117,12 @@ def deferral_problems(job: Job, out: Outcome) -> list[str]:
     return ["no byte went behind"] if wrong else []
 
 
-def progress_problems(job: Job, out: Outcome) -> list[str]:
+def moved_problems(job: Job, out: Outcome) -> list[str]:
     """Between nodes bytes have to have moved, and as they were to."""
     if job.way not in TWO_NODES or out.hung:
         return []
-    files = [file for log in out.logs for file in log["files"] if file["write_behind_progress"]]
     wanted = TWO_NODES[job.way].environment["PENSTOCK_WRITE_BEHIND_PROGRESS"]
-    ways = {file["write_behind_progress"] for file in files}
-    problems = [] if ways == {wanted} else [f"moved by {sorted(ways)}, not {wanted}"]
-    moved = sum(file["traffic"]["messages"] for file in files)
-    return problems if moved else [*problems, "nothing moved between the nodes"]
+    return progress_problems(out, wanted)
 
 
 def failed_seeds(out: Outcome) -> list[int]:
@@ -196,7 +182,7 @@ def keep_shortest(job: Job, seed: int) -> list[str]:
 def run_seeds(job: Job, suite: Suite, first: int, count: int, *, uncut: bool) -> None:
     case = f"{job.way or 'alone'}, {job.ranks} ranks, seeds {first} to {first + count - 1}"
     out = job.play(f"--first-seed={first}", f"--seeds={count}")
-    problems = problems_of(job, out) + deferral_problems(job, out) + progress_problems(job, out)
+    problems = problems_of(job, out) + deferral_problems(job, out) + moved_problems(job, out)
     wrong = failed_seeds(out) if problems else []
     if not job.way and problems and 2 * len(wrong) < count and not out.hung:
         suite.skip(case, f"the library alone is wrong in seeds {wrong}", fails_alone=True)
@@ -294,7 +280,7 @@ def main() -> int:
         return suite.finish()
     names = list(WAYS) if options.full or options.only or options.history else QUICK
     names = [] if options.alone else names[:1] if options.brief else names
-    nodes = TWO_NODES if bench.mpi.name == "mpich" and not options.alone else {}
+    nodes = TWO_NODES if can_pretend(bench) and not options.alone else {}
     if not options.history:
         play_all(bench, suite, names, options)
         if nodes and not options.brief:

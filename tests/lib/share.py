@@ -8,6 +8,7 @@ other; all parts together are the suite. tests/lib/CMakeLists.txt says which lib
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -20,6 +21,10 @@ class Share:
 
     def takes(self, *choices: int) -> bool:
         return sum(choices) % self.parts == self.part - 1
+
+    def of(self, cases: Sequence[str]) -> list[str]:
+        """Of a list this part's."""
+        return [case for place, case in enumerate(cases) if self.takes(place)]
 
 
 WHOLE = Share()

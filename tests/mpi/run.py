@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -98,6 +99,8 @@ def run(bench: Bench, suite: Suite, one: Run, first_seed: int, full: bool) -> No
         program += [f"--threads={one.threads}", f"--nodes={one.nodes}"]
         program += [f"--first-seed={first_seed}", f"--seeds={ALL_SEEDS if full else SEEDS}"]
         out = launch(bench, one.ranks, program, environment=one.environment, timeout_s=300)
+    for case, why in re.findall(r"^SKIPPED (\S+): (.*)$", out.output, re.MULTILINE):
+        suite.skip(f"{one.label} {case}", why)
     suite.check(one.label, program_problems(out), out)
 
 

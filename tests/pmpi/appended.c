@@ -22,6 +22,7 @@ static void open_at_end(MPI_Comm comm) {
 
 int main(int argc, char** argv) {
   MPI_Comm beside;
+  int got = -1;
   pthread_t thread;
   start_threaded_job(argc, argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &beside);
@@ -39,6 +40,8 @@ int main(int argc, char** argv) {
   CHECK(MPI_File_write_at_all(first, rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   CHECK(MPI_File_close(&second) == MPI_SUCCESS);
   CHECK(MPI_File_close(&first) == MPI_SUCCESS);
+  CHECK(read_back(path, rank * (long)sizeof rank, &got, sizeof got) == (long)sizeof got);
+  CHECK(got == rank);
   MPI_Comm_free(&beside);
   tell("written", (long long)sizeof rank);
   MPI_Finalize();

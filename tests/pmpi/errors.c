@@ -342,6 +342,19 @@ static void refused_open(void) {
   MPI_Errhandler_free(&errhandler);
 }
 
+/* What has no place for its answer is refused before a byte is taken. */
+static void no_place(void) {
+#ifdef OPEN_MPI /* others take what they are given */
+  const char byte = 1;
+  MPI_Offset before = 0, after = 0;
+  MPI_File fh = open_fresh();
+  CHECK(MPI_File_get_size(fh, &before) == MPI_SUCCESS);
+  CHECK(MPI_File_iwrite_at(fh, 1000, &byte, 1, MPI_BYTE, NULL) != MPI_SUCCESS);
+  CHECK(MPI_File_get_size(fh, &after) == MPI_SUCCESS && after == before);
+  CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+#endif
+}
+
 static void no_file(void) {
   MPI_File fh = MPI_FILE_NULL;
   MPI_Offset size = 0;
@@ -376,6 +389,7 @@ int main(int argc, char** argv) {
   loss_before_a_large_view();
   refused_calls_leave_the_pointer();
   refused_open();
+  no_place();
   no_file();
   tell("written", written);
   MPI_Finalize();

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   MPI_Errhandler handler;
   pthread_t thread;
   const int mine = rank;
+  int got[2] = {-1, -1};
   CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
                       &fh) == MPI_SUCCESS);
   MPI_File_create_errhandler(&leave, &handler);
@@ -47,6 +48,8 @@ int main(int argc, char** argv) {
   CHECK(MPI_File_write_at_all(fh, 8 * rank + 4, &mine, 4, MPI_CHAR, MPI_STATUS_IGNORE) ==
         MPI_SUCCESS);
   CHECK(MPI_File_close(&fh) == MPI_SUCCESS);
+  CHECK(read_back(path, 8L * rank, got, sizeof got) == (long)sizeof got);
+  CHECK(got[0] == mine && got[1] == mine);
   MPI_Errhandler_free(&handler);
   tell("written", 8);
   MPI_Finalize();

@@ -144,9 +144,10 @@ static int begin_late(MPI_Comm comm, int key, void* path, void* extra) {
   return MPI_File_close(&fh);
 }
 
+enum { LARGE = 256 << 10 };
+
 /* Into a page that another rank's node has. */
 static long long write_for_another(int rank, const char* path) {
-  enum { LARGE = 256 << 10 };
   static char data[LARGE];
   memset(data, 'x', sizeof data);
   CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
@@ -156,12 +157,15 @@ static long long write_for_another(int rank, const char* path) {
   return LARGE;
 }
 
-/* The others are in MPI_Finalize by then. */
-static void ask_late(long long written) {
+/* The others are in MPI_Finalize by then, and what is asked about is in the file. */
+static void ask_late(const char* path, long long written) {
+  static char got[LARGE];
   MPI_Offset size = 0;
   sleep(1);
   CHECK(MPI_File_get_size(fh, &size) == MPI_SUCCESS);
   CHECK(size == (1 << 20) + written);
+  CHECK(read_back(path, 1 << 20, got, LARGE) == LARGE);
+  for (int i = 0; i < LARGE; ++i) CHECK(got[i] == 'x');
 }
 
 static long long write_own(int rank, const char* path) {
@@ -211,7 +215,7 @@ int main(int argc, char** argv) {
   MPI_Reduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("written %lld\n", sum);
   fflush(stdout);
-  if (asks_late && rank == 0) ask_late(sum);
+  if (asks_late && rank == 0) ask_late(argv[2], sum);
   if (strcmp(what, "killed") == 0) {
     usleep(300000); /* launchers that learn of a death first drop what was said last */
     raise(SIGKILL);

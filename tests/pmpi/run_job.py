@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from crash import crash_problems
 from matrix_record import Record, Recorder
 from mpis import MPIS
 
@@ -33,6 +34,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ends", choices=ends, default="closed")
     parser.add_argument("--ulfm", action="store_true", help="the job goes on without who dies")
     parser.add_argument("--says", default="penstock: ", help="what the line at the end must say")
+    parser.add_argument("--config", type=Path, help="a copy of it is the job's configuration")
+    parser.add_argument("--also", help="what another line, before the end, must say")
     parser.add_argument("--tells", help="what an ending without MPI_Finalize must say")
     parser.add_argument("--lost", action="store_true", help="no byte is written, and the log says")
     parser.add_argument("--turns", type=int, help="bytes of each rank in turn: a, b...")
@@ -49,6 +52,8 @@ def run(args: argparse.Namespace, directory: Path) -> str:
     options = [] if args.passthrough else ["--require"]
     environment = os.environ | MPIS[args.mpi].environment() | {"PENSTOCK_LOG_DIR": str(directory)}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if args.config:
+        environment["PENSTOCK_CONFIG"] = str(private_copy(args.config, directory))
     file = directory / "file.dat"
     fault = f"PENSTOCK_TEST_FAULT={args.fault},path={file}"
     before = ["env", f"LD_PRELOAD={args.fault_library}", fault] if args.fault else []
@@ -66,14 +71,28 @@ def run(args: argparse.Namespace, directory: Path) -> str:
         check=False,
     )
     sys.stderr.write(done.stdout + done.stderr)
+    # Penstock ends a job by abort(3), and says so.
+    meant = args.tells is not None and "ending the job" in args.tells
+    if not meant and (crashed := crash_problems(done.stdout + done.stderr)):
+        sys.exit(crashed[0])
     if args.ends in ("exits", "stops"):  # which some launchers let pass
         check_told(done.stderr, args.tells)
         return done.stdout
     if (done.returncode != 0) != (args.ends == "killed"):
         sys.exit(f"exit code {done.returncode}")
-    if args.ends != "killed":
-        check_line(done.stderr, args.says)
+    if args.ends == "killed":
+        check_told(done.stderr, args.tells)
+    else:
+        check_line(done.stderr, args.says, args.also)
     return done.stdout
+
+
+def private_copy(config: Path, directory: Path) -> Path:
+    """That nobody else may write, whatever a checkout's files allow."""
+    copy = directory / config.name
+    copy.touch(mode=0o600)
+    copy.write_bytes(config.read_bytes())
+    return copy
 
 
 def check_told(stderr: str, tells: str | None) -> None:
@@ -83,8 +102,12 @@ def check_told(stderr: str, tells: str | None) -> None:
         sys.exit(f"nothing said {tells!r}")
 
 
-def check_line(stderr: str, says: str) -> None:
+def check_line(stderr: str, says: str, also: str | None) -> None:
     lines = [line for line in stderr.splitlines() if line.startswith("penstock: ")]
+    if also:
+        if not any(also in line for line in lines):
+            sys.exit(f"nothing said {also!r}: {lines}")
+        lines = [line for line in lines if also not in line]
     if len(lines) != 1 or says not in lines[0]:
         sys.exit(f"the line at the end is {lines}, and is to say {says!r}")
 

@@ -27,8 +27,22 @@ static void make_type(void) {
   MPI_Type_size(type, &type_bytes);
 }
 
+static char data[kBlocks * 16 + 16];
+
+/* Of the last turn, whose types were all alike: the blocks, packed. */
+static void check_file(const char* name) {
+  static char got[sizeof data];
+  for (int i = 0; i < kWrites; ++i) {
+    int at = 0;
+    CHECK(read_back(name, i * (long)sizeof data, got, type_bytes) == type_bytes);
+    for (int block = 0; block < kBlocks; ++block)
+      for (int k = 0; k < 1 + block % kLongest; ++k)
+        CHECK(got[at++] == data[block * 16 + block % 5 + k]);
+    CHECK(at == type_bytes);
+  }
+}
+
 static void one_turn(struct Worker* self) {
-  static const char data[kBlocks * 16 + 16];
   if (self->number == 0) make_type();
   pthread_barrier_wait(&all_threads);
   for (int i = 0; i < kWrites; ++i)
@@ -48,6 +62,7 @@ int main(int argc, char** argv) {
   struct Worker workers[kThreads];
   long long written = 0;
   start_threaded_job(argc, argv);
+  for (size_t i = 0; i < sizeof data; ++i) data[i] = (char)(1 + i % 251);
   pthread_barrier_init(&all_threads, NULL, kThreads);
   for (int i = 0; i < kThreads; ++i) {
     char name[4096];
@@ -58,7 +73,10 @@ int main(int argc, char** argv) {
   }
   run_threads(&work, workers, sizeof workers[0]);
   for (int i = 0; i < kThreads; ++i) {
+    char name[4096];
     CHECK(MPI_File_close(&workers[i].file) == MPI_SUCCESS);
+    snprintf(name, sizeof name, "%s.%d-%d", path, rank, i);
+    check_file(name);
     written += workers[i].written;
   }
   tell("written", written);

@@ -21,7 +21,6 @@ import argparse
 import fcntl
 import os
 import random
-import re
 import shutil
 import struct
 import subprocess
@@ -37,6 +36,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "instrument"))
 from cold import cold_bytes, why_none
+from crash import crash_problems
 from disks import NotHereError, mount, own_mounts
 from mpis import MPIS
 from records import START_S, Figures, Job
@@ -230,8 +230,8 @@ class Trial(Job):
     def harm(self, job: Future[Outcome], file: Path) -> tuple[list[str], float]:
         """And right before when. A sync that is under way meanwhile is not held to its word: ext4
         of Linux 6.18 says success of some whose bytes are lost."""
-        if not self.wait_until_all_write(job):
-            return ["not all ranks began to write"], 0
+        if not self.wait_until_all_write(job, synced=not self.way.synchronous):
+            return ["not all ranks began to write, or to sync"], 0
         time.sleep(self.dice.uniform(0, 0.25))
         if job.done():
             return ["the job ended before it was harmed"], 0
@@ -254,9 +254,7 @@ class Trial(Job):
             problems.append("no call said that it failed")
         if not self.alone:
             problems += [f"{call} said {name}" for call, name in said if name != self.way.says]
-        if re.search(r"signal 7|[Bb]us error|BUS ERROR", out.output + out.errors):
-            problems.append("a rank died of a page that it could not have")
-        return problems
+        return problems + crash_problems(out.output + out.errors)
 
     def look(self, died_s: float) -> dict[str, float]:
         promised = "accepted" if self.way.synchronous else "synced"

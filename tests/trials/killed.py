@@ -33,6 +33,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
+from pretended import PROGRESS, two_nodes_by
 from records import RANKS, START_S, Figures, Job
 from run_mpi import Bench, Outcome, Penstock, Suite, arguments, launch
 
@@ -44,12 +45,6 @@ SLACK_S = 1.0
 BEHIND = {
     "PENSTOCK_WRITE_BEHIND_PAGE": "64KiB",
     "PENSTOCK_WRITE_BEHIND_SECONDS": str(SECONDS),
-}
-# How bytes move between nodes, and what that needs.
-PROGRESS: dict[str, dict[str, str]] = {
-    "calls": {},
-    "thread": {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE"},
-    "rma": {},
 }
 SLOW_ONE_IN = 12  # trials that last long enough for the bound in seconds to matter
 
@@ -66,12 +61,6 @@ class FiguresWithAges(Figures):
 
     def line(self) -> str:
         return f"{super().line()}, oldest {max(self.oldest_lost_s):.2f} s"
-
-
-def between_nodes(progress: str) -> dict[str, str]:
-    """What a job is told, to be on two nodes and to move bytes so."""
-    moving = {"PENSTOCK_WRITE_BEHIND_PROGRESS": progress} | PROGRESS[progress]
-    return moving | {"MPIR_CVAR_NUM_CLIQUES": "2"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +92,7 @@ class Trial(Job):
     @property
     def environment(self) -> dict[str, str]:
         limit = {"PENSTOCK_WRITE_BEHIND_LIMIT": str(self.limit_bytes)}
-        return BEHIND | limit | (between_nodes(self.moves_by) if self.nodes > 1 else {})
+        return BEHIND | limit | (two_nodes_by(self.moves_by) if self.nodes > 1 else {})
 
     @property
     def is_slow(self) -> bool:
@@ -150,7 +139,7 @@ def run_whole(suite: Suite, bench: Bench, progress: str) -> None:
     """A job that is not killed: only that one's log says how its bytes moved, and that they did."""
     with tempfile.TemporaryDirectory(prefix="penstock-killed-") as directory:
         program = [str(bench.program("records")), f"--dir={directory}", "--records=500"]
-        how = Penstock("auto", environment=BEHIND | between_nodes(progress))
+        how = Penstock("auto", environment=BEHIND | two_nodes_by(progress))
         out = launch(bench, RANKS[bench.mpi.family], program, penstock=how)
     files = [file for log in out.logs for file in log["files"]]
     told = [(file["write_behind_progress"], file["traffic"]["messages"] > 0) for file in files]

@@ -34,21 +34,24 @@ class Job:
     def ranks(self) -> int:
         return RANKS[self.bench.mpi.family]
 
-    def progress(self, rank: int) -> tuple[int, int]:
-        """The rank's process and what it has begun; zeros before it has opened the file."""
+    def progress(self, rank: int) -> tuple[int, int, int]:
+        """The rank's process, and how many records it has begun and has synced; zeros before it has
+        opened the file."""
         with suppress(OSError), (self.directory / f"progress.{rank}").open("rb") as file:
             data = file.read(PROGRESS.size)
             if len(data) == PROGRESS.size:
-                _, _, _, _, pid, begun, _, _ = PROGRESS.unpack(data)
-                return pid, begun
-        return 0, 0
+                _, _, _, _, pid, begun, _, synced = PROGRESS.unpack(data)
+                return pid, begun, synced
+        return 0, 0, 0
 
     def pids(self) -> Iterator[int]:
         return (self.progress(rank)[0] for rank in range(self.ranks))
 
-    def wait_until_all_write(self, job: Future[Outcome]) -> bool:
+    def wait_until_all_write(self, job: Future[Outcome], *, synced: bool = False) -> bool:
+        """Or until a sync has promised something to each of them."""
+        what = 2 if synced else 1
         end = time.monotonic() + START_S
-        while not all(self.progress(rank)[1] > 0 for rank in range(self.ranks)):
+        while not all(self.progress(rank)[what] > 0 for rank in range(self.ranks)):
             if job.done() or time.monotonic() > end:
                 return False
             time.sleep(0.005)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from mpis import MPIS
-from run_mpi import Bench, Penstock, Suite, arguments
+from pretended import PROGRESS, TWO_NODES, can_pretend, progress_problems, two_nodes_by
+from run_mpi import Bench, Outcome, Penstock, Suite, arguments
 from share import Share, add_share
 from truth_cases import AT_ONCE, FAULTS, Evidence, Fault, NotPossibleError, inject
 
@@ -39,6 +40,11 @@ BEHIND_METHODS = [
 ]
 # Independent writes that are accepted first: what is lost is told by sync and close to every rank.
 DEFERRED = "individual, deferred"
+# Many pages, so that many writes can fail.
+SMALL_PAGES = {"PENSTOCK_WRITE_BEHIND_PAGE": "4KiB"}
+# The same where half of a rank's bytes go to pages of the other node, and how.
+DEFERRED_BETWEEN_NODES = {f"{DEFERRED}, two nodes by {progress}": progress for progress in PROGRESS}
+LEADERS = "two_phase(writers=2, cycle=64KiB) + node_leaders"
 RANKS = {"openmpi": 3, "mpich": 2}  # MPICH polls: more ranks than cores are slow
 MANY_RANKS = 4
 
@@ -92,7 +98,7 @@ def run_case(
         return
     told_at_once = method in SYNCING_METHODS
     syncs = told_at_once or method in BEHIND_METHODS
-    if method == DEFERRED:
+    if method.startswith(DEFERRED):
         problems = problems_of_deferred(evidence, fault)
     else:
         problems = problems_of(evidence, fault, mode == "collective", longest=not syncs)
@@ -106,12 +112,28 @@ def run_case(
         problems.append("bytes were passed through")
     if not outcome.logs:
         problems.append("no job log")
+    if fault.name == "none":
+        problems += nodes_problems(outcome, method)
     suite.check(case, problems, outcome)
 
 
+def nodes_problems(outcome: Outcome, method: str) -> list[str]:
+    """There were two nodes, and bytes went from one to the other as they were to."""
+    if method in DEFERRED_BETWEEN_NODES:
+        return progress_problems(outcome, DEFERRED_BETWEEN_NODES[method])
+    files = [file for log in outcome.logs for file in log["files"]]
+    degraded = [why for file in files for why in file["degraded"]]
+    sent = sum(file["traffic"]["messages"] for file in files)
+    return [] if method != LEADERS or (sent and not degraded) else [f"{sent} sent: {degraded}"]
+
+
 def how_to_run(method: str, mode: str) -> Penstock:
-    if method == DEFERRED:  # many pages, so that many writes can fail
-        return Penstock("individual", environment={"PENSTOCK_WRITE_BEHIND_PAGE": "4KiB"})
+    if method.startswith(DEFERRED):
+        progress = DEFERRED_BETWEEN_NODES.get(method)
+        nodes = two_nodes_by(progress) if progress else {}
+        return Penstock("individual", environment=SMALL_PAGES | nodes)
+    if method == LEADERS:
+        return Penstock(method, environment=TWO_NODES)
     return Penstock(method, environment=AT_ONCE if mode == "independent" else {})
 
 
@@ -143,6 +165,16 @@ def cases(only: str, share: Share) -> Iterator[tuple[Fault, str, str, bool]]:
                 yield here, mode, method, background
 
 
+def cases_between_nodes(only: str) -> Iterator[tuple[Fault, str, str, bool]]:
+    """One library has all of them: no other could run what it leaves out."""
+    for fault in FAULTS:
+        if only in f"{fault.name} collective {LEADERS}":
+            yield fault, "collective", LEADERS, False
+        for method in DEFERRED_BETWEEN_NODES:
+            if only in f"{fault.name} independent {method}":
+                yield on_any_rank(fault), "independent", method, False
+
+
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--ranks", type=int, help="on so many")
@@ -153,7 +185,9 @@ def main() -> int:
     suite = Suite(f"truth {options.mpi}", options.mpi, options.record)
     usual = options.ranks or RANKS[bench.mpi.family]
     for ranks in (usual, MANY_RANKS) if options.full else (usual,):
-        for fault, mode, method, background in cases(options.only, options.share):
+        some = list(cases(options.only, options.share))
+        some += cases_between_nodes(options.only) if can_pretend(bench) else []
+        for fault, mode, method, background in some:
             run_case(bench, suite, ranks, fault, mode, method, background)
     return suite.finish()
 

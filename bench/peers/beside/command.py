@@ -74,9 +74,9 @@ def told(gate_failed: Sequence[str]) -> int:
 
 
 def guarded(command: Callable[[], int], name: str = "run.py") -> int:
-    """Errors of the command line are told in a line."""
+    """Errors of the command line, and what the system refuses, are told in a line."""
     try:
         return command()
-    except PenstockError as error:
+    except (PenstockError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE

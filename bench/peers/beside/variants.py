@@ -188,14 +188,17 @@ def _version(program: Path, launch: tuple[str, ...]) -> str:
     """What a program says it measures, by a run as small as can be."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["--file", f"{folder}/probe", "--iters", "1", "--bufsize", "64KiB"]
-        done = subprocess.run(
-            [*launch, str(program), *words, "--regime", "asis"],
-            env={**os.environ, **root_environment()},
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*launch, str(program), *words, "--regime", "asis"],
+                env={**os.environ, **root_environment()},
+                capture_output=True,
+                text=True,
+                timeout=_PROBE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"one that says nothing within {_PROBE_S:g} s"
     lines = [x for x in done.stdout.splitlines() if x.startswith("{")]
     return str(json.loads(lines[-1])["version"]) if lines else "one that does not run"
 

@@ -430,13 +430,13 @@ def _begun_quick(sweep: Sweep, wish: quick.Wish) -> Sweep:
 
 def planned_before(sweep: Sweep) -> frozenset[Pair]:
     """What the results that a sweep goes on with planned; nothing where there are none."""
-    return frozenset((case.cell, case.variant) for case in _planned(sweep.samples_file))
+    before = plan_before(sweep.samples_file)
+    return frozenset((c.cell, c.variant) for c in (_cases_of(before) if before else ()))
 
 
-def _planned(path: Path) -> Sequence[Case]:
-    if not _has_lines(path):
-        return []
-    return _cases_of(load(path).headers[0].plan)
+def plan_before(path: Path) -> Mapping[str, Any]:
+    """The plan that results began with; empty where there are none."""
+    return load(path).headers[0].plan if _has_lines(path) else {}
 
 
 def _cases_of(plan: Mapping[str, Any]) -> list[Case]:

@@ -16,6 +16,7 @@ from penstock.cli.config import DumpConfig, Json, dump
 from penstock.cli.options import takes_options
 from penstock.errors import ArgumentError, LaunchError
 from penstock.launch.request import Options, Start, command_line, configure
+from penstock.launch.shell import others_preloaded
 
 
 @takes_options
@@ -76,7 +77,17 @@ def run(
     if dry_run:
         typer.echo(shlex.join(launch.words))
         return
+    if launch.untouched:
+        _preload_none_of_ours()
     _become(launch.words)
+
+
+def _preload_none_of_ours() -> None:
+    """As a shell does in which `penstock env` was used."""
+    if others := others_preloaded(os.environ):
+        os.environ["LD_PRELOAD"] = ":".join(others)
+    else:
+        os.environ.pop("LD_PRELOAD", None)
 
 
 def _refuse_start(dry_run: bool, start: Start) -> None:

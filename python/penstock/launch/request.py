@@ -62,7 +62,7 @@ class Options:
     )
     verify: bool = field(
         default=False,
-        metadata=_told("Read every file back at close and compare checksums.", "VERIFY"),
+        metadata=_told("Read back what was written at close and compare checksums.", "VERIFY"),
     )
     require: bool = field(
         default=False,
@@ -116,6 +116,7 @@ class Launch:
 
     words: list[str]
     notices: tuple[str, ...] = ()
+    untouched: bool = False  # Penstock has no part in it, though the shell may preload it
 
 
 def variables(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
@@ -266,19 +267,23 @@ def command_line(
     _require_taker(words, config, _given(options, start))
     notices = tuple(config.notices)
     if config.mode == _core.Mode.off:
-        return Launch(list(words), notices + _off_notice(config))
+        return Launch(list(words), notices + _off_notice(config), untouched=True)
     command = rewrite.parse(words)
     rewrite.require_commands(command)
     if why := _left_alone(config, command):
-        return Launch(list(words), notices + ((why,) if not config.quiet else ()))
+        return Launch(list(words), notices + _unless_quiet(why, config), untouched=True)
     rewrite.require_in_place(command, environ)
     executable = str(native.executable(native.directory(environ)))
     if why := _some_cannot(config, command, [executable, *start.options()]):
-        return Launch(list(words), notices + ((why,) if not config.quiet else ()))
+        return Launch(list(words), notices + _unless_quiet(why, config), untouched=True)
     preload = [executable, *exec_options(config)]
     if command.launcher is not None:
         preload.append("--all-ranks")
     return Launch(rewrite.rewrite(command, [*preload, *start.options()]), notices)
+
+
+def _unless_quiet(why: str, config: _core.Config) -> tuple[str, ...]:
+    return () if config.quiet else (why,)
 
 
 def _given(options: Options, start: Start = _AS_USUAL) -> list[str]:

@@ -6,12 +6,13 @@ T(n, p) = K(p) n; K in seconds per MB of 2^20 bytes, as the paper prints it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from penstock.errors import ArgumentError
 from penstock.model.published import MB
-from penstock.model.samples import Sample
+from penstock.model.samples import TOO_SHORT, Sample
 from penstock.model.scaling import FormFit, ScalingFit, Verdict, fit_scaling
 from penstock.reproduce.evidence import Evidence
 from penstock.reproduce.experiment import FitSpec
@@ -24,12 +25,14 @@ NEEDS = ("idle_cpus",)  # a law of processes is none of the scheduler
 
 @dataclass(frozen=True)
 class Judged:
-    """The forms, the best first, the verdict and why, and the fewest samples of a cell."""
+    """The forms, the best first, the verdict and why, the fewest samples of a cell, and how many
+    of all cells were left out as too short: something else than the disk answered them."""
 
     forms: tuple[FormFit, ...]
     verdict: Verdict | Literal["not judged"] | None
     why: str
     n: int = 0
+    left_out: int = 0
 
 
 def fit(evidence: Evidence, spec: FitSpec) -> ScalingFit | None:
@@ -45,21 +48,35 @@ def judged(evidence: Evidence, spec: FitSpec, least: int) -> Judged:
     found = fit(evidence, spec)
     if found is None:
         return Judged((), None, "too few samples: sizes or numbers of processes")
-    n = _fewest(evidence, spec)
-    busy = _why_invalid(evidence, spec)
+    left_out = found.data.left_out
+    n = _fewest(_samples(evidence, spec), left_out)
+    verdict, why = _verdict(found, _why_invalid(evidence, spec), n, least)
+    return Judged(found.fits, verdict, _with(why, len(left_out)), n, len(left_out))
+
+
+def _verdict(
+    found: ScalingFit, busy: str, n: int, least: int
+) -> tuple[Verdict | Literal["not judged"] | None, str]:
     if found.verdict == "not crossed":
-        why = f"{found.reason}; {busy}" if busy else found.reason
-        return Judged(found.fits, found.verdict, why, n)
+        return found.verdict, f"{found.reason}; {busy}" if busy else found.reason
     if busy:
-        return Judged(found.fits, "not judged", busy, n)
+        return "not judged", busy
     if n < least:
-        why = f"too few samples: {n} in a cell, and {least} are needed"
-        return Judged(found.fits, None, why, n)
-    return Judged(found.fits, found.verdict, found.reason, n)
+        return None, f"too few samples: {n} in a cell, and {least} are needed"
+    return found.verdict, found.reason
 
 
-def _fewest(evidence: Evidence, spec: FitSpec) -> int:
-    cells = Counter((s.n_bytes, s.processes) for s in _samples(evidence, spec))
+def _with(why: str, left_out: int) -> str:
+    if not left_out:
+        return why
+    samples = "1 sample is" if left_out == 1 else f"{left_out} samples are"
+    return f"{why}; {samples} left out, below {TOO_SHORT:g} of the median time of the cell"
+
+
+def _fewest(samples: Sequence[Sample], left_out: Sequence[Sample]) -> int:
+    """Of those that the fit goes by."""
+    cells = Counter((s.n_bytes, s.processes) for s in samples)
+    cells.subtract((s.n_bytes, s.processes) for s in left_out)
     return min(cells.values())
 
 

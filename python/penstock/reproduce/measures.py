@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from penstock.bench.sample import Sample
 
@@ -131,6 +131,14 @@ def stretches(sample: Sample, rows: int) -> list[float]:
         took_s = end_s - calls[first][0]
         rates.append((last - first) * _call_bytes(sample, calls) / max(took_s, 1e-9))
     return rates
+
+
+def median_stretches(samples: Sequence[Sample], rows: int) -> list[float | None]:
+    """Of each stretch the median over the samples, in MB/s."""
+    rates = [r for sample in samples if (r := stretches(sample, rows))]
+    if not rates:
+        return [None] * rows
+    return [statistics.median(one[i] for one in rates) / 1e6 for i in range(rows)]
 
 
 def _call_bytes(sample: Sample, calls: list[Call]) -> float:

@@ -252,7 +252,8 @@ def _laws(laws: Sequence[LawReport]) -> Iterator[str]:
         "Ours: the better form, how far off it is (root mean square of the relative error), n, the "
         "fewest samples of a cell, and what the fit says, if these are enough. *Not crossed*: not "
         "each size was measured with each number of processes, so what processes do cannot be told "
-        "from what the size does. *Not judged*: the CPUs were more than 80 % busy in some cells."
+        "from what the size does. *Not judged*: the CPUs were more than 80 % busy in some cells. "
+        "*Left out*: samples below half of the median time of their cell, which a cache answered."
     )
     yield ""
     yield from _rows(["call", *heads], rows)
@@ -262,6 +263,7 @@ def _law(law: LawReport) -> str:
     if not law.here:
         return "-"
     off = f"{law.residuals[0]:.0%}, n={law.n}"
+    off += f", {law.left_out} left out" if law.left_out else ""
     return f"{law.here[0]} ({off}): {law.verdict or '-'}{_cells_of(law)}"
 
 

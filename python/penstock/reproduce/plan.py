@@ -99,12 +99,21 @@ def prepare(
     keeps = {_ABSENT: sorted({case.mpi for case in of_size} - {case.mpi for case in cases})}
     sweep = sweeps.of_matrix(first, matrix, placed, str(path), programs)
     sweep = replace(sweep, elsewhere=elsewhere, keeps=keeps)
-    rates = {name: cost.device_bytes_per_s(one) for name, one in where.items()}
+    rates = _rates(sweep, where)
     planned = Planned(paper, size, found, sweep, tuple(left_out), rates)
     whole = replace(planned, all_measurements=len(placed))
     if request.budget_s is None:
         return replace(whole, sweep=_as_begun(sweep))
     return _within(whole, request.budget_s, where)
+
+
+def _rates(sweep: Sweep, where: Mapping[str, Path]) -> dict[str, float]:
+    """What directories take, in bytes per second. A session that goes on has what it was planned
+    by: a budget would choose otherwise by another."""
+    before = sweeps.plan_before(sweep.samples_file).get(_RATES, {})
+    if set(before) == set(where):
+        return {name: float(rate) for name, rate in before.items()}
+    return {name: cost.device_bytes_per_s(one) for name, one in where.items()}
 
 
 def estimates(planned: Planned) -> dict[Pair, float]:

@@ -15,13 +15,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock import _core
-from penstock.bench.sample import Sample
 from penstock.bench.store import Results
 from penstock.reproduce import conclusions, experiment, fits, plan, simulated
 from penstock.reproduce.conclusions import Claim, Conclusion
 from penstock.reproduce.evidence import NOT_FITTING, NOT_MEASURED, NOT_YET, Evidence
 from penstock.reproduce.experiment import SeriesSpec, TableSpec
-from penstock.reproduce.measures import stretches
+from penstock.reproduce.measures import median_stretches
 from penstock.reproduce.needs import NEEDS, OF_EACH, OF_FILE_SYSTEM, file_systems, invalid
 from penstock.reproduce.places import Place, Places, across, split
 from penstock.reproduce.places import of as of_places
@@ -105,7 +104,7 @@ class LawReport(_Model):
 
     ``residuals`` are root mean squares of (T - fitted T) / T; ``verdict`` is that of
     `penstock.model.scaling`, or "not judged" where samples are of busy CPUs, None where too few.
-    ``n`` is the fewest samples of a cell.
+    ``n`` is the fewest samples of a cell, without those ``left_out``, of all cells, as too short.
     """
 
     place: str = ""
@@ -114,6 +113,7 @@ class LawReport(_Model):
     here: list[str]
     residuals: list[float]
     n: int = 0
+    left_out: int = 0
     verdict: str | None
     why: str
 
@@ -478,6 +478,7 @@ def _law(spec: experiment.FitSpec, place: Place, least: int) -> LawReport:
         here=[fits.text(form) for form in found.forms],
         residuals=[form.residual for form in found.forms],
         n=found.n,
+        left_out=found.left_out,
         verdict=found.verdict,
         why=found.why,
     )
@@ -485,16 +486,8 @@ def _law(spec: experiment.FitSpec, place: Place, least: int) -> LawReport:
 
 def _stretches(spec: SeriesSpec, place: Place) -> Stretches:
     columns = [
-        _medians(place.evidence.of_variant(spec.cell, variant), spec.rows)
+        median_stretches(place.evidence.of_variant(spec.cell, variant), spec.rows)
         for variant in spec.variants
     ]
     rows = [[column[i] for column in columns] for i in range(spec.rows)]
     return Stretches(place=place.name, title=spec.title, variants=list(spec.variants), rows=rows)
-
-
-def _medians(samples: Sequence[Sample], rows: int) -> list[float | None]:
-    """Of each stretch, over the samples."""
-    rates = [r for sample in samples if (r := stretches(sample, rows))]
-    if not rates:
-        return [None] * rows
-    return [middle.median(one[i] for one in rates) / 1e6 for i in range(rows)]

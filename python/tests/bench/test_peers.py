@@ -237,6 +237,22 @@ def test_what_is_known_need_not_be_searched_again(bench: Bench) -> None:
     assert bench.run("--unsearched") == 2
 
 
+def test_a_folder_without_settings_of_its_own_keeps_what_was_found(bench: Bench) -> None:
+    (bench.folder / "best.toml").unlink()
+    bench.rates(a=100, b=80, gains={"fcoll=fast": 2})
+    assert bench.run("--search", "--family", "even") == 0
+    best = {b.library: b for b in module("spec").load(bench.folder).bests.best}
+    assert best["b"].setting == {"fcoll": "fast"}
+
+
+def test_what_the_system_refuses_is_no_failed_conclusion(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.run("--rounds", "1")
+    assert bench.run("--table", str(bench.out), "--page", "/proc/none/page.md") == 2
+    assert "/proc/none" in capsys.readouterr().err
+
+
 def test_search_takes_no_setting_that_fails(bench: Bench) -> None:
     bench.rates(a=100, b=80, dies="a")
     assert bench.run("--search") == 0

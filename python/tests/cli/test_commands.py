@@ -139,6 +139,13 @@ def test_off_changes_nothing(cli: Cli) -> None:
     assert done.stdout == "none\n"
 
 
+def test_off_is_off_in_a_shell_that_preloads_penstock(cli: Cli, native_dir: Path) -> None:
+    ours = f"{native_dir}/libpenstock-mpich.so"
+    shell = ["sh", "-c", "echo ${LD_PRELOAD:-none}"]
+    done = cli("run", "--method", "off", "--", *shell, LD_PRELOAD=ours)
+    assert done.stdout == "none\n"
+
+
 def test_a_dry_run_prints_a_line_that_a_shell_reads_back(cli: Cli, native_dir: Path) -> None:
     done = cli("run", "--dry-run", "--verify", "--", "sh", "-c", "echo 'a b'")
     words = shlex.split(done.stdout)

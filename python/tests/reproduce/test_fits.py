@@ -85,6 +85,20 @@ def test_of_fewer_samples_than_rounds_in_a_cell_no_law_is_judged() -> None:
     assert one_less.forms == found.forms
 
 
+def test_what_a_law_does_not_rest_on_is_told() -> None:
+    """One of a cell's samples was answered by a cache: n is that of the others."""
+    whole = with_idle_cpus(evidence(lambda p: 0.157 / p, (2, 4, 8, 16)))
+    short = whole.samples[0]
+    assert short.result is not None
+    quick = {"seconds": short.result.actual.seconds / 10}
+    rate = short.result.actual.model_copy(update=quick)
+    line = short.result.model_copy(update={"actual": rate, "application": rate})
+    first = short.model_copy(update={"result": line})
+    found = fits.judged(replace(whole, samples=(first, *whole.samples[1:])), SPEC, ROUNDS - 1)
+    assert (found.verdict, found.n, found.left_out) == ("k/p", ROUNDS - 1, 1)
+    assert found.why.endswith("1 sample is left out, below 0.5 of the median time of the cell")
+
+
 @pytest.mark.parametrize("processes", [(1, 2), (1,), ()])
 def test_the_law_is_for_several_numbers_of_at_least_two(processes: tuple[int, ...]) -> None:
     assert fits.fit(evidence(lambda p: 1 / p, processes), SPEC) is None
