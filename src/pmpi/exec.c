@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "exec_elf.h"
+#include "exec_privileges.h"
 #include "launched_rank.h"
 #include "switched_off.h"
 
@@ -316,12 +316,11 @@ static void put_up_with_asan(void) {
 /* Why Penstock cannot serve this program; NULL when it may. */
 static const char* why_not(const char* path, const struct program_file* file) {
   static char text[512];
-  struct stat st;
-  if (stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0) {
-    return "set-user-id programs take no preloaded library";
-  }
-  if (getxattr(path, "security.capability", NULL, 0) > 0) {
-    return "programs with file capabilities take no preloaded library";
+  const int is_script = !file->is_elf && access(path, R_OK) == 0; /* by which nothing is gained */
+  const char* const gains = is_script ? NULL : gains_privileges_as(path);
+  if (gains != NULL) {
+    snprintf(text, sizeof text, "%s take no preloaded library", gains);
+    return text;
   }
   if (file->is_foreign) {
     return "programs of another machine, word size or C library take no preloaded library of this "

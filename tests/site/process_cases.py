@@ -311,6 +311,18 @@ def must_run_unserved(place: Place, program: Path, said: str) -> None:
         place.must(program.name in done.stderr, f"{what}: the program is not named")
 
 
+def marks_that_change_nothing(place: Place) -> None:
+    """What is set-user-id for who starts it anyway gains nothing, and is served."""
+    copy = place.directory / "own"
+    shutil.copy(place.site.program, copy)
+    copy.chmod(0o6755)
+    command = [str(place.site.bench.penstock_exec), "--require", str(copy), "descriptors"]
+    env = {"PATH": os.environ["PATH"]} | place.site.bench.mpi.environment()
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    place.must("take no preloaded" not in done.stderr, f"says {done.stderr!r}")
+    place.must(done.returncode == 0, f"exit code {done.returncode}")
+
+
 PROCESS_CASES = (
     state_is_left_alone,
     decimal_comma,
@@ -328,4 +340,5 @@ PROCESS_CASES = (
     a_new_root_while_a_file_is_open,
     little_address_space,
     secure_execution,
+    marks_that_change_nothing,
 )

@@ -192,9 +192,9 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     where = tmp_path / "programs"
     where.mkdir()
     (where / "mpiexec").symlink_to("/bin/true")
-    for name, mode in (("ocean", 0o755), ("sealed", 0o4755)):
-        shutil.copy("/bin/true", where / name)
-        (where / name).chmod(mode)
+    shutil.copy("/bin/true", where / "ocean")
+    static = ["/usr/bin/cc", "-static", "-x", "c", "-o", str(where / "sealed"), "-"]
+    subprocess.run(static, input=b"int main(void) { return 0; }", check=True, timeout=60)
     monkeypatch.setenv("PATH", str(where))
     return where
 
@@ -207,7 +207,7 @@ def test_one_program_that_cannot_be_taken_over_leaves_the_whole_command_alone() 
     environ = {"PENSTOCK_NATIVE_DIR": str(native.directory())}
     launch = command_line(COUPLED, Options(), environ)
     assert launch.words == COUPLED
-    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    assert "sealed: statically linked programs take no preloaded library" in launch.notices[0]
     assert "it runs without" not in launch.notices[0]
     with pytest.raises(ArgumentError, match="but require is set"):
         command_line(COUPLED, Options(require=True), environ)
@@ -227,7 +227,7 @@ def test_a_program_cannot_be_taken_over_whatever_the_variables_say(
     environ = {"PENSTOCK_NATIVE_DIR": where, name: value}
     launch = command_line(COUPLED, Options(method="auto"), environ)
     assert launch.words == COUPLED
-    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    assert "sealed: statically linked programs take no preloaded library" in launch.notices[0]
 
 
 @pytest.mark.usefixtures("programs")
@@ -237,7 +237,7 @@ def test_the_variable_require_refuses_programs_of_which_one_cannot_be_taken_over
     where = str(native.directory())
     monkeypatch.setenv("PENSTOCK_REQUIRE", "1")
     environ = {"PENSTOCK_NATIVE_DIR": where, "PENSTOCK_REQUIRE": "1"}
-    with pytest.raises(ArgumentError, match=r"sealed: set-user-id .* but require is set"):
+    with pytest.raises(ArgumentError, match=r"sealed: statically linked .* but require is set"):
         command_line(COUPLED, Options(), environ)
 
 
@@ -273,7 +273,7 @@ def test_a_bare_name_in_the_working_directory_is_asked_as_it_will_be_started(
     monkeypatch.chdir(programs)
     launch = command_line(COUPLED, Options(), {"PENSTOCK_NATIVE_DIR": str(native.directory())})
     assert launch.words == COUPLED
-    assert "./sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    assert "./sealed: statically linked programs take no preloaded library" in launch.notices[0]
 
 
 def test_a_program_whose_name_is_not_utf8_is_asked_too(programs: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_program_behind_a_directory_option_is_asked_in_that_directory(
     given = words.format(elsewhere).split()
     launch = command_line(given, Options(), environ)
     assert launch.words == given
-    assert "sealed: set-user-id programs take no preloaded library" in launch.notices[0]
+    assert "sealed: statically linked programs take no preloaded library" in launch.notices[0]
     alike = words.replace("sealed", "ocean").format(elsewhere).split()
     assert "--resolved" in command_line(alike, Options(), environ).words
 
