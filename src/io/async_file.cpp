@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -71,7 +70,6 @@ class AsyncFile final : public MechanismFile {
   Result<void> use_memory(std::span<const std::span<std::byte>> buffers) override;
   bool has_lost_memory() override { return slots_.has_lost_memory(); }
   std::optional<Fault> write(std::span<const std::byte> bytes, Off offset) override {
-    wrote_ = true;
     return file_->write(bytes, offset, Way::buffered);
   }
   void reserve(Extent where) override { file_->reserve(where); }
@@ -107,7 +105,6 @@ class AsyncFile final : public MechanismFile {
   std::unique_ptr<DirectFile> file_;
   std::unique_ptr<WriteQueue> queue_;
   std::string without_queue_;
-  std::atomic<bool> wrote_ = false, submitted_ = false;  // several threads may write
   const pid_t owner_;
   BufferSlots slots_;
   bool registers_ = false;      // as asked, and not refused
@@ -131,7 +128,6 @@ class AsyncFile final : public MechanismFile {
 
 void AsyncFile::submit(Lease lease, std::span<const Extent> dirty) {
   if (dirty.empty()) return slots_.give_back(lease.slot);
-  submitted_ = true;
   leave_parents_queue();
   assert(submissions_ < ring_.size());
   Submission& s = submission(submissions_++);
@@ -323,9 +319,6 @@ std::string AsyncFile::degraded() const {
     if (!why.empty()) all += (all.empty() ? "" : "; ") + std::string(what) + why;
   };
   say("each write blocks: ", without_queue_);
-  if (queue_ && wrote_ && !submitted_)
-    say("what one rank writes alone blocks: ",
-        "only pages that ranks fill together are written several at a time");
   say("written from memory that is not registered: ", not_registered_);
   say("", file_->degraded());
   return all;

@@ -15,8 +15,8 @@ from typing import Any
 from run_mpi import Outcome, Penstock
 
 # What stands in a log though every byte went as docs/methods.md says: pages that lie scattered, or
-# that the mechanism must have where it has them, are not shared; and a rank alone has one write.
-AS_ASKED = ("scattered", "fills memory of its own", "has memory of its own", "writes alone blocks")
+# that the mechanism must have where it has them, are not shared.
+AS_ASKED = ("scattered", "fills memory of its own", "has memory of its own")
 REFUSE_NOTHING = ("ext4", "xfs")
 
 

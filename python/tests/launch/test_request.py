@@ -105,7 +105,7 @@ def test_relative_paths_are_made_absolute_because_ranks_may_run_elsewhere(
 )
 def test_off_runs_the_command_as_it_was_given(environ: dict[str, str]) -> None:
     words = ["mpiexec", "--not-even-known", "x"]
-    assert command_line(words, Options(), environ) == Launch(words)
+    assert command_line(words, Options(), environ) == Launch(words, untouched=True)
 
 
 def test_off_in_the_configuration_file_is_off_and_said(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_wrong_value_is_named_before_anything_is_launched(options: Options, me
 def test_off_by_a_variable_refuses_no_option() -> None:
     asked = Options(require=True, verify=True, writers="2")
     for name, value in (("PENSTOCK_METHOD", "off"), ("PENSTOCK_DISABLE", "1")):
-        assert command_line(["x"], asked, {name: value}) == Launch(["x"])
+        assert command_line(["x"], asked, {name: value}) == Launch(["x"], untouched=True)
 
 
 def test_off_asks_for_no_thread_level() -> None:
@@ -289,7 +289,9 @@ def test_off_is_refused_where_a_penstock_exec_behind_a_wrapper_would_serve(
 def test_off_by_a_variable_reaches_a_penstock_exec_behind_a_wrapper_too() -> None:
     words = ["env", "A=1", "penstock-exec", "./app"]
     for name, value in (("PENSTOCK_METHOD", "off"), ("PENSTOCK_DISABLE", "1")):
-        assert command_line(words, Options(quiet=True), {name: value}) == Launch(words)
+        assert command_line(words, Options(quiet=True), {name: value}) == Launch(
+            words, untouched=True
+        )
 
 
 def test_a_penstock_exec_behind_a_wrapper_is_served_as_the_run_says(native_dir: Path) -> None:
@@ -300,4 +302,4 @@ def test_a_penstock_exec_behind_a_wrapper_is_served_as_the_run_says(native_dir: 
 
 def test_off_takes_no_command_apart_that_it_cannot() -> None:
     words = ["mpiexec", "--not-even-known", "penstock-exec", "x"]
-    assert command_line(words, Options(method="off"), {}) == Launch(words)
+    assert command_line(words, Options(method="off"), {}) == Launch(words, untouched=True)
