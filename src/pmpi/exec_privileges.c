@@ -6,16 +6,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Containers set the one, site administrators the other. */
 static int are_ignored(const char* path) {
   struct statvfs volume;
-  return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
-         (statvfs(path, &volume) == 0 && (volume.f_flag & ST_NOSUID) != 0);
+  return statvfs(path, &volume) == 0 && (volume.f_flag & ST_NOSUID) != 0;
 }
 
-/* Without the group's right to execute it, the set-group-id bit means something else. */
+/* Not in containers that allow no new ones; file capabilities count as gained there all the same.
+ * Without the group's right to execute it, the set-group-id bit means something else. */
 static int changes_user(const struct stat* st) {
   const mode_t group = S_ISGID | S_IXGRP;
+  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return 0;
   return ((st->st_mode & S_ISUID) != 0 && st->st_uid != getuid()) ||
          ((st->st_mode & group) == group && st->st_gid != getgid());
 }

@@ -242,11 +242,11 @@ void Job::write_log(bool finished) {
   const double begin_s = now_s();
   written_s_ = begin_s;
   if (!config_.log) return;
-  files_logged_ = files_closed_;
   Result<void> written = tl::unexpected(Error{ErrorClass::no_memory, ENOMEM, "write", {}});
   if_memory_allows([&] { written = log_->write(finished, snapshots()); });
   written_s_ = now_s();
   writing_s_ = written_s_ - begin_s;
+  if (written) files_logged_ = files_closed_;
   if (written || (!finished && is_passing(written.error()))) return;
   if (std::exchange(complained_, true)) return;
   say("penstock: the job log cannot be written: %s; name another directory by --log-dir or "
@@ -312,7 +312,7 @@ bool Job::take_open_files() {
     const std::scoped_lock lock(file->together, file->alone);
     (void)file->file->flush(
         engine::Drain::last);  // a failure is counted and noted by the file itself
-    log_->add(file->file->snapshot());
+    if_memory_allows([&] { log_->add(file->file->snapshot()); });
     file->reported = true;
   }
   return !files.empty();

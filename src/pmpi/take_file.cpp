@@ -140,15 +140,16 @@ std::vector<engine::File*> missed(const OpenFile& file, const std::vector<OpenFi
   std::_Exit(1);
 }
 
-// The library alone has the file, and the log nothing of it. Said once.
-void pass_unmet(const char* name, int amode, const engine::Config& config, const char* how) {
+// The library alone has the file, and the log nothing of it. Said once by this process, where it
+// speaks for the others.
+void pass_unmet(const char* name, int amode, const engine::Config& config, const char* how,
+                bool speaks, std::atomic<bool>& said) {
   if (config.mode != engine::Mode::serve || (amode & MPI_MODE_RDONLY) != 0) return;
-  static std::atomic<bool> said = false;
   if (config.require) {
     say("penstock: PENSTOCK_REQUIRE is set and %s was opened %s: stopping\n", name, how);
     stop_job();
   }
-  if (!config.quiet && shim->speaks != 0 && !said.exchange(true))
+  if (!config.quiet && speaks && !said.exchange(true))
     say("penstock: files that are opened %s go to the MPI library: %s\n", how, name);
 }
 
@@ -157,8 +158,10 @@ void open_ours(MPI_Comm comm, engine::OpenInfo& info, int amode, MPI_Info hints,
   const Opening opening;
   auto ranks = who_meets(comm, info);
   if (!ranks) {
+    static std::atomic<bool> said = false;
     if (info.opened_here)
-      pass_unmet(info.path.c_str(), amode, info.config, "when MPI has no communicator left");
+      pass_unmet(info.path.c_str(), amode, info.config, "when MPI has no communicator left",
+                 comm::rank_in(comm) == 0, said);
     return;
   }
   look_for_devices();
@@ -240,9 +243,10 @@ int close_both(MPI_File* handle, const OpenFilePtr& closing) {
 int take_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* handle) {
   return protect("open", [&] {
     if (name == nullptr || handle == nullptr || !can_meet(comm)) {
+      static std::atomic<bool> said = false;
       const int rc = PENSTOCK_REAL(open)(comm, name, amode, info, handle);
       if (rc == MPI_SUCCESS && name != nullptr)
-        pass_unmet(name, amode, job().config(), "in an MPI session");
+        pass_unmet(name, amode, job().config(), "in an MPI session", shim->speaks != 0, said);
       return rc;
     }
     const FileName known = file_name(name);
