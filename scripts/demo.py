@@ -187,7 +187,7 @@ def show_your_own(console: Console) -> None:
     ):
         console.print(f"   {line}", highlight=False, markup=False)
     console.print(
-        "   Look only: penstock run --observe ...   Check every byte: penstock run --verify ..."
+        "   Look only: penstock run --observe ...   Check the bytes: penstock run --verify ..."
     )
 
 
